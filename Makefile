@@ -10,6 +10,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 PYTEST := $(BIN)/python -m pytest
 
+# Tests start thousands of processes, and pytest spends ten seconds on rewriting the asserts of all
+# files: what was compiled once is kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo quick test check unit integration acceptance format bench bench-full pins clean
 
 help: ## list these targets

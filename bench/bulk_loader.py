@@ -1,4 +1,4 @@
-"""DataStax Bulk Loader from its Maven artifacts, without its own installer."""
+"""DataStax Bulk Loader from its Maven artifacts, without its installer."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MAIN_CLASS = "com.datastax.oss.dsbulk.runner.DataStaxBulkLoader"
 
 @cache
 def bulk_loader_command() -> tuple[str, ...]:
-    """How it is started; its jars (90, of 40 MB) are fetched into the cache the first time."""
+    """Return its command line; the first call downloads its 90 jars (40 MB) into the cache."""
     import jgo
     from jgo.config import GlobalSettings
 
     environment = jgo.build(
         "+".join(f"com.datastax.oss:{artifact}:{VERSION}" for artifact in ARTIFACTS),
         cache_dir=cache_dir_default() / "bench" / "dsbulk",
-        # The user's own (a company mirror) before the public one.
+        # The user's repository (a company mirror) before the public one.
         repositories=GlobalSettings.load().repositories,
     )
     class_path = ":".join(str(jar) for jar in environment.all_jars)

@@ -1,4 +1,4 @@
-"""Run a command and learn what it cost: time, CPU of it and its children, peak memory."""
+"""Run a command and measure it: time, CPU including its children, peak memory."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _LAUNCH = Path(__file__).parent / "launch.py"
 
 
 class Done(NamedTuple):
-    """A command that ended."""
+    """A finished command and its cost."""
 
     out: str
     err: str
     whole_s: float  #: start to exit
-    cpu_s: float  #: of the command and of all that it started and that ended
+    cpu_s: float  #: of the command and its finished children
     rss_bytes_max: int  #: of the largest of them
 
 
 def run_command(
     command: Sequence[str], env: Mapping[str, str], codes: Sequence[int] = (0,)
 ) -> Done:
-    """Run to the end. Raises `RuntimeError` when the exit code is none of `codes`."""
+    """Run a command to its end. Raise `RuntimeError` if its exit code is not in `codes`."""
     with (
         tempfile.TemporaryFile() as out,
         tempfile.TemporaryFile() as err,
@@ -45,16 +45,16 @@ def run_command(
         )
         try:
             process.wait()
-        except BaseException:  # Ctrl-C: what it launched must not go on
+        except BaseException:  # Ctrl-C: its children must not continue
             os.killpg(process.pid, signal.SIGTERM)
             process.wait()
             raise
         for file in (out, err, cost):
             file.seek(0)
-        told, wrong = out.read().decode(), err.read().decode()
+        stdout, stderr = out.read().decode(), err.read().decode()
         costs = json.loads(cost.read())
     if costs["code"] not in codes:
         raise RuntimeError(
-            f"{' '.join(command[:6])} ... ended {costs['code']}:\n{told[-500:]}{wrong[-2000:]}"
+            f"{' '.join(command[:6])} ... ended {costs['code']}:\n{stdout[-500:]}{stderr[-2000:]}"
         )
-    return Done(told, wrong, costs["whole_s"], costs["cpu_s"], costs["rss_bytes_max"])
+    return Done(stdout, stderr, costs["whole_s"], costs["cpu_s"], costs["rss_bytes_max"])

@@ -1,6 +1,6 @@
-"""Compute a SELECT over a CSV file with duckdb: what is done after an unload, and the truth.
+"""Compute a SELECT over a CSV file with duckdb: the step after an unload, and the reference.
 
-`python -m bench.compute SELECT FILE OUT`: the file is the table `t`, the result a CSV file.
+`python -m bench.compute SELECT FILE OUT`: the file is table `t`, the result is a CSV file.
 """
 
 from __future__ import annotations

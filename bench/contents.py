@@ -1,4 +1,4 @@
-"""What files hold: are all rows there, and is every value the one that was loaded?"""
+"""Checks of output files: every row is there, with the value that was loaded."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ringhaul.cluster.schema import TableSchema
 
 
 def row_files(folder: Path) -> list[Path]:
-    """The files of rows that a tool wrote to a folder."""
+    """Return the row files that a tool wrote to a folder."""
     return sorted(path for path in folder.rglob("*") if path.suffix in (".csv", ".parquet"))
 
 
 def count_rows(files: Sequence[Path]) -> int:
-    """Rows in Parquet files and in CSV files with headers, whose values have no line ends."""
+    """Count rows in Parquet files, and in CSV files with headers and no line ends in values."""
     return sum(_rows(path) for path in files)
 
 
@@ -34,7 +34,7 @@ def _rows(path: Path) -> int:
 
 
 def check_rows(files: Sequence[Path], rows: int) -> None:
-    """Raise when the files do not hold so many rows: what lost some has no speed."""
+    """Raise if the files do not hold so many rows: a run that lost rows does not count."""
     found = count_rows(files)
     if found != rows:
         raise RuntimeError(f"{found} rows are in {len(files)} files, and {rows} were wanted")
@@ -43,10 +43,10 @@ def check_rows(files: Sequence[Path], rows: int) -> None:
 def check_contents(
     files: Sequence[Path], source: Path, table: TableSchema, keys: pa.Array | None = None
 ) -> None:
-    """Raise when the files do not hold the rows of `source`, in any order, value for value.
+    """Raise if the files do not hold the rows of `source`, in any order, value for value.
 
-    With `keys` only the rows of those. Columns are of types that pyarrow reads from CSV, and the
-    first column of the table's key tells rows apart.
+    With `keys`, only the rows of those keys. Columns have types that pyarrow reads from CSV, and
+    the first column of the table's key identifies a row.
     """
     key = table.partition_key[0]
     expected = _read(source, table)

@@ -1,4 +1,4 @@
-"""The course of a bench: set the stage, warm the node, let the systems take turns, tell."""
+"""The course of a bench: start servers, warm up the node, run the systems in turn, report."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Callable, Sequence
 from bench.harness import OURS, Median, System, interleave, medians, report, save
 from bench.stage import Stage, stage
 
-#: Of the standing worker, and of embedded ones: a process for each core.
+#: Processes of the running worker, and of embedded ones: one for each core.
 PROCESSES = 2
 _WARM_UPS = 2
 
-#: Given the stage and the pid of the standing worker, makes tables and lists what takes part.
+#: Gets the stage and the pid of the running worker, creates tables, and returns the systems.
 Choose = Callable[[Stage, int], Sequence[System]]
 
 
 def contest(name: str, title: str, choose: Choose, *, rounds: int) -> list[Median]:
-    """Run the bench `name` and print its table; the medians."""
+    """Run the bench `name`, print its table, and return the medians."""
     with stage() as running, running.worker(PROCESSES) as worker_pid:
         systems = choose(running, worker_pid)
         print(f"{title}: warming up the node ...", flush=True)
-        # The server compiles its code under load; ours bears with the time-outs of a cold one.
+        # The server compiles its code under load; ringhaul retries the timeouts of a cold server.
         warming = next(system for system in systems if system.family == OURS)
         for _ in range(_WARM_UPS):
             warming.reset()
@@ -36,16 +36,16 @@ def contest(name: str, title: str, choose: Choose, *, rounds: int) -> list[Media
 
 
 def named(lines: Sequence[Median], name: str) -> Median:
-    """The line of one system."""
+    """Return the line of one system."""
     return next(line for line in lines if line.name == name)
 
 
 def arguments(
     name: str, doc: str | None, *, rows: int, rounds: int, may_leave_out: bool = False
 ) -> argparse.Namespace:
-    """`--rows` and `--rounds` of a bench's own command, with its defaults.
+    """Parse `--rows` and `--rounds` of a bench's command, with its defaults.
 
-    `may_leave_out`: `--without` too, for a line-up of which some systems take minutes a round.
+    `may_leave_out`: also `--without`, for a line-up with systems that take minutes a round.
     """
     parser = argparse.ArgumentParser(prog=f"python -m bench.{name}", description=doc)
     parser.add_argument("--rows", type=int, default=rows, help=f"default {rows:,}")

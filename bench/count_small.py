@@ -1,7 +1,7 @@
-"""Claim: counting a table takes less time than by the peers, and no request can time out.
+"""Claim: counting a table takes less time than with the peers, and no request can time out.
 
-`ringhaul count` beside `SELECT count(*)` by cqlsh, which is one request for the whole table, an
-unload of the keys by Bulk Loader, and the server's own limit of giving the keys.
+`ringhaul count` beside `SELECT count(*)` with cqlsh, which is one request for the whole table, an
+unload of the keys with Bulk Loader, and the server's own limit of returning the keys.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def run(rows: int, rounds: int) -> None:
 
 
 def _if_it_answers(system: System) -> list[System]:
-    """The system, if it gets through a run: one request for a whole table may be too long."""
+    """Return the system if it completes a run: one request for a whole table may time out."""
     system.reset()
     try:
         system.run()

@@ -1,4 +1,4 @@
-"""The files that are loaded: generated once, the same everywhere, kept in the cache folder."""
+"""The files to load: generated once, reproducible, kept in the cache folder."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Table(NamedTuple):
-    """A table, and what its file is made of. The first column is the partition key."""
+    """A table and the generator of its file. The first column is the partition key."""
 
     name: str
     columns: tuple[str, ...]
     schema: str  #: column definitions and primary key
-    lines: Callable[[int, random.Random], Iterator[str]]  #: of so many records
+    lines: Callable[[int, random.Random], Iterator[str]]  #: yields the lines of so many records
 
 
 def data_file(folder: Path, table: Table, *, rows: int) -> Path:
-    """The file of `table` with `rows` records and a header, written when it is not there."""
+    """Return the file of `table` with `rows` records and a header; write it if it is missing."""
     path = folder / f"{table.name}-{rows}.csv"
     if not path.exists():
         records = table.lines(rows, random.Random(SEED))
@@ -35,7 +35,7 @@ def data_file(folder: Path, table: Table, *, rows: int) -> Path:
 
 
 def keys_file(source: Path, count: int) -> Path:
-    """Keys of `count` records of a data file, all different, in no order, under their header."""
+    """Write the keys of `count` records of a data file, distinct and shuffled, with a header."""
     path = source.with_name(f"{source.stem}-keys-{count}.csv")
     if not path.exists():
         with source.open(encoding="utf-8") as file:
@@ -46,7 +46,7 @@ def keys_file(source: Path, count: int) -> Path:
 
 
 def same_file(folder: Path, name: str, value: str, count: int) -> Path:
-    """`count` records of the one field `name`, all of the same value."""
+    """Write `count` records with the single field `name`, all of the same value."""
     path = folder / f"{name}-{value}-{count}.csv"
     if not path.exists():
         _write_lines(path, (f"{field}\n" for field in [name, *[value] * count]))
@@ -86,7 +86,7 @@ def _kb1_lines(rows: int, draw: random.Random) -> Iterator[str]:
         yield f"p{number:09d},{number},{base64.b64encode(draw.randbytes(735)).decode()}\n"
 
 
-#: The table that cqlsh's COPY was measured with when it was made fast: about 1 kB a row, every
+#: The table of the measurements that made cqlsh's COPY fast: about 1 kB a row, every
 #: partition and clustering key unique.
 KB1 = Table(
     "kb1",
@@ -95,7 +95,7 @@ KB1 = Table(
     _kb1_lines,
 )
 
-#: One value in so many is missing from WIDE20, the key aside.
+#: One value in so many is missing from WIDE20, except in the key.
 _NULL_ONE_IN = 20
 
 
@@ -107,7 +107,7 @@ def _timeuuid(draw: random.Random) -> uuid.UUID:
     return uuid.UUID(int=draw.getrandbits(128), version=1)
 
 
-#: Column, CQL type, a value as text. Floats are multiples of 1/8, which every peer takes exactly.
+#: Column, CQL type, a value as text. Floats are multiples of 1/8, which every peer reads exactly.
 _WIDE: tuple[tuple[str, str, Callable[[random.Random], object]], ...] = (
     ("c_text", "text", lambda draw: f"reading no. {draw.randrange(10**6)} of station Gävle"),
     ("c_int", "int", lambda draw: draw.randrange(-(2**31), 2**31)),
@@ -149,8 +149,8 @@ WIDE20 = Table(
 
 
 def local_table(percent: int) -> Table:
-    """A table whose file has temporal locality: `percent` of its rows follow a row of the same
-    partition, the others open a partition of their own."""
+    """Return a table whose file has temporal locality: `percent` of its rows follow a row of the
+    same partition, the others start a new partition."""
 
     def lines(rows: int, draw: random.Random) -> Iterator[str]:
         partition = 0

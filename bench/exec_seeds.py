@@ -1,7 +1,8 @@
-"""Claim: one query many times over runs several times faster than by the first article's patterns.
+"""Claim: a query repeated many times runs several times faster than with the first article's
+patterns.
 
-Its own query, `SELECT * FROM system.local WHERE key = ?`, with decoded results, beside its three
-patterns (`bench.seeds`) and the server's own limit.
+The article's query, `SELECT * FROM system.local WHERE key = ?`, with decoded results, beside its
+three patterns (`bench.seeds`) and the server's own limit.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from collections.abc import Sequence
 from bench.contest import arguments, contest, named
 from bench.data import SMALL, same_file
 from bench.harness import DRIVER, System, claim, of_limit, times_best
-from bench.read_peers import asking_pattern
-from bench.read_systems import ask_limit, execute
+from bench.read_peers import select_pattern
+from bench.read_systems import execute, select_limit
 from bench.site import make_site
 from bench.stage import Stage
 
-#: The article has 10,000, which do not last a second here.
+#: The article has 10,000, which take less than a second here.
 ROWS = 100_000
 STATEMENT = "SELECT * FROM system.local WHERE key = ?"
-#: Pattern, what it is, and one in how many rows of values it takes.
+#: Pattern, its description, and one in how many rows of values it runs.
 PATTERNS = (
     ("S0a", "one process, concurrent", 5),
     ("S0b", "pool, a query a task", 10),
@@ -31,11 +32,11 @@ def run(rows: int, rounds: int) -> None:
     """Run the bench and print its table."""
 
     def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
-        # Of the table only the standing worker is used: the query is of the server's own.
+        # Only the running worker is used, not the table: the query reads a system table.
         site = make_site(stage, SMALL, 1000, worker_pid)
         params = same_file(site.path.parent, "key", "local", rows)
         patterns = [
-            asking_pattern(
+            select_pattern(
                 site,
                 pattern,
                 f"{pattern} {words}",
@@ -45,7 +46,7 @@ def run(rows: int, rounds: int) -> None:
             )
             for pattern, words, part in PATTERNS
         ]
-        limit = ask_limit(site, STATEMENT, params, rows)
+        limit = select_limit(site, STATEMENT, params, rows)
         return [limit, execute(site, STATEMENT, params, rows), *patterns]
 
     lines = contest("exec_seeds", f"the article's query {rows:,} times", choose, rounds=rounds)

@@ -1,4 +1,4 @@
-"""Frames made beforehand: of a whole file with ringhaul's own encoder, or of keys."""
+"""Prepared frames: of a whole file with ringhaul's encoder, or of keys."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Bound(NamedTuple):
 def bound_rows(
     session: Session, schema: TableSchema, path: Path, *, by_token: bool = False
 ) -> Bound:
-    """All records of a file, which must be good ones; `by_token`: block by block sorted by it."""
+    """Bind all records of a file, which must be valid; `by_token`: sort each block by token."""
     dialect = CsvDialect()
     file = find_sources([str(path)], dialect)[0]
     with open_whole(file, dialect) as stream:
@@ -77,18 +77,18 @@ def bound_rows(
             if by_token:
                 joined = joined.take(pa.array(np.argsort(murmur3_tokens(rows.keys))))
             parts.append(joined)
-    # The write timestamp is a value of its own.
+    # The write timestamp is a separate value.
     return Bound(prepared.query_id, len(fields) + 1, parts)
 
 
 def frames_of(bound: Bound, *, streams: int) -> pa.BinaryArray:
-    """One frame for each row. Stream ids repeat 0..streams-1: answers are only counted."""
+    """Return one frame for each row. Stream ids repeat 0..streams-1: answers are only counted."""
     const = _const(bound.query_id, _VALUES, bound.values_count)
     return pa.concat_arrays([_frames(part, const, streams) for part in bound.parts])
 
 
 def batches_of(bound: Bound, rows: int) -> pa.BinaryArray:
-    """One frame for each `rows` rows, as ringhaul makes them; all on stream 0."""
+    """Return one frame for each `rows` rows, as ringhaul makes them; all on stream 0."""
     made = []
     for part in bound.parts:
         cuts = np.append(np.arange(0, len(part), rows), len(part))
@@ -100,14 +100,14 @@ def batches_of(bound: Bound, rows: int) -> pa.BinaryArray:
     return pa.concat_arrays(made)
 
 
-def asking_frames(query_id: bytes, values: Sequence[bytes], *, streams: int) -> pa.BinaryArray:
-    """One frame of a SELECT with one marker for each of its values."""
+def select_frames(query_id: bytes, values: Sequence[bytes], *, streams: int) -> pa.BinaryArray:
+    """Return one frame of a SELECT with one marker for each value."""
     const = _const(query_id, _VALUES | _SKIP_METADATA, 1)
     return _frames(pa.array([_sized(value) for value in values], pa.binary()), const, streams)
 
 
 def list_value(elements: Sequence[bytes]) -> bytes:
-    """The value of a list, such as a marker behind IN has."""
+    """Encode a list, the value of a marker after IN."""
     return struct.pack(">i", len(elements)) + b"".join(map(_sized, elements))
 
 
@@ -116,7 +116,7 @@ def _sized(value: bytes) -> bytes:
 
 
 def _const(query_id: bytes, flags: int, values_count: int) -> bytes:
-    """What all frames of a statement have between header and values."""
+    """Return the bytes between header and values, equal in all frames of a statement."""
     head = struct.pack(">H", len(query_id)) + query_id
     return head + struct.pack(">HBH", ConsistencyLevel.LOCAL_QUORUM, flags, values_count)
 

@@ -1,7 +1,7 @@
-"""Interleaved rounds of several systems on one machine, and what they come to.
+"""Interleaved rounds of several systems on one machine, and their medians.
 
-A B C A B C, never A A A B B B: the machine drifts (caches, compaction, neighbours), and what
-drifts must hit all systems alike. Medians are reported, with the spread beside them.
+A B C A B C, never A A A B B B: the machine drifts (caches, compaction, neighbours), and the drift
+must affect all systems alike. Medians are reported with their spread.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ class Run:
 
     rows: int
     bytes_count: int
-    #: From the first request to the last answer, as the system itself tells it.
+    #: From the first request to the last answer, as the system itself reports it.
     work_s: float
     #: The whole command, start to exit.
     whole_s: float
     #: CPU of all client processes.
     cpu_s: float
-    #: CPU of ours from reading to accounting, as its summary tells it; the peers tell none.
+    #: ringhaul's CPU from reading to accounting, from its summary; the peers report none.
     worker_cpu_s: float | None = None
     rss_bytes_max: int
 
 
 class System(NamedTuple):
-    """Something that writes rows to a table, or reads them."""
+    """A system under test: it writes rows to a table, or reads them."""
 
     name: str
     family: str
-    reset: Callable[[], None]  #: takes away what the run before has left
+    reset: Callable[[], None]  #: removes the data of the previous run
     run: Callable[[], Run]
 
 
@@ -79,14 +79,14 @@ class Median:
 
     @property
     def path_us_per_row(self) -> float:
-        """CPU of the worker path of ours, which alone tells it."""
+        """Return the CPU of ringhaul's worker path; the peers do not report it."""
         if self.worker_cpu_us_per_row is None:
-            raise ValueError(f"{self.name} does not tell the CPU of its workers")
+            raise ValueError(f"{self.name} does not report the CPU of its workers")
         return self.worker_cpu_us_per_row
 
 
 def interleave(systems: Sequence[System], rounds: int) -> dict[str, list[Run]]:
-    """Run every system once a round, each as if it were the first."""
+    """Run every system once a round, each after a reset."""
     runs: dict[str, list[Run]] = {system.name: [] for system in systems}
     for number in range(rounds):
         for system in systems:
@@ -103,7 +103,7 @@ def interleave(systems: Sequence[System], rounds: int) -> dict[str, list[Run]]:
 
 
 def medians(systems: Sequence[System], runs: Mapping[str, Sequence[Run]]) -> list[Median]:
-    """One line for each system."""
+    """Return one line for each system."""
     return [_median(system, runs[system.name]) for system in systems]
 
 
@@ -127,15 +127,15 @@ def _median(system: System, runs: Sequence[Run]) -> Median:
 
 
 def of_limit(lines: Sequence[Median], line: Median) -> float:
-    """Rows a second as a share of the server's limit, the best of those among the lines."""
+    """Return rows a second as a share of the server's limit, the best one among the lines."""
     return line.rows_s / max(other.rows_s for other in lines if other.family == LIMIT)
 
 
 def times_best(lines: Sequence[Median], line: Median, family: str) -> float:
-    """How often as fast as the best of a family, which must be among the lines.
+    """Return the speed as a multiple of the best of a family, which must be among the lines.
 
-    Whole command against whole command, but for the driver's patterns: those do a part of the
-    work only, of which their start would be too large a share.
+    Whole command against whole command, except for the driver's patterns: they do only a part of
+    the work, of which their start would be too large a share.
     """
 
     def rate(of: Median) -> float:
@@ -145,7 +145,7 @@ def times_best(lines: Sequence[Median], line: Median, family: str) -> float:
 
 
 def report(title: str, lines: Sequence[Median]) -> str:
-    """The table: each system, its share of the limit, how often it is as fast as the best peers."""
+    """Format the table: each system, its share of the limit, its speed relative to the peers."""
     peers = [family for family in PEERS if any(line.family == family for line in lines)]
     limited = any(line.family == LIMIT for line in lines)
     name_width = max(len(line.name) for line in lines)
@@ -178,14 +178,14 @@ def _width(family: str) -> int:
 def claim(
     text: str, value: float, *, at_most: float | None = None, at_least: float | None = None
 ) -> str:
-    """A line that holds a measured value against its bound."""
+    """Format a line that compares a measured value with its bound."""
     bound = f"at most {at_most:g}" if at_most is not None else f"at least {at_least:g}"
     kept = (at_most is None or value <= at_most) and (at_least is None or value >= at_least)
     return f"  {'kept' if kept else 'MISSED':<6}  {text}: {value:.2f} ({bound})"
 
 
 def save(name: str, title: str, lines: Sequence[Median], runs: Mapping[str, Sequence[Run]]) -> Path:
-    """Keep every run and the medians as JSON, and a picture of them beside it; the JSON's path."""
+    """Save every run and the medians as JSON, with a picture beside it; return the JSON's path."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}.json"
     content = {
@@ -209,7 +209,7 @@ def _bar(line: Median, value: float) -> Bar:
 
 
 def machine() -> str:
-    """What the figures were measured on, in a line."""
+    """Describe the machine of the measurements in one line."""
     memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{os.cpu_count()} cores shared with the Cassandra node, {memory_gib:.0f} GiB, "

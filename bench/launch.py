@@ -1,10 +1,10 @@
 """Run one command and write what it cost to a file descriptor, as JSON.
 
-`python -I -S launch.py FD COMMAND...`. A process of its own, and a small one: the kernel counts
-the memory of whoever starts a program into that program's peak, and a bench is larger than some
-of what it measures.
+`python -I -S launch.py FD COMMAND...`. A small, separate process: the kernel counts the memory of
+a program's parent into the program's peak, and a bench is larger than some of the programs that it
+measures.
 
-What the command leaves behind without waiting for it (workers that it killed) is waited for here.
+It also waits for children that the command did not wait for (workers that it killed).
 """
 
 import ctypes
@@ -13,13 +13,13 @@ import os
 import sys
 import time
 
-#: Of prctl(2).
+#: From prctl(2).
 PR_SET_CHILD_SUBREAPER = 36
-#: What was killed when the command ended is gone after this.
+#: Children killed at the end of the command are gone after this time.
 GONE_S = 0.1
 
-told, command = int(sys.argv[1]), sys.argv[2:]
-os.set_inheritable(told, False)
+cost_fd, command = int(sys.argv[1]), sys.argv[2:]
+os.set_inheritable(cost_fd, False)
 ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 started = time.perf_counter()
 pid = os.posix_spawnp(command[0], command, os.environ)
@@ -30,7 +30,7 @@ time.sleep(GONE_S)
 try:
     while (ended := os.wait4(-1, os.WNOHANG))[0]:
         usages.append(ended[2])
-except ChildProcessError:  # nobody is left, not even one that goes on
+except ChildProcessError:  # no child is left, not even a running one
     pass
 cost = {
     "whole_s": whole_s,
@@ -38,4 +38,4 @@ cost = {
     "rss_bytes_max": max(one.ru_maxrss for one in usages) * 1024,
     "code": os.waitstatus_to_exitcode(status),
 }
-os.write(told, json.dumps(cost).encode())
+os.write(cost_fd, json.dumps(cost).encode())

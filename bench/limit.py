@@ -1,4 +1,4 @@
-"""The server's own limit of writing: frames encoded beforehand and replayed.
+"""The server's own limit of writing: prepared frames, replayed.
 
 The denominator of every load figure. `python -m bench.limit HOST PORT KEYSPACE.TABLE FILE ROWS`
 prints one JSON line. ROWS to a frame: 1 for EXECUTE frames, or more for batches. Native protocol
@@ -24,10 +24,10 @@ def main() -> None:
     keyspace, _, table = name.partition(".")
     session = open_session(ClusterConfig(contact_points=(host,), port=int(port)))
     schema = find_table(session.cluster.metadata, keyspace, table)
-    # Neighbours by token in one batch, as that is what a server takes fastest.
+    # Batches of rows with neighbouring tokens, which a server writes fastest.
     bound = bound_rows(session, schema, Path(path), by_token=rows != "1")
     close_session(session)
-    # As many rows unanswered, whatever the frames hold.
+    # The same number of unanswered rows for any rows a frame.
     window = WINDOW // int(rows)
     frames = frames_of(bound, streams=WINDOW) if rows == "1" else batches_of(bound, int(rows))
     spent = replay(host, int(port), frames, voids, window=window)
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def voids(data: bytes) -> tuple[int, int]:
-    """Whole VOID results in `data`, and their bytes. Raises `RuntimeError` for any other answer."""
+    """Return the complete VOID results in `data` and their bytes. `RuntimeError` for others."""
     answers = len(data) // VOID
     whole = data[: answers * VOID]
     if whole[4::VOID] != b"\x08" * answers or whole[8::VOID] != b"\x04" * answers:

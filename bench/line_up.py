@@ -1,4 +1,4 @@
-"""Who takes part in the benches of loading."""
+"""The systems in the load benches."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ringhaul.load.write.grouping import BATCH_PARTITIONS_MAX
 def line_up(
     site: Site, without: Sequence[str] = (), *, batch_rows: int = BATCH_PARTITIONS_MAX
 ) -> list[System]:
-    """The limit, ours in every way it is run, and the tools that people load CSV files with.
+    """Return the limit, ringhaul in each way of running it, and other tools that load CSV files.
 
-    `without`: leaves out the systems with any of these words in their names. `batch_rows`: as many
-    as the server does not warn of in one batch.
+    `without`: leave out systems with any of these words in their names. `batch_rows`: the most rows
+    in a batch without a warning from the server.
     """
     systems = [
         *limits(site, batch_rows=batch_rows),

@@ -1,6 +1,6 @@
 """Claim: rows of 1 kB load at the server's own pace, at a few microseconds of client CPU each.
 
-The table with which cqlsh's COPY was measured when it was made fast.
+The table of the measurements that made cqlsh's COPY fast.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Claim: the pipeline wins whatever the temporal locality of the file.
+"""Claim: strategy `pipeline` is fastest at any temporal locality of the file.
 
-Files in which 0 to 80 % of the rows follow a row of the same partition, through each of our write
-strategies: batches of one partition are what locality speaks for.
+Files in which 0 to 80 % of the rows follow a row of the same partition, with each write strategy:
+locality favours batches of one partition.
 """
 
 from __future__ import annotations

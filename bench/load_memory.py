@@ -17,11 +17,11 @@ from config.sections import cache_dir_default
 
 WORKER_MB_MAX = 300
 PRODUCER_MB_MAX = 200
-ROW_BYTES = 68  # of SMALL, on average
+ROW_BYTES = 68  # average of SMALL
 
 
 def run(size_bytes: int) -> None:
-    """Load a file of about `size_bytes` and print peak memory. Raises if a bound is passed."""
+    """Load a file of about `size_bytes` and print peak memory. Raise if a bound is exceeded."""
     rows = size_bytes // ROW_BYTES
     path = data_file(cache_dir_default() / "bench", SMALL, rows=rows)
     with stage() as running, running.worker(2):

@@ -1,8 +1,8 @@
-"""Claim: a client in Rust upon the maintained driver loads no faster than ours, for more CPU.
+"""Claim: a Rust client with the maintained driver loads no faster than ringhaul, and uses more CPU.
 
-1,000,000 rows of six small columns, ours beside `bench/rust_client`: the maintained async driver in
-Rust (`scylla`), prepared single statements, 1,024 in flight. It parses, types and sends; ours also
-accounts for every row. Needs cargo, therefore `make bench-full` leaves it out.
+1,000,000 rows of six small columns, beside `bench/rust_client`: the maintained async driver in
+Rust (`scylla`), prepared single statements, 1,024 in flight. It parses, types and sends; ringhaul
+also accounts for every row. Needs cargo, therefore `make bench-full` leaves it out.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from bench.systems import limits, ours
 from config.sections import cache_dir_default
 
 ROWS = 1_000_000
-#: In all; ours has up to as many on each of its connections.
+#: In total; ringhaul has up to as many on each of its connections.
 IN_FLIGHT = 1024
-#: Of tokio's runtime: as many as ours has processes, and 0 for the runtime of a single thread.
+#: Threads of tokio's runtime: as many as ringhaul has processes, and 0 for a single thread.
 THREADS = (2, 0)
 
 _SOURCE = Path(__file__).parent / "rust_client"
 
 
 def build() -> Path:
-    """The program, built when it is not up to date: some minutes the first time.
+    """Return the program; build it if it is not up to date (some minutes the first time).
 
-    Raises `SystemExit` when there is no cargo.
+    Raise `SystemExit` without cargo.
     """
     cargo = shutil.which("cargo")
     if cargo is None:
@@ -54,7 +54,7 @@ def build() -> Path:
 
 
 def rust_client(site: Site, program: Path, *, threads: int) -> System:
-    """`bench/rust_client` on a runtime of so many threads; 0 is tokio's current-thread runtime."""
+    """`bench/rust_client` with so many runtime threads; 0 is tokio's current-thread runtime."""
 
     def run() -> Run:
         ends = site.stage.endpoints
@@ -63,12 +63,12 @@ def rust_client(site: Site, program: Path, *, threads: int) -> System:
             *(str(threads), str(IN_FLIGHT)),
         ]
         done = run_command(command, site.stage.env_embedded)
-        told = json.loads(done.out)
-        site.check(told["rows"])
+        result = json.loads(done.out)
+        site.check(result["rows"])
         return Run(
-            rows=told["rows"],
+            rows=result["rows"],
             bytes_count=site.path.stat().st_size,
-            work_s=told["load_s"],
+            work_s=result["load_s"],
             whole_s=done.whole_s,
             cpu_s=done.cpu_s,
             rss_bytes_max=done.rss_bytes_max,
@@ -88,7 +88,7 @@ def run(rows: int, rounds: int) -> None:
         return [*limits(site), ours(site), ours(site, strategy="single"), *clients]
 
     lines = contest("load_rust", f"Rust client, {rows:,} small rows", choose, rounds=rounds)
-    # The same requests as the driver's: one for each row.
+    # The same requests as the driver's: one a row.
     mine = named(lines, "ringhaul single")
     rust = [line for line in lines if line.family == RUST]
     cpu_times = mine.cpu_us_per_row / min(line.cpu_us_per_row for line in rust)

@@ -1,8 +1,8 @@
 """Claim: the patterns that articles recommend for fast writes in Python are far slower.
 
-They run through the official driver (`bench.seeds`). Most load a part of the file only, which
-their names say; on one node all rows have the same replica set, so batches by replica set hold
-what mixed batches hold.
+They run with the official driver (`bench.seeds`). Most load only a part of the file, as their
+names say; on one node all rows have the same replica set, so batches by replica set equal mixed
+batches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.systems import limits, ours
 
 ROWS = 1_000_000
 
-#: Pattern, what it is, and one in how many rows it loads: so many that it takes some 20 s.
+#: Pattern, its description, and one in how many rows it loads: so many that it takes about 20 s.
 PATTERNS = (
     ("S0a", "one process, concurrent", 5),
     ("S0b", "pool, a query a task", 20),

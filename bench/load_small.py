@@ -1,7 +1,7 @@
-"""Claim: small rows load at the server's own pace, several times faster than by the peers.
+"""Claim: small rows load at the server's own pace, several times faster than with the peers.
 
-1,000,000 rows of six small columns, ours beside cqlsh COPY, DataStax Bulk Loader and the server's
-own limit, interleaved, on one machine that also runs the Cassandra node.
+1,000,000 rows of six small columns, beside cqlsh COPY, DataStax Bulk Loader and the server's own
+limit, interleaved, on one machine that also runs the Cassandra node.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bench.site import make_site
 from bench.stage import Stage
 from bench.systems import limits, ours, print_shares
 
-#: For so many rows the lower ratios are claimed, for more rows the higher ones.
+#: The lower ratios are claimed up to so many rows, the higher ones for more.
 ROWS = 1_000_000
 
 

@@ -15,7 +15,7 @@ ROWS = 300_000
 
 
 def run(rows: int, rounds: int, without: Sequence[str] = ()) -> None:
-    """Run the bench, print its table and what a cell costs each system."""
+    """Run the bench, print its table and each system's cost of a cell."""
 
     def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
         return line_up(make_site(stage, WIDE20, rows, worker_pid), without, batch_rows=6)

@@ -1,8 +1,8 @@
-"""Claim: the rows of many keys come several times faster than by the driver's own helper.
+"""Claim: the rows of many keys come several times faster than with the driver's own helper.
 
-Keys in no order of a table of small rows. `ringhaul lookup`, its rows written to CSV files, beside
-`execute_concurrent_with_args` in one process, which drops them, and the server's own limit: with a
-request for each key, and with lists of keys as ours asks.
+Shuffled keys of a table of small rows. `ringhaul lookup`, which writes its rows to CSV files,
+beside `execute_concurrent_with_args` in one process, which drops them, and the server's own limit:
+with a request for each key, and with lists of keys as in ringhaul.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from bench.contest import arguments, contest, named
 from bench.data import SMALL, keys_file
 from bench.harness import DRIVER, System, claim, of_limit, times_best
-from bench.read_peers import asking_pattern
-from bench.read_systems import ask_limit, lookup
+from bench.read_peers import select_pattern
+from bench.read_systems import lookup, select_limit
 from bench.site import make_site
 from bench.stage import Stage
 from bench.systems import fill
 from ringhaul.statements.key_block import LIST_KEYS
 
 ROWS = 1_000_000
-#: One in how many rows is asked for, and one in how many of those by the driver.
+#: One in how many rows is looked up, and one in how many of those by the driver.
 KEYS_ONE_IN, DRIVER_ONE_IN = 5, 5
 
 
@@ -34,10 +34,10 @@ def run(rows: int, rounds: int) -> None:
         keys = keys_file(site.path, count)
         one = f"SELECT {', '.join(SMALL.columns)} FROM {site.name} WHERE id"
         return [
-            ask_limit(site, f"{one} = ?", keys, count),
-            ask_limit(site, f"{one} IN ?", keys, count, each=LIST_KEYS),
+            select_limit(site, f"{one} = ?", keys, count),
+            select_limit(site, f"{one} IN ?", keys, count, each=LIST_KEYS),
             lookup(site, keys, count),
-            asking_pattern(
+            select_pattern(
                 site,
                 "S0a",
                 "execute_concurrent, one process",

@@ -1,15 +1,15 @@
-"""The peers at loading: cqlsh COPY, DataStax Bulk Loader, and patterns of articles."""
+"""The peers of loading: cqlsh COPY, DataStax Bulk Loader, and patterns of articles."""
 
 from __future__ import annotations
 
 from bench.harness import BULK_LOADER, COPY, DRIVER, Run, System
 from bench.site import Site
 from bench.stage import KEYSPACE
-from bench.tools import Told, run_bulk_loader, run_copy, run_program
+from bench.tools import Measured, run_bulk_loader, run_copy, run_program
 
 
 def cqlsh_copy(site: Site, *, processes: int) -> System:
-    """`COPY ... FROM` of cqlsh, with its defaults but for the number of processes."""
+    """cqlsh's `COPY ... FROM` with its defaults, except for the number of processes."""
 
     def run() -> Run:
         columns = ", ".join(site.table.columns)
@@ -43,15 +43,15 @@ def driver_pattern(site: Site, pattern: str, label: str, *, rows: int) -> System
     insert = f"INSERT INTO {site.name} ({', '.join(columns)}) VALUES ({marks})"
 
     def run() -> Run:
-        told, done = run_program(
+        result, done = run_program(
             site.stage, "bench.seeds", pattern, insert, str(site.path), str(rows)
         )
-        return _checked(site, Told(told["queries"], told["work_s"], done))
+        return _checked(site, Measured(result["queries"], result["work_s"], done))
 
     share = "" if rows >= site.rows else f" ({rows // 1000}k rows)"
     return site.system(f"{label}{share}", DRIVER, run)
 
 
-def _checked(site: Site, told: Told) -> Run:
-    site.check(told.rows)
-    return told.run(site.bytes_of(told.rows))
+def _checked(site: Site, measured: Measured) -> Run:
+    site.check(measured.rows)
+    return measured.run(site.bytes_of(measured.rows))

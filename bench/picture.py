@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 BAR_PX = 18
 STEP_PX = 26
-NAME_PX = 290  #: width of the names, left of the first panel
+NAME_PX = 290  #: width of the names to the left of the first panel
 PANEL_PX = 300
-VALUE_PX = 70  #: room for the number behind the longest bar
+VALUE_PX = 70  #: space for the number after the longest bar
 TOP_PX = 84
 
 
@@ -23,14 +23,14 @@ class Bar(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """Bars of one quantity. All panels of a picture hold the same systems in the same order."""
+    """Bars of one quantity. All panels of a picture have the same systems in the same order."""
 
     title: str
     bars: Sequence[Bar]
 
 
 def picture(title: str, note: str, panels: Sequence[Panel]) -> str:
-    """The SVG text."""
+    """Return the SVG text."""
     names = panels[0].bars
     width = NAME_PX + len(panels) * (PANEL_PX + VALUE_PX) + 10
     height = TOP_PX + STEP_PX * len(names) + 10

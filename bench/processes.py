@@ -1,4 +1,4 @@
-"""CPU and memory of processes, from /proc: what a client costs the machine."""
+"""CPU and memory of processes, from /proc: the cost of a client."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Usage(NamedTuple):
 
 
 def tree_usage(root: int) -> Usage:
-    """Usage of a process and all its living descendants, and of children they waited for."""
+    """Return the usage of a process, its living descendants, and the children they waited for."""
     cpu_s, rss_bytes = 0.0, 0
     for pid in tree(root):
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             status = Path(f"/proc/{pid}/status").read_text()
-        except OSError:  # it ended in between
+        except OSError:  # it ended meanwhile
             continue
         cpu_s += sum(int(field) for field in fields[11:15]) / _TICKS_PER_S
         peak = next((line for line in status.splitlines() if line.startswith("VmHWM")), None)
@@ -33,7 +33,7 @@ def tree_usage(root: int) -> Usage:
 
 
 def tree(root: int) -> list[int]:
-    """The process and all its living descendants."""
+    """Return the process and all its living descendants."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

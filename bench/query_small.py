@@ -1,7 +1,7 @@
-"""Claim: an aggregate with GROUP BY comes several times faster than by unload-then-compute.
+"""Claim: an aggregate with GROUP BY is several times faster than an unload followed by a query.
 
 5,000 groups, beside cqlsh COPY TO followed by the same SELECT in duckdb. Every result is compared
-with that of duckdb over the file that was loaded: exactly, but for averages of floats.
+with duckdb's over the loaded file: exactly, except for averages of floats.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from bench.site import Site, make_site
 from bench.stage import Stage
 from bench.systems import fill
 
-#: cqlsh takes half a minute for so many; the claim is about 5,000,000.
+#: cqlsh takes half a minute for so many rows; the claim is about 5,000,000.
 ROWS = 1_000_000
 
-#: Functions of the result after its key, which is exact up to the last: that is an average.
+#: Functions of the result after its key. All are exact except the last one, an average.
 FUNCTIONS = "count(*), sum(seq), min(temperature), max(humidity), avg(temperature)"
 SELECT = f"SELECT sensor, {FUNCTIONS} FROM {{table}} GROUP BY sensor ORDER BY sensor"
-#: Columns that are read.
+#: Columns to read.
 COLUMNS = ("sensor", "seq", "temperature", "humidity")
-#: Sums of floats differ by the order in which they are made.
+#: Sums of floats depend on their order.
 AVERAGE_ERROR = 1e-12
 
 Groups = list[tuple[str, int, int, float, float, float]]
@@ -65,7 +65,7 @@ def _truth(site: Site) -> Groups:
 
 
 def groups_of(result: Path) -> Groups:
-    """The groups in a CSV file of a result."""
+    """Return the groups in a result's CSV file."""
     with result.open(newline="", encoding="utf-8") as file:
         _, *records = csv.reader(file)
     return [
@@ -81,7 +81,7 @@ def _check(truth: Groups, result: Path) -> None:
 
 
 def differences(expected: Groups, found: Groups) -> list[object]:
-    """Groups that are not the same: of the average, within rounding."""
+    """Return the groups that differ; averages may differ within rounding."""
     if len(expected) != len(found):
         return [f"{len(found)} groups, and {len(expected)} were expected"]
     return [

@@ -1,8 +1,8 @@
 """The server's own limit of reading: token ranges paged over plain sockets, rows dropped.
 
 The denominator of the figures of unload, count and query. `python -m bench.read_limit HOST PORT
-KEYSPACE.TABLE COLUMN,...` prints one JSON line. Each socket has one page on its way: it asks for
-the next one when the last has come.
+KEYSPACE.TABLE COLUMN,...` prints one JSON line. Each socket has one page in flight: it requests
+the next one when the last has arrived.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 from ringhaul.cluster.schema import find_table, quote_identifier
 from ringhaul.cql.decode.head import read_head
 
-#: Requests unanswered in all; enough for two cores, of which the node has most.
+#: Unanswered requests in total; enough for two cores, most of which the node uses.
 SOCKETS = 4
-#: As many as ours asks for at most: shorter pages cost the server more for each row.
+#: ringhaul's largest page: shorter pages cost the server more for each row.
 PAGE_ROWS = 30_000
 RANGES = 64
 _VALUES, _SKIP_METADATA, _PAGE_SIZE, _PAGING_STATE = 0x01, 0x02, 0x04, 0x08
 
 
 class Seen(NamedTuple):
-    """What came in all."""
+    """Rows and bytes in total."""
 
     rows: int
     bytes_count: int
@@ -49,8 +49,8 @@ def main() -> None:
     close_session(session)
     with spending() as spent:
         seen = _read(host, int(port), query_id)
-    told = {"rows": seen.rows, "bytes": seen.bytes_count}
-    print(json.dumps(told | {"work_s": spent.work_s, "cpu_s": spent.cpu_s}))
+    result = {"rows": seen.rows, "bytes": seen.bytes_count}
+    print(json.dumps(result | {"work_s": spent.work_s, "cpu_s": spent.cpu_s}))
 
 
 def _read(host: str, port: int, query_id: bytes) -> Seen:
@@ -59,7 +59,7 @@ def _read(host: str, port: int, query_id: bytes) -> Seen:
     rows, bytes_count = 0, 0
     for _ in range(SOCKETS):
         reader = _Reader(connect(host, port), query_id, todo)
-        reader.ask()
+        reader.request_next()
         selector.register(reader.socket, selectors.EVENT_READ, reader)
     while selector.get_map():
         for key, _ in selector.select():
@@ -68,13 +68,13 @@ def _read(host: str, port: int, query_id: bytes) -> Seen:
                 continue
             rows += page.rows
             bytes_count += page.bytes_count
-            if not key.data.ask():
+            if not key.data.request_next():
                 selector.unregister(key.fileobj)
     return Seen(rows, bytes_count)
 
 
 class _Reader:
-    """One socket: the page that comes, and the range that it is of."""
+    """One socket: the page in flight and its range."""
 
     def __init__(
         self, connection: socket.socket, query_id: bytes, todo: list[tuple[int, int]]
@@ -84,8 +84,8 @@ class _Reader:
         self._state: bytes | None = None
         self._page, self._filled = bytearray(1 << 20), 0
 
-    def ask(self) -> bool:
-        """Ask for the next page, of the next range after the last of one. False: all are read."""
+    def request_next(self) -> bool:
+        """Request the next page, of the next range if one is done. Return False if all are read."""
         if self._state is None:
             if not self._todo:
                 return False
@@ -95,7 +95,7 @@ class _Reader:
         return True
 
     def receive(self) -> Seen | None:
-        """Take what came: a page, or None if it is not whole yet."""
+        """Receive data, and return the page once it is complete."""
         page = memoryview(self._page)
         self._filled += self.socket.recv_into(page[self._filled :])
         if self._filled < HEADER.size:
@@ -114,7 +114,7 @@ class _Reader:
 
 
 def page_request(query_id: bytes, of: tuple[int, int], state: bytes | None) -> bytes:
-    """The frame that asks for a page of a range, after `state` if that is given."""
+    """Return the frame that requests a page of a range, after `state` if given."""
     flags = _VALUES | _SKIP_METADATA | _PAGE_SIZE | (_PAGING_STATE if state else 0)
     body = struct.pack(">H", len(query_id)) + query_id
     body += struct.pack(

@@ -1,4 +1,4 @@
-"""The peers at reading: cqlsh, DataStax Bulk Loader, and the driver's and the articles' ways."""
+"""The peers of reading: cqlsh, DataStax Bulk Loader, the driver, and patterns of articles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.harness import BULK_LOADER, COPY, CQLSH, DRIVER, Run, System
 from bench.site import Site
 from bench.stage import KEYSPACE
 from bench.tools import (
-    Told,
+    Measured,
     counted,
     run_bulk_loader,
     run_copy,
@@ -20,12 +20,12 @@ from bench.tools import (
     run_program,
 )
 
-#: Of a count in one request, which is as long as the table is large.
+#: For a count in one request, which takes longer for a larger table.
 COUNT_TIMEOUT_S = 600
 
 
 def copy_to(site: Site, *, processes: int) -> System:
-    """`COPY ... TO` of cqlsh, with its defaults but for the number of processes."""
+    """cqlsh's `COPY ... TO` with its defaults, except for the number of processes."""
 
     def run(folder: Path) -> Run:
         return _copied(site, folder / "copy.csv", processes)
@@ -36,15 +36,15 @@ def copy_to(site: Site, *, processes: int) -> System:
 def _copied(site: Site, path: Path, processes: int) -> Run:
     columns = ", ".join(site.table.columns)
     options = f"HEADER = true AND NUMPROCESSES = {processes}"
-    told = run_copy(site.stage, f"COPY {site.name} ({columns}) TO '{path}' WITH {options}")
+    measured = run_copy(site.stage, f"COPY {site.name} ({columns}) TO '{path}' WITH {options}")
     check_rows([path], site.rows)
-    return told.run(path.stat().st_size)
+    return measured.run(path.stat().st_size)
 
 
 def copy_then_compute(
     site: Site, select: str, check: Callable[[Path], None], *, processes: int
 ) -> System:
-    """`COPY ... TO` and a computation over its file; `check` looks at the result."""
+    """`COPY ... TO` and a computation over its file; `check` checks the result."""
 
     def run(folder: Path) -> Run:
         path, result = folder / "copy.csv", folder / "result.csv"
@@ -66,7 +66,7 @@ def copy_then_compute(
 
 
 def cqlsh_count(site: Site) -> System:
-    """`SELECT count(*)` by cqlsh. Raises `RuntimeError` when the server times out, as it may."""
+    """`SELECT count(*)` with cqlsh. Raises `RuntimeError` if the server times out, as it may."""
     select = f"SELECT count(*) FROM {site.name}"
 
     def run(_: Path) -> Run:
@@ -74,7 +74,7 @@ def cqlsh_count(site: Site) -> System:
         found = counted(done.out)
         if found != site.rows:
             raise RuntimeError(f"{found} rows were counted, {site.rows} are in {site.name}")
-        return Told(found, done.whole_s, done).run(site.bytes_of(found))
+        return Measured(found, done.whole_s, done).run(site.bytes_of(found))
 
     return site.reader("cqlsh SELECT count(*)", CQLSH, run)
 
@@ -91,7 +91,7 @@ def bulk_loader_unload(site: Site, *, files: str | None = None) -> System:
 
 
 def bulk_loader_keys(site: Site) -> System:
-    """The nearest to a count: an unload of the keys. Bulk Loader's own is not at Maven Central."""
+    """An unload of the keys, the nearest to a count: Bulk Loader's own is not on Maven Central."""
     keys = ", ".join(site.schema.partition_key)
 
     def run(folder: Path) -> Run:
@@ -101,23 +101,25 @@ def bulk_loader_keys(site: Site) -> System:
 
 
 def _unloaded(site: Site, folder: Path, *options: str) -> Run:
-    told = run_bulk_loader(site.stage, "unload", "-url", str(folder), "-header", "true", *options)
+    measured = run_bulk_loader(
+        site.stage, "unload", "-url", str(folder), "-header", "true", *options
+    )
     files = row_files(folder)
     check_rows(files, site.rows)
-    return told.run(sum(path.stat().st_size for path in files))
+    return measured.run(sum(path.stat().st_size for path in files))
 
 
-def asking_pattern(
+def select_pattern(
     site: Site, pattern: str, label: str, *, statement: str, values: Path, rows: int
 ) -> System:
-    """A pattern of `bench.seeds` over the first `rows` rows of values, a row of answer for each."""
+    """A pattern of `bench.seeds` over the first `rows` rows of values, each with one result."""
 
     def run(_: Path) -> Run:
-        told, done = run_program(
+        result, done = run_program(
             site.stage, "bench.seeds", pattern, statement, str(values), str(rows)
         )
-        if told["answers"] != rows:
-            raise RuntimeError(f"{pattern} got {told['answers']} rows, of {rows}")
-        return Told(rows, told["work_s"], done).run(values.stat().st_size)
+        if result["answers"] != rows:
+            raise RuntimeError(f"{pattern} got {result['answers']} rows, of {rows}")
+        return Measured(rows, result["work_s"], done).run(values.stat().st_size)
 
     return site.reader(f"{label} ({rows // 1000}k)", DRIVER, run)

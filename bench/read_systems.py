@@ -1,4 +1,4 @@
-"""Ours, and the server's own limit, reading a table."""
+"""ringhaul, and the server's own limit, reading a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.tools import Job, counted, run_program, run_ringhaul
 
 
 def unload(site: Site, *, kind: str) -> System:
-    """`ringhaul unload` to files of a kind, with a standing worker, whose CPU counts too."""
+    """`ringhaul unload` to files of a kind, with a running worker, whose CPU counts too."""
     check_once = _once()
 
     def run(folder: Path) -> Run:
@@ -41,7 +41,7 @@ def count(site: Site) -> System:
 
 
 def query(site: Site, select: str, check: Callable[[Path], None]) -> System:
-    """`ringhaul query` with a SELECT; `check` looks at its result."""
+    """`ringhaul query` with a SELECT; `check` checks its result."""
 
     def run(folder: Path) -> Run:
         result = folder / "result.csv"
@@ -65,24 +65,24 @@ def lookup(site: Site, keys: Path, keys_count: int) -> System:
         files = row_files(folder)
         check_rows(files, keys_count)
         check_once(lambda: check(files))
-        return _asked(job, keys_count)
+        return _answered(job, keys_count)
 
     return site.reader("ringhaul lookup", OURS, run)
 
 
 def execute(site: Site, statement: str, params: Path, rows: int) -> System:
-    """`ringhaul exec` of a SELECT that has one row for each row of values."""
+    """`ringhaul exec` of a SELECT with one row for each row of values."""
 
     def run(folder: Path) -> Run:
         job = run_ringhaul(site, "exec", statement, "--params", str(params), "-o", str(folder))
         check_rows(row_files(folder), rows)
-        return _asked(job, rows)
+        return _answered(job, rows)
 
     return site.reader("ringhaul exec", OURS, run)
 
 
 def read_limit(site: Site, columns: tuple[str, ...]) -> System:
-    """Token ranges paged over plain sockets: what the server itself can give."""
+    """Token ranges paged over plain sockets: the server's own limit."""
 
     def run(_: Path) -> Run:
         return _replayed(site, site.rows, "bench.read_limit", site.name, ", ".join(columns))
@@ -90,26 +90,26 @@ def read_limit(site: Site, columns: tuple[str, ...]) -> System:
     return site.reader("server's limit (pages dropped)", LIMIT, run)
 
 
-def ask_limit(site: Site, statement: str, keys: Path, rows: int, *, each: int = 1) -> System:
-    """Requests made beforehand, replayed; of `each` keys where the marker is a list."""
+def select_limit(site: Site, statement: str, keys: Path, rows: int, *, each: int = 1) -> System:
+    """Prepared requests, replayed; of `each` keys if the marker is a list."""
 
     def run(_: Path) -> Run:
-        return _replayed(site, rows, "bench.ask_limit", statement, str(keys), str(each))
+        return _replayed(site, rows, "bench.select_limit", statement, str(keys), str(each))
 
     lists = f" of {each} keys" if each > 1 else ""
     return site.reader(f"server's limit (requests{lists})", LIMIT, run)
 
 
 def _replayed(site: Site, rows: int, program: str, *arguments: str) -> Run:
-    told, done = run_program(site.stage, program, *arguments)
-    if told["rows"] != rows:
-        raise RuntimeError(f"{program} saw {told['rows']} rows, of {rows}")
+    result, done = run_program(site.stage, program, *arguments)
+    if result["rows"] != rows:
+        raise RuntimeError(f"{program} saw {result['rows']} rows, of {rows}")
     return Run(
         rows=rows,
-        bytes_count=told["bytes"],
-        work_s=told["work_s"],
-        whole_s=told["work_s"],  # making requests beforehand is not part of it
-        cpu_s=told["cpu_s"],
+        bytes_count=result["bytes"],
+        work_s=result["work_s"],
+        whole_s=result["work_s"],  # without preparing the requests
+        cpu_s=result["cpu_s"],
         rss_bytes_max=done.rss_bytes_max,
     )
 
@@ -120,7 +120,7 @@ def _read(job: Job, rows: int, *, bytes_count: int) -> Run:
     return _run(job, rows, bytes_count, job.summary["cpu_us_per_row"])
 
 
-def _asked(job: Job, rows: int) -> Run:
+def _answered(job: Job, rows: int) -> Run:
     if job.summary["answered"] != rows or job.summary["rows"] != rows:
         raise RuntimeError(f"not all of {rows} were answered with a row: {job.summary}")
     return _run(job, rows, job.summary["bytes_written"], job.summary["cpu_us_per_record"])
@@ -139,7 +139,7 @@ def _run(job: Job, rows: int, bytes_count: int, us_per_row: float) -> Run:
 
 
 def _once() -> Callable[[Callable[[], None]], None]:
-    """Calls what it is given, the first time: comparing all values takes longer than a run."""
+    """Return a function that runs only its first check: comparing all values is slow."""
     done = False
 
     def call(check: Callable[[], None]) -> None:

@@ -1,9 +1,8 @@
-"""Claim: large row groups behind a URL are read with many requests on their way, in bounded memory.
+"""Claim: large row groups behind a URL are read with many requests in flight, in bounded memory.
 
-A Parquet file of one row group of 60 columns, on a web server of this machine that waits before
-each answer as one far away does. Ours beside what a script would do: pyarrow upon fsspec's file, as
-it is, and with `pre_buffer`, which has a whole row group in memory. Each read is a process of its
-own.
+A Parquet file of one row group of 60 columns, on a local web server that delays each answer like a
+distant one. ringhaul beside what a script would do: pyarrow over fsspec's file, with its defaults,
+and with `pre_buffer`, which holds a whole row group in memory. Each read is a separate process.
 """
 
 from __future__ import annotations
@@ -41,17 +40,17 @@ _BATCH_ROWS = 16_384
 
 
 class Read(NamedTuple):
-    """What a read of the file took."""
+    """The cost of a read of the file."""
 
     seconds: float
-    rss_mib: int  #: more than before it began
+    rss_mib: int  #: growth since the start
     requests: int
     rows: int
-    total: int  #: of the first column's values: all systems have to find the same
+    total: int  #: sum of the first column's values: all systems must find the same
 
 
 class _Slow(BaseHTTPRequestHandler):
-    """Answers for a part of one file, each some time after it was asked."""
+    """Serve ranges of one file, each after a delay."""
 
     protocol_version = "HTTP/1.1"
 
@@ -60,7 +59,7 @@ class _Slow(BaseHTTPRequestHandler):
         super().__init__(*rest)
 
     def handle(self) -> None:
-        with suppress(ConnectionError):  # of who has read enough
+        with suppress(ConnectionError):  # from a client that has read enough
             super().handle()
 
     def do_HEAD(self) -> None:
@@ -68,9 +67,9 @@ class _Slow(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         size = self._file.stat().st_size
-        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "bytes=0-"))
-        assert asked is not None
-        first, last = int(asked[1]), min(int(asked[2] or size), size - 1)
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "bytes=0-"))
+        assert wanted is not None
+        first, last = int(wanted[1]), min(int(wanted[2] or size), size - 1)
         self._begin(206, last + 1 - first, f"bytes {first}-{last}/{size}")
         with self._file.open("rb") as file:
             file.seek(first)
@@ -88,12 +87,12 @@ class _Slow(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *words: Any) -> None:
-        """Nothing: a line for each request says no more than their number."""
+        """Log nothing: the number of requests is enough."""
 
 
 @contextmanager
 def _served(path: Path) -> Iterator[tuple[str, list[int]]]:
-    """The URL of a file, and a list that grows by one with each request for it."""
+    """Yield the URL of a file, and a list that grows by one with each request."""
     counted: list[int] = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Slow, path, counted))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -112,7 +111,7 @@ def _write(path: Path, mib: int) -> None:
 
 
 def _batches(system: str, url: str) -> Iterator[pa.RecordBatch]:
-    """All columns of the file, in batches of some thousand rows."""
+    """Yield all columns of the file, in batches of some thousand rows."""
     if system != OURS:
         import fsspec
 
@@ -141,7 +140,7 @@ def _batches(system: str, url: str) -> Iterator[pa.RecordBatch]:
 
 
 def read(system: str, url: str) -> None:
-    """Read the file and print what it took: the work of a process of its own."""
+    """Read the file and print the cost; runs in a separate process."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.monotonic()
     rows = total = 0
@@ -150,8 +149,8 @@ def read(system: str, url: str) -> None:
         total += int(batch.column(0).to_numpy().astype(np.uint64).sum())
     seconds = time.monotonic() - began
     more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    told = {"seconds": seconds, "rss_mib": more >> 10, "rows": rows, "total": total % 2**64}
-    print(json.dumps(told))
+    result = {"seconds": seconds, "rss_mib": more >> 10, "rows": rows, "total": total % 2**64}
+    print(json.dumps(result))
 
 
 def run(mib: int, rounds: int) -> None:

@@ -1,7 +1,7 @@
-"""Frames made beforehand, replayed over plain sockets: what the server itself takes and gives.
+"""Prepared frames, replayed over plain sockets, to measure the server's own limits.
 
 Native protocol v4 (its specification, section 2): a frame is version, flags, stream id, opcode and
-body length, nine bytes, and its body. The client does as little as it can: answers are counted.
+body length, nine bytes, and its body. The client does as little as possible: it counts answers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-#: Of every replay: connections, and frames unanswered on each.
+#: Connections of a replay, and unanswered frames on each.
 SOCKETS = 2
 WINDOW = 512
 
@@ -26,7 +26,7 @@ HEADER = struct.Struct(">BBhBi")
 EXECUTE, RESULT = 0x0A, 0x08
 _STARTUP, _READY = 0x01, 0x02
 
-#: Given what came so far: answers that are whole, and the bytes they take.
+#: Gets the data so far, and returns its complete answers and their bytes.
 Count = Callable[[bytes], tuple[int, int]]
 
 
@@ -39,7 +39,7 @@ class Spent:
 
 @contextmanager
 def spending() -> Iterator[Spent]:
-    """Measures its block."""
+    """Measure the block."""
     spent = Spent()
     before, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     yield spent
@@ -67,7 +67,7 @@ def replay(
 
 
 def connect(host: str, port: int) -> socket.socket:
-    """A connection that is ready for requests. Raises `RuntimeError` where a password is wanted."""
+    """Open a connection ready for requests. Raise `RuntimeError` if a password is required."""
     connection = socket.create_connection((host, port))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     body = struct.pack(">HH11sH5s", 1, 11, b"CQL_VERSION", 5, b"3.0.0")
@@ -78,7 +78,7 @@ def connect(host: str, port: int) -> socket.socket:
 
 
 class _Share:
-    """One socket and the frames it sends."""
+    """One socket and its frames."""
 
     def __init__(self, connection: socket.socket, frames: pa.BinaryArray, count: Count) -> None:
         self.socket, self._counted = connection, count

@@ -1,9 +1,9 @@
-"""Patterns for many fast queries that articles recommend, through the official driver.
+"""Patterns for many fast queries that articles recommend, with the official driver.
 
 `python -m bench.seeds HOST PORT PATTERN STATEMENT FILE ROWS` runs the statement with the first ROWS
-records of FILE as values of its markers and prints one JSON line. The first three patterns are of
-an article that reads: they take rows of answers too. Sessions are open before the clock starts,
-reading and converting the file is inside, as with every other system.
+records of FILE as values of its markers and prints one JSON line. The first three patterns come
+from an article about reads: they also count result rows. Sessions open before the clock starts;
+reading and converting the file is measured, as with every other system.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from cassandra.query import (
     tuple_factory,
 )
 
-#: Of the pool's patterns: queries that a process takes at a time, and units of queries.
+#: For the patterns with a pool: queries a task, and queries a unit.
 POOL_CHUNK = 10
 UNIT_ROWS = 100
-#: Of the asynchronous patterns: rows in flight.
+#: For the asynchronous patterns: rows in flight.
 IN_FLIGHT_ROWS = 8000
-#: Rows of a batch; of small rows far above the server's warning, well below what it refuses.
+#: Rows of a batch; with small rows far above the server's warning, well below its limit.
 BATCH_ROWS = 100
 
 Row = Sequence[object]
 Rows = list[Row]
 
-#: The driver's name of a marker's type -> how a field of the file becomes what the driver binds.
+#: The driver's name of a marker's type -> converter of a field to the value that it binds.
 _READERS: dict[str, Callable[[str], object]] = {
     "varchar": str,
     "bigint": int,
@@ -54,7 +54,7 @@ _READERS: dict[str, Callable[[str], object]] = {
 
 
 class Target(NamedTuple):
-    """Whom to ask what, as it can be given to another process."""
+    """Address and statement, in a form that can be passed to another process."""
 
     host: str
     port: int
@@ -62,10 +62,10 @@ class Target(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """What a pattern came to."""
+    """The result of a pattern."""
 
     work_s: float
-    answers: int = 0  #: rows that came
+    answers: int = 0  #: rows received
 
 
 class Client(NamedTuple):
@@ -109,7 +109,7 @@ def single_statements(target: Target, rows: Iterator[Row]) -> Timed:
 
 
 def mixed_batches(target: Target, rows: Iterator[Row]) -> Timed:
-    """S3b: unlogged batches of rows as they come, whatever their partitions."""
+    """S3b: unlogged batches of rows in file order, of any partitions."""
     session, prepared = open_client(target)
     window = _Window(session, IN_FLIGHT_ROWS // BATCH_ROWS)
     started = time.perf_counter()
@@ -154,14 +154,14 @@ def main() -> None:
     readers = _readers(target)
     with Path(path).open(newline="", encoding="utf-8") as file:
         records = itertools.islice(csv.reader(file), 1, int(rows) + 1)
-        # Fields beyond the markers are not asked for.
+        # Fields beyond the markers are not used.
         values = ([read(field) for read, field in zip(readers, r, strict=False)] for r in records)
         timed = PATTERNS[pattern](target, values)
     print(json.dumps({"queries": int(rows), "answers": timed.answers, "work_s": timed.work_s}))
 
 
 def open_client(target: Target) -> Client:
-    """A session as the driver makes it by default, but that rows are tuples, as in the article."""
+    """Open a session with the driver's defaults, but with rows as tuples, as in the article."""
     session = Cluster([target.host], port=target.port).connect()
     session.row_factory = tuple_factory
     return Client(session, session.prepare(target.statement))
@@ -182,7 +182,7 @@ def _batch(statements: list[BoundStatement]) -> BatchStatement:
 
 
 class _Window:
-    """Asynchronous requests, so many at a time."""
+    """A bounded number of asynchronous requests in flight."""
 
     def __init__(self, session: Session, requests_max: int) -> None:
         self._session, self._requests_max = session, requests_max
@@ -210,7 +210,7 @@ class _Window:
 
 
 class _Pool:
-    """A process for each core, each with a session of its own that is open before the clock."""
+    """A process for each core, each with a session that opens before the clock starts."""
 
     def __init__(self, target: Target) -> None:
         # Not forked: the driver's threads do not survive a fork.
@@ -228,13 +228,13 @@ class _Pool:
         self._pool.join()
 
     def time(self, run: Callable[..., Rows], tasks: Iterator[object], chunk: int) -> Timed:
-        """All tasks; their rows come back through the pool, as in the article."""
+        """Run all tasks; their rows come back through the pool, as in the article."""
         started = time.perf_counter()
         answers = self._pool.map(run, tasks, chunk)
         return Timed(time.perf_counter() - started, sum(map(len, answers)))
 
 
-#: Of a process of the pool.
+#: State of a process of the pool.
 _client: Client
 
 

@@ -1,4 +1,4 @@
-"""Where systems are measured: one table, its file, and the standing worker."""
+"""The place of a measurement: one table, its file, and the running worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ringhaul.cluster.schema import TableSchema, find_table
 
 @dataclass(frozen=True)
 class Site:
-    """A table that is there, and the file to load into it, or from which it was filled."""
+    """An existing table, and the file to load into it, or from which it was filled."""
 
     stage: Stage
     table: Table
@@ -26,20 +26,20 @@ class Site:
 
     @property
     def name(self) -> str:
-        """The table with its keyspace."""
+        """The table's name with its keyspace."""
         return f"{KEYSPACE}.{self.table.name}"
 
     @property
     def schema(self) -> TableSchema:
-        """The table as the cluster describes it."""
+        """The table's schema from the cluster."""
         return find_table(self.stage.session.cluster.metadata, KEYSPACE, self.table.name)
 
     def system(self, name: str, family: str, run: Callable[[], Run]) -> System:
-        """A system that loads this site's file."""
+        """Return a system that loads this site's file."""
         return System(name, family, lambda: self.stage.truncate(self.table), run)
 
     def reader(self, name: str, family: str, run: Callable[[Path], Run]) -> System:
-        """A system that reads this site's table. It is given a folder, empty each time."""
+        """Return a system that reads this site's table. Each run gets an empty folder."""
         folder = self.stage.folder / "out"
 
         def reset() -> None:
@@ -49,18 +49,18 @@ class Site:
         return System(name, family, reset, lambda: run(folder))
 
     def check(self, rows: int) -> None:
-        """Raise when the table does not hold so many rows: a load that lost some has no speed."""
+        """Raise if the table does not hold so many rows: a load that lost rows does not count."""
         found = self.stage.count(self.table)
         if found != rows:
             raise RuntimeError(f"{found} rows are in {self.name}, {rows} were reported")
 
     def bytes_of(self, rows: int) -> int:
-        """Bytes of the file's first `rows` records, taken as all of one size."""
+        """Return the bytes of the file's first `rows` records, assuming equal sizes."""
         return self.path.stat().st_size * rows // self.rows
 
 
 def make_site(stage: Stage, table: Table, rows: int, worker_pid: int) -> Site:
-    """Generate the file where it is not there yet, and make the table anew."""
+    """Generate the file if it is missing, and create the table again."""
     path = data_file(cache_dir_default() / "bench", table, rows=rows)
     stage.create(table)
     return Site(stage, table, path, rows, worker_pid)

@@ -1,4 +1,4 @@
-"""The stage: one Cassandra node, a broker and a standing worker, for the length of a bench."""
+"""The stage: one Cassandra node, a broker and a running worker, for the length of a bench."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from producer.local.stack import Endpoints, Stack
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 
 KEYSPACE = "bench"
-#: After a TRUNCATE the node deletes files and settles; a run that begins at once pays for it.
+#: After a TRUNCATE the node deletes files; a run that starts at once would pay for it.
 SETTLE_S = 3.0
-#: By Cassandra's own rule (conf/jvm-server.options) for a machine of 24 GiB: a quarter, at most 8G.
+#: Cassandra's own rule (conf/jvm-server.options) for a machine of 24 GiB: a quarter, at most 8G.
 HEAP = "6G"
-#: A count of the whole table in one query runs into the server's time-out.
+#: A count of the whole table in one query exceeds the server's timeout.
 COUNT_SLICES = 64
-#: A count that the node did not do in its time is asked for as often as this.
+#: Attempts of a count that timed out on the node.
 COUNT_TRIES = 10
 
 
@@ -40,11 +40,11 @@ class Stage:
     endpoints: Endpoints
     session: Session
     folder: Path
-    env: dict[str, str]  #: for commands that work with the standing worker
-    env_embedded: dict[str, str]  #: for commands that start workers of their own
+    env: dict[str, str]  #: for commands that use the running worker
+    env_embedded: dict[str, str]  #: for commands that start embedded workers
 
     def create(self, table: Table) -> None:
-        """Make the table anew."""
+        """Drop the table and create it again."""
         self.session.execute(f"DROP TABLE IF EXISTS {KEYSPACE}.{table.name}", timeout=60)
         self.session.execute(f"CREATE TABLE {KEYSPACE}.{table.name} ({table.schema})", timeout=60)
 
@@ -54,7 +54,7 @@ class Stage:
         time.sleep(SETTLE_S)
 
     def count(self, table: Table) -> int:
-        """Rows in the table, counted by the server a slice of the ring at a time."""
+        """Return the table's rows, counted by the server one slice of the ring at a time."""
         key = table.columns[0]
         name = f"{KEYSPACE}.{table.name}"
         total = 0
@@ -64,7 +64,7 @@ class Stage:
         return total
 
     def _counted(self, query: str) -> int:
-        """The answer to a count; a node that still compacts what was loaded is given time."""
+        """Return the answer to a count; retry while the node still compacts the loaded data."""
         for _ in range(COUNT_TRIES - 1):
             with suppress(ReadTimeout, ReadFailure):
                 return int(self.session.execute(query, timeout=60).one()[0])
@@ -73,7 +73,7 @@ class Stage:
 
     @contextmanager
     def worker(self, processes: int) -> Iterator[int]:
-        """A standing `ringhaul worker`; its pid."""
+        """Run a `ringhaul worker`, and yield its pid."""
         log = (self.folder / "worker.log").open("wb")
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "producer", "worker", "-c", str(processes)],
@@ -106,7 +106,7 @@ def stage() -> Iterator[Stage]:
 
 @contextmanager
 def stage_at(ends: Endpoints, folder: Path) -> Iterator[Stage]:
-    """The stage upon servers that run, with what it writes in `folder`."""
+    """Yield a stage on running servers, with its files in `folder`."""
     config = ClusterConfig(contact_points=tuple(ends.contact_points), port=ends.port)
     session = open_session(config)
     try:

@@ -1,4 +1,4 @@
-"""Ours, and the server's own limit, loading a file."""
+"""ringhaul, and the server's own limit, loading a file."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from bench.site import Site
 from bench.tools import Job, run_program, run_ringhaul
 from ringhaul.load.write.grouping import BATCH_PARTITIONS_MAX
 
-#: What the server takes as single statements; see `limits`.
+#: The server's limit with single statements; see `limits`.
 ROW_BY_ROW = "server's limit (replayed frames)"
 _IN_BATCHES = "server's limit (replayed batches)"
 
 
 def ours(site: Site, *, strategy: str = "pipeline", name: str | None = None) -> System:
-    """`ringhaul load` with a standing worker, whose CPU counts too."""
+    """`ringhaul load` with a running worker, whose CPU counts too."""
 
     def run() -> Run:
         return _ours(site, run_ringhaul(site, *_load(site), "--strategy", strategy))
@@ -24,7 +24,7 @@ def ours(site: Site, *, strategy: str = "pipeline", name: str | None = None) -> 
 
 
 def ours_embedded(site: Site, *, processes: int) -> System:
-    """`ringhaul load` with no broker: it starts its own workers, as a newcomer runs it."""
+    """`ringhaul load` without a broker: it starts embedded workers, as a newcomer would run it."""
 
     def run() -> Run:
         job = run_ringhaul(site, *_load(site), "--workers", str(processes), embedded=True)
@@ -34,12 +34,12 @@ def ours_embedded(site: Site, *, processes: int) -> System:
 
 
 def limits(site: Site, *, batch_rows: int = BATCH_PARTITIONS_MAX) -> list[System]:
-    """What the server itself can take: row by row, and in batches."""
+    """The server's own limits: row by row, and in batches."""
     return [_limit(site, 1, ROW_BY_ROW), _limit(site, batch_rows, _IN_BATCHES)]
 
 
 def print_shares(lines: Sequence[Median], mine: Median) -> None:
-    """Our rate beside what the server takes row by row, which is claimed, and beside the best."""
+    """Print the rate as a share of the row-by-row limit, which is claimed, and of the best one."""
     for limit in (line for line in lines if line.name == ROW_BY_ROW):
         print(claim("share of the limit row by row", mine.rows_s / limit.rows_s, at_least=0.85))
         print(f"  of the better limit: {of_limit(lines, mine):.2f}")
@@ -47,14 +47,14 @@ def print_shares(lines: Sequence[Median], mine: Median) -> None:
 
 def _limit(site: Site, rows: int, name: str) -> System:
     def run() -> Run:
-        told, done = run_program(site.stage, "bench.limit", site.name, str(site.path), str(rows))
-        site.check(told["rows"])
+        result, done = run_program(site.stage, "bench.limit", site.name, str(site.path), str(rows))
+        site.check(result["rows"])
         return Run(
-            rows=told["rows"],
+            rows=result["rows"],
             bytes_count=site.path.stat().st_size,
-            work_s=told["work_s"],
-            whole_s=told["work_s"],  # encoding beforehand is not part of it
-            cpu_s=told["cpu_s"],
+            work_s=result["work_s"],
+            whole_s=result["work_s"],  # without the encoding of the frames
+            cpu_s=result["cpu_s"],
             rss_bytes_max=done.rss_bytes_max,
         )
 
@@ -62,7 +62,7 @@ def _limit(site: Site, rows: int, name: str) -> System:
 
 
 def fill(site: Site) -> None:
-    """Load the site's file, for benches that read."""
+    """Load the site's file, for read benches."""
     _ours(site, run_ringhaul(site, *_load(site)))
 
 

@@ -1,4 +1,4 @@
-"""The tools that are compared, as commands: ringhaul, cqlsh, Bulk Loader and our own programs."""
+"""The compared tools as commands: ringhaul, cqlsh, Bulk Loader and the bench's programs."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from bench.processes import tree_usage
 from bench.site import Site
 from bench.stage import Stage
 
-#: What COPY says at its end: "1000000 rows imported from 1 files in 0 day, 0 hour, 0 minute, and
+#: COPY's last message: "1000000 rows imported from 1 files in 0 day, 0 hour, 0 minute, and
 #: 27.583 seconds (0 skipped)."; below a second: "20000 rows exported to 1 files in 0.470 seconds."
 COPIED = re.compile(
     r"(\d+) rows (?:imported from|exported to) \d+ files in "
     r"(?:.* (\d+) minutes?,? (?:and )?)?([\d.]+) second"
 )
 
-#: Bulk Loader prints totals, failures and rows/s so far, again and again, the last of them its end:
+#: Bulk Loader prints totals, failures and rows/s so far repeatedly; the last line is its result:
 #: "1,000,000 |      0 | 36,104 | 2.40 | 9.10 | 12.00 | 1.00".
 BULK_LOADED = re.compile(r"^ *([\d,]+) \| +([\d,]+) \| +([\d,]+) \|", re.MULTILINE)
 
 
-class Told(NamedTuple):
-    """What a tool says of its work, and what it cost."""
+class Measured(NamedTuple):
+    """A tool's report of its work, and its cost."""
 
     rows: int
     work_s: float
     done: Done
 
     def run(self, bytes_count: int) -> Run:
-        """The run that this was, over so many bytes."""
+        """Return this as a run over so many bytes."""
         return Run(
             rows=self.rows,
             bytes_count=bytes_count,
@@ -49,7 +49,7 @@ class Told(NamedTuple):
 
 
 class Job(NamedTuple):
-    """The summary of a ringhaul command, and what it cost."""
+    """The summary of a ringhaul command, and its cost."""
 
     summary: Mapping[str, Any]
     cpu_s: float  #: of the command and the workers
@@ -57,9 +57,9 @@ class Job(NamedTuple):
 
 
 def run_ringhaul(site: Site, *arguments: str, embedded: bool = False) -> Job:
-    """`ringhaul ARGUMENTS` to the end of its job, with the standing worker or its own ones.
+    """Run `ringhaul ARGUMENTS` to the end of its job, with the running worker or embedded ones.
 
-    Raises `RuntimeError` when it is not complete.
+    Raise `RuntimeError` if the job is not complete.
     """
     command = [*(sys.executable, "-P", "-m", "producer"), *arguments]
     command += ["--json", "--progress", "none"]
@@ -69,26 +69,26 @@ def run_ringhaul(site: Site, *arguments: str, embedded: bool = False) -> Job:
     summary = summary_of(done.out)
     if summary["state"] != "COMPLETE":
         raise RuntimeError(f"ringhaul ended {summary['state']}: {summary}")
-    # Of embedded workers the kernel tells the CPU with the command that started them.
+    # The kernel counts the CPU of embedded workers with the command that started them.
     standing_s = 0.0 if embedded else after.cpu_s - before.cpu_s
     return Job(summary, done.cpu_s + standing_s, done)
 
 
 def summary_of(out: str) -> dict[str, Any]:
-    """The summary among what `ringhaul ... --json` prints."""
+    """Return the summary from the output of `ringhaul ... --json`."""
     messages = (json.loads(line) for line in out.splitlines() if line.startswith("{"))
     return next(m for m in messages if m.get("message_type") == "summary")
 
 
 def counted(out: str) -> int:
-    """The number that a count prints: of the lines that are one, the last."""
+    """Return the number that a count prints: the last line that is a number."""
     return int([line for line in out.splitlines() if line.strip().isdigit()][-1])
 
 
 def run_cqlsh(
     stage: Stage, statement: str, *, timeout_s: int = 60, codes: Sequence[int] = (0,)
 ) -> Done:
-    """`cqlsh -e STATEMENT`."""
+    """Run `cqlsh -e STATEMENT`."""
     ends = stage.endpoints
     command = [
         *(str(Path(sys.executable).parent / "cqlsh"), "--request-timeout", str(timeout_s)),
@@ -97,18 +97,18 @@ def run_cqlsh(
     return run_command(command, stage.env_embedded, codes=codes)
 
 
-def run_copy(stage: Stage, copy: str) -> Told:
-    """`COPY ...` by cqlsh."""
-    # cqlsh ends with 2 after any message, such as one of a batch that went well when retried.
+def run_copy(stage: Stage, copy: str) -> Measured:
+    """Run `COPY ...` with cqlsh."""
+    # cqlsh exits with 2 after any message, such as one about a batch whose retry succeeded.
     done = run_cqlsh(stage, copy, codes=(0, 2))
-    told = COPIED.search(done.out)
-    if told is None:
-        raise RuntimeError(f"cqlsh did not say what it did:\n{done.out[-2000:]}")
-    return Told(int(told[1]), 60 * int(told[2] or 0) + float(told[3]), done)
+    copied = COPIED.search(done.out)
+    if copied is None:
+        raise RuntimeError(f"cqlsh did not report its result:\n{done.out[-2000:]}")
+    return Measured(int(copied[1]), 60 * int(copied[2] or 0) + float(copied[3]), done)
 
 
-def run_bulk_loader(stage: Stage, command: str, *arguments: str) -> Told:
-    """DataStax Bulk Loader's `load` or `unload`. Raises `RuntimeError` when rows failed."""
+def run_bulk_loader(stage: Stage, command: str, *arguments: str) -> Measured:
+    """Run DataStax Bulk Loader's `load` or `unload`. Raise `RuntimeError` if rows failed."""
     ends = stage.endpoints
     with tempfile.TemporaryDirectory(prefix="ringhaul-bench-") as logs:
         done = run_command(
@@ -118,17 +118,17 @@ def run_bulk_loader(stage: Stage, command: str, *arguments: str) -> Told:
             ],
             stage.env_embedded,
         )
-    told = BULK_LOADED.findall(done.err)
-    if not told:
-        raise RuntimeError(f"Bulk Loader did not say what it did:\n{done.err[-2000:]}")
-    rows, failed, rows_s = (int(text.replace(",", "")) for text in told[-1])
+    reports = BULK_LOADED.findall(done.err)
+    if not reports:
+        raise RuntimeError(f"Bulk Loader did not report its result:\n{done.err[-2000:]}")
+    rows, failed, rows_s = (int(text.replace(",", "")) for text in reports[-1])
     if failed:
         raise RuntimeError(f"Bulk Loader failed on {failed} rows:\n{done.err[-2000:]}")
-    return Told(rows, rows / rows_s, done)
+    return Measured(rows, rows / rows_s, done)
 
 
 def run_program(stage: Stage, module: str, *arguments: str) -> tuple[dict[str, Any], Done]:
-    """`python -m MODULE HOST PORT ARGUMENTS`, which prints a line of JSON at its end."""
+    """Run `python -m MODULE HOST PORT ARGUMENTS`, which prints a line of JSON at its end."""
     ends = stage.endpoints
     command = [sys.executable, "-m", module, ends.contact_points[0], str(ends.port), *arguments]
     done = run_command(command, stage.env_embedded)

@@ -1,7 +1,7 @@
-"""Claim: an unload takes bounded memory, whatever shape the table has.
+"""Claim: an unload takes bounded memory for any shape of the table.
 
 One partition of 3 million rows, and 5 million partitions of one row, are unloaded with every worker
-process under 300 MB of peak resident memory, without a time-out, a retry or a repeated unit, and
+process under 300 MB of peak resident memory, without a timeout, a retry or a repeated unit, and
 every row is in the files once.
 """
 
@@ -28,14 +28,14 @@ WORKER_MB_MAX = 300
 FORMATS = ("csv", "parquet")
 ROWS = 1_000_000
 
-#: All rows follow a row of their partition, or none does.
+#: All rows follow a row of the same partition, or none does.
 ONE_PARTITION, ALL_PARTITIONS = local_table(100), local_table(0)
-#: Of the claim.
+#: The claim's bounds.
 WIDE_ROWS, TINY_ROWS = 3_000_000, 5_000_000
 
 
 def run(wide_rows: int, tiny_rows: int) -> None:
-    """Load both tables, unload them, print peak memory. Raises if a bound is passed."""
+    """Load both tables, unload them, print peak memory. Raise if a bound is exceeded."""
     with stage() as running:
         lines = measure(running, ONE_PARTITION, wide_rows, "one partition")
         lines += measure(running, ALL_PARTITIONS, tiny_rows, "a partition for each row")
@@ -43,7 +43,7 @@ def run(wide_rows: int, tiny_rows: int) -> None:
 
 
 def measure(running: Stage, table: Table, rows: int, shape: str) -> list[str]:
-    """Load so many rows with `ringhaul load`, and unload them in each format; a line for each."""
+    """Load so many rows with `ringhaul load`, unload them in each format; a line for each."""
     running.create(table)
     path = data_file(cache_dir_default() / "bench", table, rows=rows)
     print(f"loading {rows:,} rows into {shape} ...", flush=True)
@@ -56,7 +56,7 @@ def measure(running: Stage, table: Table, rows: int, shape: str) -> list[str]:
     lines = []
     for fmt in FORMATS:
         folder = running.folder / f"out-{table.name}-{fmt}"
-        # Peak memory is of a process's whole life: the workers of the load are not asked.
+        # Peak memory is that of a process's whole life, so the load's workers are not reused.
         with running.worker(2):
             summary = _summary(running, "unload", "-t", name, "-o", str(folder), "--format", fmt)
         lines.append(_line(summary, f"{shape}, {rows:,} rows, {fmt}"))
@@ -83,7 +83,7 @@ def _line(summary: dict[str, Any], what: str) -> str:
 
 
 def _check(summary: dict[str, Any], folder: Path, rows: int) -> None:
-    """Raise if a row is missing or there twice, if memory passed its bound, or if a read failed."""
+    """Raise if a row is missing or repeated, memory exceeded its bound, or a read failed."""
     parts = json.loads((folder / "manifest.json").read_text())["parts"]
     numbers = np.sort(np.concatenate([_numbers(folder / part["name"]) for part in parts]))
     if summary["state"] != "COMPLETE" or not np.array_equal(numbers, np.arange(rows)):
@@ -95,7 +95,7 @@ def _check(summary: dict[str, Any], folder: Path, rows: int) -> None:
 
 
 def _numbers(part: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The numbers of a part's rows: `seq`, which counts the rows of the file that was loaded."""
+    """Return the numbers of a part's rows: `seq`, which counts the rows of the loaded file."""
     if part.suffix == ".parquet":
         column = pq.read_table(part, columns=["seq"])["seq"]
     else:

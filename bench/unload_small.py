@@ -1,9 +1,9 @@
-"""Claim: a table of small rows is in files several times faster than by the peers.
+"""Claim: a table of small rows is unloaded several times faster than with the peers.
 
-Whole commands with a standing worker, beside cqlsh COPY TO, DataStax Bulk Loader and the server's
+Whole commands with a running worker, beside cqlsh COPY TO, DataStax Bulk Loader and the server's
 own limit, interleaved, on one machine that also runs the Cassandra node. Rows are counted in the
 files of every run; once for CSV and once for Parquet they are compared value for value with the
-file that was loaded.
+loaded file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.site import make_site
 from bench.stage import Stage
 from bench.systems import fill
 
-#: For so many rows the lower ratios are claimed, for more rows the higher ones.
+#: The lower ratios are claimed up to so many rows, the higher ones for more.
 ROWS = 1_000_000
 
 

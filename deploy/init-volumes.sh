@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes the passwords, once, and gives the volumes to the user the services run as.
+# Create the passwords once, and give the volumes to the user of the services.
 #
 #   init-volumes.sh VALKEY_CONF SECRETS_DIR REDIS_DIR PROMETHEUS_DIR GRAFANA_DIR
 #
 # Writes SECRETS_DIR/redis_password, SECRETS_DIR/valkey.conf and GRAFANA_DIR/admin_password, readable
-# by OWNER alone (10001:10001 unless the environment says otherwise). A password that is there
-# already stays. It is never an argument of a program, which others could see.
+# by OWNER only (10001:10001 unless set in the environment). An existing password stays. It is never
+# an argument of a program, which other users could see.
 set -eu
 umask 077
 

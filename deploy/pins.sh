@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Write the hashes of every file of every pinned release, for all platforms: `make pins`.
+# Write the hashes of all files of every pinned release, for all platforms: `make pins`.
 #
-# requirements.txt says which versions are installed. To move one, change its version there and run
-# this: the hashes are written anew, and the pins of the benches and of the image follow.
+# requirements.txt has the installed versions. To update one, change its version there and run this:
+# it rewrites the hashes, and the pins of the benches and the image.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,17 +11,17 @@ trap 'rm -rf "$tools"' EXIT
 "${PYTHON:-python3}" -m venv "$tools/venv"
 "$tools/venv/bin/python" -m pip install --quiet --disable-pip-version-check uv==0.13.9
 
-# Without a build of anything, for every platform and every Python that pyproject.toml allows.
+# Without building any package, for every platform and every Python that pyproject.toml allows.
 lock() {
   "$tools/venv/bin/uv" pip compile --quiet --generate-hashes --universal --python-version 3.11 \
     --no-header --no-annotate --only-binary :all: "$@"
 }
 
-# The comments at a file's head, and its lines without hashes.
+# The comments at the top of a file, and its lines without hashes.
 head_of() { sed -n '/^#/!q;p' "$1"; }
 versions_of() { sed -E '/^#/d; /^ *--hash/d; s/ *\\$//' "$1"; }
 
-# write FILE ARGUMENTS...: what `lock` makes of the arguments, below FILE's own head.
+# write FILE ARGUMENTS...: write the output of `lock ARGUMENTS` below FILE's top comments.
 write() {
   local file=$1
   shift
@@ -37,7 +37,7 @@ write requirements.txt --no-deps "$tools/versions.txt"
 echo "cqlsh==$(sed -nE 's/^cqlsh==([^ ]+).*/\1/p' bench/requirements.txt)" > "$tools/bench.txt"
 write bench/requirements.txt --constraint "$tools/versions.txt" "$tools/bench.txt"
 
-# The image builds ringhaul itself without isolation, so its build needs setuptools.
+# The image builds ringhaul without isolation, so its build needs setuptools.
 echo setuptools > "$tools/build.txt"
 write deploy/requirements/core.txt --constraint "$tools/versions.txt" pyproject.toml "$tools/build.txt"
 for extra in s3 gcs; do

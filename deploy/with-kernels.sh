@@ -1,19 +1,19 @@
 #!/bin/sh
-# Runs a program with the kernels that were compiled when the image was built.
+# Run a program with the kernels that were compiled with the image.
 #
 #   with-kernels.sh PROGRAM ARGUMENT...
 #
-# numba passes over a folder that it cannot write to, even if all it wants is there. So what is in
-# `kernels` beside this script is copied, 0.8 MB, to where NUMBA_CACHE_DIR says, once for a container.
-# On another kind of CPU than that of the build numba adds its own there. Where nothing can be written
-# the program starts all the same, and compiles for itself.
+# numba ignores a cache folder that it cannot write to, even if all its kernels are there. So each
+# container copies `kernels` beside this script (0.8 MB) to NUMBA_CACHE_DIR once. On another kind of
+# CPU than the build's, numba adds kernels there. If the folder cannot be written, the program still
+# starts, and compiles the kernels itself.
 
 kernels=$(dirname "$0")/kernels
-kept=$NUMBA_CACHE_DIR
-if [ -n "$kept" ] && [ -d "$kernels" ] && [ ! -e "$kept" ]; then
-  # Renamed when it is whole. What is left of a container that was killed meanwhile goes first.
-  rm -rf "$kept.new"
-  mkdir -p "$kept.new" && cp -R "$kernels/." "$kept.new" && mv "$kept.new" "$kept" \
-    || rm -rf "$kept.new"
+cache=$NUMBA_CACHE_DIR
+if [ -n "$cache" ] && [ -d "$kernels" ] && [ ! -e "$cache" ]; then
+  # Rename it when it is complete, after removing the remains of a container killed in between.
+  rm -rf "$cache.new"
+  mkdir -p "$cache.new" && cp -R "$kernels/." "$cache.new" && mv "$cache.new" "$cache" \
+    || rm -rf "$cache.new"
 fi
 exec "$@"

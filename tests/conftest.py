@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import settings
 
 from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
-from tests.rooms import ByRoom, end_processes, remove_locks, turn
+from tests.rooms import ByRoom, end_processes, put_first, remove_locks, turn
 from tests.services import (
     ProxiedRing,
     connected,
@@ -37,6 +38,10 @@ settings.load_profile("no-deadline")
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
+#: The turn of the test that runs, if one does.
+_turns: list[ExitStack] = []
+
+
 def pytest_configure() -> None:
     """End on SIGTERM like on Ctrl-C: tear down fixtures, leave no server behind.
 
@@ -52,15 +57,31 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByRoom:
     return ByRoom(config, log)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    put_first(items)
+
+
 def pytest_unconfigure() -> None:
     remove_locks()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Wait for the test's turn, outside of its time limit."""
-    with turn(alone=item.get_closest_marker("alone") is not None):
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Outside of a test's time limit: it may have to wait for its turn."""
+    alone = _is_alone(item)
+    if not _turns:
+        _turns.append(ExitStack())
+        _turns[0].enter_context(turn(alone=alone))
+    try:
         return (yield)
+    finally:
+        # One that is followed by others of its kind keeps the room: the wait for it is paid once.
+        if not (alone and _is_alone(nextitem)):
+            _turns.pop().close()
+
+
+def _is_alone(item: pytest.Item | None) -> bool:
+    return item is not None and item.get_closest_marker("alone") is not None
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -25,7 +25,18 @@ SHARED = {
     "tests/hosts/": "hosts",
 }
 
-#: Part of the command line of processes that xdist starts.
+#: Beginnings of paths, in the order in which their files are given to processes, before all others:
+#: what runs alone, as it waits for the tests beside it to end, and those of `unit` are short; then
+#: what takes a minute and would be among the last, when the other processes have nothing to do.
+FIRST = (
+    "tests/acceptance/test_stalled_records",
+    "tests/acceptance/test_control",
+    "tests/unit/",
+    "tests/property/",
+    "tests/acceptance/test_unreadable_ranges",
+)
+
+#: In the command line of a process that xdist has started.
 _EXECNET = "exec(eval(sys.stdin.readline()))"
 
 
@@ -41,6 +52,18 @@ class ByRoom(LoadFileScheduling):  # type: ignore[misc]
         """The file of a test, or the service that it shares with other files."""
         of = [room for path, room in SHARED.items() if nodeid.startswith(path)]
         return of[0] if of else str(super()._split_scope(nodeid))
+
+
+def put_first(items: list[Any]) -> None:
+    """Put the tests of `FIRST` in front, where they are shared out among processes."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+
+    def place(item: Any) -> int:
+        found = (n for n, path in enumerate(FIRST) if item.nodeid.startswith(path))
+        return next(found, len(FIRST))
+
+    items.sort(key=place)
 
 
 @contextmanager

@@ -33,6 +33,11 @@ def user_cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ringhaul"
 
 
+#: For nodes that are started once: what they have of tables is not brought to the disk with each
+#: change of a schema, of which every test makes three.
+NEVER_STARTED_AGAIN = "-Dcassandra.unsafesystem=true"
+
+
 @contextmanager
 def running_stack(
     nodes: int = 1,
@@ -41,15 +46,28 @@ def running_stack(
     auth: bool = False,
     extra_yaml: ExtraYaml | None = None,
 ) -> Iterator[Stack]:
-    """Run a new stack during the block; its data is removed at the end."""
-    # The blank in the folder's name is to find code that breaks on blanks.
+    """A stack of its own for the length of the block, in which its nodes stay up; its data is
+    removed at the end."""
+    # The blank in the folder's name is there to find code that breaks on one.
     with tempfile.TemporaryDirectory(prefix="ringhaul state-") as folder:
         stack = Stack(Path(folder), user_cache_dir(), extra_yaml=extra_yaml)
         try:
-            stack.up(nodes, heap=heap, auth=auth, any_port=True)
+            with _java_options(NEVER_STARTED_AGAIN):
+                stack.up(nodes, heap=heap, auth=auth, any_port=True)
             yield stack
         finally:
             stack.down(wipe=True)
+
+
+@contextmanager
+def _java_options(words: str) -> Iterator[None]:
+    """More options for every `java` that is started in the block."""
+    before = os.environ.get("JDK_JAVA_OPTIONS", "")
+    os.environ["JDK_JAVA_OPTIONS"] = f"{before} {words}".strip()
+    try:
+        yield
+    finally:
+        os.environ["JDK_JAVA_OPTIONS"] = before
 
 
 class ProxiedRing(NamedTuple):

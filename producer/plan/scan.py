@@ -172,10 +172,10 @@ def _condition(text: str, tail: str) -> str:
     a comment at its end."""
     if not tail:
         return text
-    from ringhaul.query.sql import parse_condition, spelt
+    from ringhaul.query.sql import condition_sql, parse_condition
 
     tree = parse_condition(text)
-    return text if tree is None else spelt(tree)
+    return text if tree is None else condition_sql(tree)
 
 
 def _count_items(table: TableSchema, wanted: Wanted) -> tuple[list[str], str]:

@@ -64,7 +64,7 @@ class Aggregation:
     def unpack(self, data: bytes) -> Partial:
         """Read a packed partial of the same query. Raises `ValueError` for anything else."""
         partial = Partial(self)
-        partial.add(packing.unpack(data, self.fingerprint, self.first(self._no_rows())))
+        partial.add(packing.unpack(data, self.fingerprint, self.aggregate(self._no_rows())))
         return partial
 
     @property
@@ -77,7 +77,7 @@ class Aggregation:
             parts.append(f"{measure} {name} {of}")
         return "\n".join(parts)
 
-    def first(self, batch: pa.RecordBatch) -> States:
+    def aggregate(self, batch: pa.RecordBatch) -> States:
         """Return the states of the rows of `batch`, which passed the WHERE."""
         keys = [
             normal(batch.column(fetch.name))
@@ -91,12 +91,12 @@ class Aggregation:
         firsts = pa.array(groups.firsts)
         return States(
             [key.take(firsts) for key in keys],
-            [measure.first(values[name], groups) for name, measure in self._measures],
-            [counters.first(values[name], groups) for name, counters in self._counters],
+            [measure.from_rows(values[name], groups) for name, measure in self._measures],
+            [counters.from_rows(values[name], groups) for name, counters in self._counters],
             groups.count,
         )
 
-    def again(self, parts: list[States]) -> States:
+    def merge(self, parts: list[States]) -> States:
         """Merge the states of all `parts` into one."""
         if len(parts) == 1:
             return parts[0]
@@ -107,7 +107,7 @@ class Aggregation:
         groups = Groups.of(keys, starts[-1])
         firsts = pa.array(groups.firsts)
         columns = [
-            measure.again(_joined_each([part.columns[i] for part in parts]), groups)
+            measure.merge(_joined_each([part.columns[i] for part in parts]), groups)
             for i, (_, measure) in enumerate(self._measures)
         ]
         counters = []
@@ -119,7 +119,7 @@ class Aggregation:
                 ]
                 for start, part in zip(starts[:-1], parts, strict=True)
             ]
-            counters.append(counter.again(_joined_each(moved)))
+            counters.append(counter.merge(_joined_each(moved)))
         return States([key.take(firsts) for key in keys], columns, counters, groups.count)
 
     def finish(self, states: States) -> pa.Table:
@@ -135,7 +135,7 @@ class Aggregation:
 
     def nothing(self) -> States:
         """Return the states of zero rows: one group if the query has no GROUP BY."""
-        return self.first(self._no_rows())
+        return self.aggregate(self._no_rows())
 
     def _no_rows(self) -> pa.RecordBatch:
         return pa.RecordBatch.from_pylist(
@@ -217,11 +217,11 @@ class Partial:
         else:
             batch = pa.Table.from_batches(self._batches).combine_chunks().to_batches()[0]
         self._batches, self._rows, self._bytes = [], 0, 0
-        self.add(self._aggregation.first(batch))
+        self.add(self._aggregation.aggregate(batch))
 
     def _merge(self) -> None:
         if len(self._parts) > 1:
-            self._parts = [self._aggregation.again(self._parts)]
+            self._parts = [self._aggregation.merge(self._parts)]
         self._merged = self._parts[0].rows_count if self._parts else 0
 
 

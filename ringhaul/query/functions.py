@@ -32,7 +32,7 @@ from ringhaul.query.scalars import (
 )
 from ringhaul.query.scope import AGGREGATES, TableScope, function_name
 from ringhaul.query.sketches import bucket_of_share, estimate_distinct, value_of_bucket
-from ringhaul.query.sql import said
+from ringhaul.query.sql import sql_excerpt
 from ringhaul.query.states import (
     Counters,
     ExactSum,
@@ -176,23 +176,23 @@ def aggregate_of(node: exp.Expr, scope: TableScope) -> Aggregate:
     argument = node.this
     extra = node.args.get("expressions") or node.args.get("accuracy")
     if extra:
-        raise QueryError(f"{said(node)}: {function}() takes one column")
+        raise QueryError(f"{sql_excerpt(node)}: {function}() takes one column")
     if function == "count" and isinstance(argument, exp.Star):
         return Aggregate("count", None, "count(*)")
     distinct = isinstance(argument, exp.Distinct)
     if distinct:
         if function != "count" or len(argument.expressions) != 1:
-            raise QueryError(f"{said(node)}: DISTINCT is only for count() of one column")
+            raise QueryError(f"{sql_excerpt(node)}: DISTINCT is only for count() of one column")
         function, argument = "count_distinct", argument.expressions[0]
     if argument is None:
-        raise QueryError(f"{said(node)}: {function}() takes a column")
+        raise QueryError(f"{sql_excerpt(node)}: {function}() takes a column")
     operand = operand_of(argument, scope)
     if isinstance(operand, Literal):
         if function == "count" and operand.kind != "null":
             return Aggregate("count", None, f"count({operand})")  # count(1)
-        raise QueryError(f"{said(node)}: {function}() takes a column, not a value")
+        raise QueryError(f"{sql_excerpt(node)}: {function}() takes a column, not a value")
     name = _name_in_label(operand)
-    _check_type(function, operand, said(node))
+    _check_type(function, operand, sql_excerpt(node))
     if function == "quantile":
         share = _share(node)
         return Aggregate(function, operand, f"quantile({name}, {share})", share)
@@ -223,7 +223,7 @@ def _check_type(function: str, operand: Scalar, label: str) -> None:
 def _share(node: exp.Expr) -> Decimal:
     literal = literal_of(node.args["quantile"])
     if literal is None or literal.kind != "number" or not 0 <= Decimal(literal.text) <= 1:
-        raise QueryError(f"{said(node)}: the second argument is a number from 0 to 1")
+        raise QueryError(f"{sql_excerpt(node)}: the second argument is a number from 0 to 1")
     return Decimal(literal.text)
 
 

@@ -23,7 +23,7 @@ from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
 from ringhaul.query.errors import QueryError
 from ringhaul.query.exact import one_zero
-from ringhaul.query.sql import said, without_parentheses
+from ringhaul.query.sql import sql_excerpt, without_parentheses
 
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "counter": 64}
 TEXTS = ("text", "varchar", "ascii")
@@ -98,7 +98,9 @@ def literal_of(node: exp.Expr) -> Literal | None:
                 return None
             return Literal(kind, inner.text)
         case exp.Placeholder() | exp.Parameter():
-            raise QueryError(f"{said(node)}: parameters cannot be used here, write the value")
+            raise QueryError(
+                f"{sql_excerpt(node)}: parameters cannot be used here, write the value"
+            )
     return None
 
 

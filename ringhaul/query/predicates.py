@@ -32,7 +32,7 @@ from ringhaul.query.scalars import (
     operand_of,
 )
 from ringhaul.query.scope import Fetch, Scope
-from ringhaul.query.sql import said, without_parentheses
+from ringhaul.query.sql import sql_excerpt, without_parentheses
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -86,12 +86,12 @@ def _predicate_of(node: exp.Expr, scope: Scope) -> Predicate:
         case exp.Escape():
             escape = literal_of(node.expression)
             if escape is None or len(escape.text) != 1:
-                raise QueryError(f"{said(node)}: ESCAPE takes one character")
+                raise QueryError(f"{sql_excerpt(node)}: ESCAPE takes one character")
             return _inverted(_like(node.this, scope, escape.text), is_negated(node.this))
     operation = _COMPARISONS.get(type(node))
     if operation is not None:
         left, right = operand_of(node.this, scope), operand_of(node.expression, scope)
-        return comparison(operation, left, right, said(node))
+        return comparison(operation, left, right, sql_excerpt(node))
     return _truth(node, scope)
 
 
@@ -243,22 +243,22 @@ def _constant(value: bool | None) -> Predicate:
 
 def _between(node: exp.Between, scope: Scope) -> Predicate:
     if node.args.get("symmetric"):
-        raise QueryError(f"{said(node)}: BETWEEN SYMMETRIC cannot be answered")
+        raise QueryError(f"{sql_excerpt(node)}: BETWEEN SYMMETRIC cannot be answered")
     value = operand_of(node.this, scope)
     low, high = operand_of(node.args["low"], scope), operand_of(node.args["high"], scope)
-    label = said(node)
+    label = sql_excerpt(node)
     return all_of([comparison(">=", value, low, label), comparison("<=", value, high, label)])
 
 
 def _in(node: exp.In, scope: Scope) -> Predicate:
     if node.args.get("query") is not None or node.args.get("unnest") is not None:
-        raise QueryError(f"{said(node)}: subqueries cannot be answered")
+        raise QueryError(f"{sql_excerpt(node)}: subqueries cannot be answered")
     value = operand_of(node.this, scope)
     if not node.expressions:
-        raise QueryError(f"{said(node)}: the list after IN is empty")
+        raise QueryError(f"{sql_excerpt(node)}: the list after IN is empty")
     literals = [operand_of(item, scope) for item in node.expressions]
     if isinstance(value, Literal) or any(isinstance(item, Scalar) for item in literals):
-        raise QueryError(f"{said(node)}: IN takes a column and a list of values")
+        raise QueryError(f"{sql_excerpt(node)}: IN takes a column and a list of values")
     _check_order("=", value)
     known = [item for item in literals if isinstance(item, Literal) and item.kind != "null"]
     has_null = len(known) < len(literals)
@@ -312,7 +312,7 @@ def _each_once(change: Callable[[pa.Array], pa.Array]) -> Callable[[pa.Array], p
 def _is(node: exp.Is, scope: Scope) -> Predicate:
     wanted = literal_of(node.expression)
     if wanted is None or wanted.kind not in ("null", "boolean"):
-        raise QueryError(f"{said(node)}: IS takes NULL, NOT NULL, TRUE or FALSE")
+        raise QueryError(f"{sql_excerpt(node)}: IS takes NULL, NOT NULL, TRUE or FALSE")
     if wanted.kind == "boolean":
         inner = predicate_of(node.this, scope)
         value = wanted.text == "true"
@@ -334,7 +334,7 @@ def _inverted(predicate: Predicate, negate: bool) -> Predicate:
 def _like(node: exp.Expr, scope: Scope, escape: str) -> Predicate:
     operand, pattern = operand_of(node.this, scope), literal_of(node.expression)
     if isinstance(operand, Literal) or pattern is None or pattern.kind not in ("string", "null"):
-        raise QueryError(f"{said(node)}: LIKE takes a column and a pattern in quotes")
+        raise QueryError(f"{sql_excerpt(node)}: LIKE takes a column and a pattern in quotes")
     if operand.type.name not in TEXTS:
         raise QueryError(f"{operand.label} is {operand.type.name}: LIKE takes text")
     if pattern.kind == "null":
@@ -376,7 +376,7 @@ def _truth(node: exp.Expr, scope: Scope) -> Predicate:
     literal = literal_of(node)
     if literal is not None:
         if literal.kind not in ("boolean", "null"):
-            raise QueryError(f"{said(node)} is not a condition")
+            raise QueryError(f"{sql_excerpt(node)} is not a condition")
         return _constant(None if literal.kind == "null" else literal.text == "true")
     found = scope.find(node)
     if found is None:

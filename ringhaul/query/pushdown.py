@@ -15,7 +15,7 @@ from ringhaul.query.literals import Literal, literal_of, typed
 from ringhaul.query.predicates import is_negated
 from ringhaul.query.scalars import literal_in
 from ringhaul.query.scope import TableScope, function_name
-from ringhaul.query.sql import said, without_parentheses
+from ringhaul.query.sql import sql_excerpt, without_parentheses
 
 TOKEN_MIN, TOKEN_MAX = -(2**63), 2**63 - 1
 #: With more partition keys than this the table is scanned instead of looking up each key.
@@ -67,8 +67,8 @@ def refuse_token(node: exp.Expr) -> None:
     """Raise `QueryError` if a condition that is not a bound contains token()."""
     if any(_is_token(part) for part in node.walk()):
         raise QueryError(
-            f"{said(node)}: token() can only be compared with whole numbers by = < <= > >= or "
-            "BETWEEN, and joined to other conditions by AND"
+            f"{sql_excerpt(node)}: token() can only be compared with whole numbers by = < <= > >= "
+            "or BETWEEN, and joined to other conditions by AND"
         )
 
 
@@ -144,7 +144,7 @@ def _is_token(node: exp.Expr) -> bool:
 def _token(node: exp.Expr, whole: exp.Expr) -> int:
     literal = literal_of(node)
     if literal is None or literal.kind != "number" or not literal.text.lstrip("-").isdigit():
-        raise QueryError(f"{said(whole)}: token() is compared with a whole number")
+        raise QueryError(f"{sql_excerpt(whole)}: token() is compared with a whole number")
     return int(Decimal(literal.text))
 
 

@@ -23,7 +23,7 @@ from ringhaul.query import exact
 from ringhaul.query.errors import QueryError
 from ringhaul.query.literals import INTEGER_BITS, Literal, literal_of, typed
 from ringhaul.query.scope import AGGREGATES, Fetch, Scope, function_name
-from ringhaul.query.sql import label_of, name_of, said, without_parentheses
+from ringhaul.query.sql import label_of, name_of, sql_excerpt, without_parentheses
 
 BIGINT, VARINT, DECIMAL, DOUBLE = map(CqlType, ("bigint", "varint", "decimal", "double"))
 EXACT_TEXTS = ("varint", "decimal")
@@ -108,19 +108,21 @@ def as_number(literal: Literal, beside: CqlType | None = None) -> Scalar:
 def cannot(node: exp.Expr) -> str:
     """Return the message for an unsupported expression."""
     if isinstance(node, exp.Window):
-        return f"{said(node)}: window functions (OVER) cannot be answered"
+        return f"{sql_excerpt(node)}: window functions (OVER) cannot be answered"
     if isinstance(node, exp.Subquery | exp.Query | exp.Exists):
-        return f"{said(node)}: subqueries cannot be answered"
+        return f"{sql_excerpt(node)}: subqueries cannot be answered"
     if isinstance(node, exp.Star):
         return "* cannot be used here"
     if function_name(node) in AGGREGATES:
-        return f"{said(node)}: an aggregate can only stand in SELECT, HAVING and ORDER BY"
+        return f"{sql_excerpt(node)}: an aggregate can only stand in SELECT, HAVING and ORDER BY"
     if isinstance(node, exp.Cast):
-        return f"{said(node)}: casts cannot be answered; a value is read as its column's type"
+        return (
+            f"{sql_excerpt(node)}: casts cannot be answered; a value is read as its column's type"
+        )
     name = function_name(node)
     if name and not isinstance(node, exp.Case | exp.Connector):
-        return f"{said(node)}: the function {name}() is not known here"
-    return f"{said(node)} cannot be answered"
+        return f"{sql_excerpt(node)}: the function {name}() is not known here"
+    return f"{sql_excerpt(node)} cannot be answered"
 
 
 def as_doubles(array: Any) -> pa.Array:

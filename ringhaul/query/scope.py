@@ -10,7 +10,7 @@ from sqlglot import exp
 from ringhaul.cluster.schema import TableSchema, no_column, quote_identifier
 from ringhaul.cql.types import CqlType
 from ringhaul.query.errors import QueryError
-from ringhaul.query.sql import name_of, said
+from ringhaul.query.sql import name_of, sql_excerpt
 
 _BIGINT, _INT = CqlType("bigint"), CqlType("int")
 #: Functions that the server computes from columns: name -> type.
@@ -83,7 +83,7 @@ class TableScope:
         if function == "token":
             self._check_token([column.name for column in columns])
         elif len(columns) != 1:
-            raise QueryError(f"{said(node)}: {function}() takes one column")
+            raise QueryError(f"{sql_excerpt(node)}: {function}() takes one column")
         else:
             self._check_cell(function, columns[0])
         return Fetch(
@@ -96,13 +96,13 @@ class TableScope:
     def name(self, node: exp.Expr) -> str:
         """Return the column name in `node`. Raises `QueryError` if it is not a column."""
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
-            raise QueryError(f"{said(node)} is not a column")
+            raise QueryError(f"{sql_excerpt(node)} is not a column")
         qualifiers = [name_of(part) for part in node.parts[:-1]]
         if qualifiers and (
             qualifiers[-1] not in self._qualifiers or qualifiers[:-1] not in ([], [self._keyspace])
         ):
             raise QueryError(
-                f"{said(node)} is not a column of {self.table.name}: "
+                f"{sql_excerpt(node)} is not a column of {self.table.name}: "
                 "fields of nested columns and other tables cannot be used"
             )
         return name_of(node.this)

@@ -19,7 +19,7 @@ from ringhaul.query.literals import literal_of
 from ringhaul.query.predicates import Predicate, predicate_of
 from ringhaul.query.scalars import Scalar, cannot, scalar_of
 from ringhaul.query.scope import Fetch, TableScope
-from ringhaul.query.sql import label_of, name_of, parse_statement, said, without_parentheses
+from ringhaul.query.sql import label_of, name_of, parse_statement, sql_excerpt, without_parentheses
 from ringhaul.query.where import Where, each_once, where_of
 
 #: Supported parts of a statement; any other is refused by name.
@@ -125,7 +125,7 @@ def parse_select(sql: str, tables: Callable[[str, str], TableSchema], keyspace: 
     if isinstance(tree, exp.SetOperation):
         raise QueryError(f"{type(tree).__name__.upper()} cannot be answered: query one table")
     if not isinstance(tree, exp.Select):
-        raise QueryError(f"only SELECT can be answered, not {said(tree)[:40]!r}")
+        raise QueryError(f"only SELECT can be answered, not {sql_excerpt(tree)[:40]!r}")
     _refuse(tree, _ANSWERED)
     scope = _scope(tree, tables, keyspace)
     try:
@@ -151,12 +151,12 @@ def _scope(
     if isinstance(table, exp.Subquery):
         raise QueryError("subqueries cannot be answered: FROM takes a table")
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-        raise QueryError(f"{said(table)} cannot be answered: FROM takes a table")
+        raise QueryError(f"{sql_excerpt(table)} cannot be answered: FROM takes a table")
     _refuse(table, ("this", "db", "alias"))
     found = table.args.get("db")
     keyspace = name_of(found) if found is not None else keyspace
     if not keyspace:
-        raise QueryError(f"FROM {said(table)}: name the table as keyspace.table")
+        raise QueryError(f"FROM {sql_excerpt(table)}: name the table as keyspace.table")
     alias = table.args.get("alias")
     schema = tables(keyspace, name_of(table.this))
     return TableScope(schema, name_of(alias.this) if alias is not None else "")
@@ -272,12 +272,14 @@ class _Reader:
             if place is None and isinstance(node, exp.Column):
                 target = self._column_or_alias(node)
             if isinstance(target, exp.Rollup | exp.Cube | exp.GroupingSets):
-                raise QueryError(f"{said(target)} cannot be answered: GROUP BY takes columns")
+                raise QueryError(
+                    f"{sql_excerpt(target)} cannot be answered: GROUP BY takes columns"
+                )
             if _calls_aggregate(target):
-                raise QueryError(f"GROUP BY {said(node)}: an aggregate cannot be grouped by")
+                raise QueryError(f"GROUP BY {sql_excerpt(node)}: an aggregate cannot be grouped by")
             fetch = self._scope.find(without_parentheses(target))
             if fetch is None:
-                raise QueryError(f"GROUP BY {said(node)}: only columns can be grouped by")
+                raise QueryError(f"GROUP BY {sql_excerpt(node)}: only columns can be grouped by")
             yield fetch
 
     def _distinct_columns(self, group: exp.Expr | None) -> Iterator[Fetch]:
@@ -324,7 +326,7 @@ class _Reader:
         if found is None:
             if isinstance(node, exp.Binary | exp.Neg | exp.Literal):
                 raise QueryError(
-                    f"{said(node)}: rows can have columns, writetime(), ttl() and token(); "
+                    f"{sql_excerpt(node)}: rows can have columns, writetime(), ttl() and token(); "
                     "expressions are only for aggregates"
                 )
             raise QueryError(cannot(node))
@@ -382,7 +384,7 @@ class _Reader:
             _refuse(limit, ("expression",))
         literal = literal_of(limit.expression) if isinstance(limit, exp.Limit) else None
         if literal is None or literal.kind != "number" or not literal.text.isdigit():
-            raise QueryError(f"{said(limit).strip()}: LIMIT takes a whole number")
+            raise QueryError(f"{sql_excerpt(limit).strip()}: LIMIT takes a whole number")
         if len(literal.text.lstrip("0")) > _LIMIT_DIGITS_MAX:
             raise QueryError(f"LIMIT takes a whole number of at most {_LIMIT_DIGITS_MAX} digits")
         return int(literal.text)

@@ -24,7 +24,7 @@ _ALLOW_FILTERING = re.compile(r"(?<!\s)\s++allow\s++filtering\s*+;?\s*+\Z", re.I
 
 
 #: Length limit of a piece of SQL in a message.
-SAID_CHARACTERS_MAX = 200
+EXCERPT_CHARACTERS_MAX = 200
 
 
 class CqlDialect(Dialect):
@@ -73,10 +73,10 @@ def name_of(identifier: exp.Expr) -> str:
     return text if identifier.args.get("quoted") else text.lower()
 
 
-def said(node: exp.Expr) -> str:
+def sql_excerpt(node: exp.Expr) -> str:
     """Return a piece of SQL for a message: only its beginning if it is long."""
     text = label_of(node)
-    return text if len(text) <= SAID_CHARACTERS_MAX else f"{text[:SAID_CHARACTERS_MAX]}..."
+    return text if len(text) <= EXCERPT_CHARACTERS_MAX else f"{text[:EXCERPT_CHARACTERS_MAX]}..."
 
 
 def label_of(node: exp.Expr) -> str:
@@ -84,7 +84,7 @@ def label_of(node: exp.Expr) -> str:
     return node.sql(dialect=CqlDialect, normalize_functions="lower")
 
 
-def spelt(condition: exp.Expr) -> str:
+def condition_sql(condition: exp.Expr) -> str:
     """Return a condition as text that parses to the same tree, whatever follows it. Raises
     `QueryError`."""
     try:

@@ -1,7 +1,7 @@
 """States of groups: columns with one row per group, merged by reducing them again.
 
-A measure computes its columns from the rows of a batch (`first`), and likewise from the rows of
-several sets of states (`again`). Both are associative and commutative, so it does not matter how
+A measure computes its columns from the rows of a batch (`from_rows`), and likewise from the rows of
+several sets of states (`merge`). Both are associative and commutative, so it does not matter how
 rows are split and states are merged: exactly for whole numbers, varint and decimal, extremes and
 counts; up to the rounding of doubles for sums of floats and for spreads.
 
@@ -41,20 +41,20 @@ Doubles = NDArray[np.float64]
 class Measure(Protocol):
     """Computes columns of states, with one row per group."""
 
-    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]: ...
+    def from_rows(self, values: pa.Array, groups: Groups) -> list[pa.Array]: ...
 
-    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]: ...
+    def merge(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]: ...
 
 
 @dataclass(frozen=True)
 class Rows:
     """The number of rows."""
 
-    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
         del values
         return [pa.array(groups.sizes())]
 
-    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+    def merge(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
         return _zero_of_none(groups.reduce((states[0], "sum")))
 
 
@@ -62,13 +62,13 @@ class Rows:
 class Present:
     """The number of values that are not null."""
 
-    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
         if not values.null_count:
             return [pa.array(groups.sizes())]
         valid = values.is_valid().to_numpy(zero_copy_only=False)
         return [pa.array(np.bincount(groups.ids[valid], minlength=groups.count).astype(np.int64))]
 
-    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+    def merge(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
         return _zero_of_none(groups.reduce((states[0], "sum")))
 
 
@@ -76,7 +76,7 @@ class Present:
 class WholeSum:
     """Exact sum of whole numbers: three limbs of 32, 32 and 64 bits, the last one signed."""
 
-    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
         values = values.cast(pa.int64())
         bounds = pc.min_max(values)
         low, high = bounds["min"].as_py() or 0, bounds["max"].as_py() or 0
@@ -89,7 +89,7 @@ class WholeSum:
         sums_low, sums_middle = (limb.to_numpy() for limb in _zero_of_none(groups.reduce(*limbs)))
         return _carried(sums_low, sums_middle, np.zeros(groups.count, np.int64))
 
-    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+    def merge(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
         sums = _zero_of_none(groups.reduce(*((state, "sum") for state in states)))
         return _carried(*(limb.to_numpy() for limb in sums))
 
@@ -111,10 +111,10 @@ def _carried(
 class ExactSum:
     """Exact sum of varint or decimal, as text, and the greatest scale of a value."""
 
-    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
-        return self.again([values, exact.scales_of(values)], groups)
+    def from_rows(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+        return self.merge([values, exact.scales_of(values)], groups)
 
-    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+    def merge(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
         texts, scales = states
         (greatest,) = groups.reduce((scales, "max"))
         numbers = exact.as_decimals(texts, spare_digits=len(str(len(texts))))
@@ -129,10 +129,10 @@ class ExactExtreme:
 
     how: str
 
-    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
-        return self.again([values, exact.scales_of(values)], groups)
+    def from_rows(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+        return self.merge([values, exact.scales_of(values)], groups)
 
-    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+    def merge(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
         texts, scales = states
         (greatest,) = groups.reduce((scales, "max"))
         numbers = exact.as_decimals(texts)
@@ -148,10 +148,10 @@ class Extreme:
 
     how: str
 
-    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
-        return self.again([values], groups)
+    def from_rows(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+        return self.merge([values], groups)
 
-    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+    def merge(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
         (values,) = states
         if pa.types.is_boolean(values.type):
             return [groups.reduce((values.cast(pa.int8()), self.how))[0].cast(pa.bool_())]
@@ -172,7 +172,7 @@ class FloatExtreme:
 
     how: str
 
-    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
         nan = pc.is_nan(values).fill_null(False)
         if not pc.any(nan).as_py():
             zeros = pa.array(np.zeros(groups.count, np.int64))
@@ -181,7 +181,7 @@ class FloatExtreme:
         found = groups.reduce((numbers, self.how), (nan.cast(pa.int64()), "sum"))
         return [found[0], *_zero_of_none(found[1:])]
 
-    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+    def merge(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
         found = groups.reduce((states[0], self.how), (states[1], "sum"))
         return [found[0], *_zero_of_none(found[1:])]
 
@@ -198,7 +198,7 @@ class FloatSum:
     """Sum of float or double: a part without rounding errors, the remainder, and the sum of values
     that are not finite."""
 
-    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
         numbers = as_doubles(values).fill_null(0.0).to_numpy()
         zeros = np.zeros(len(numbers))
         finite = np.isfinite(numbers)
@@ -208,7 +208,7 @@ class FloatSum:
             np.where(finite, numbers, 0.0), zeros, np.where(finite, 0.0, numbers), groups
         )
 
-    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+    def merge(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
         main, rest, special = (state.to_numpy() for state in states)
         return self._sums(main, rest, special if special.any() else None, groups)
 
@@ -257,7 +257,7 @@ class Spread:
     """Count, mean, and sum of squared differences from the mean; and the exponent of the unit of
     the latter two, which is 0 except for large numbers."""
 
-    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
         numbers = as_doubles(values)
         exponents = np.zeros(groups.count, np.int32)
         bounds = pc.min_max(numbers)
@@ -272,7 +272,7 @@ class Spread:
         squares = pc.multiply(variances, counts.cast(pa.float64()))
         return [counts, means, squares, pa.array(exponents)]
 
-    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+    def merge(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
         counts, means, squares, exponents = (state.to_numpy() for state in states)
         units = np.zeros(groups.count, np.int32)
         if exponents.any():
@@ -335,16 +335,16 @@ class Counters:
     kind: str
     type: CqlType
 
-    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
         ids, present = not_null(pa.array(groups.ids), normaliser(self.type)(values))
         if self.kind == "distinct":
-            return self.again([ids, present])
+            return self.merge([ids, present])
         if self.kind == "registers":
-            return self.again([ids, *registers_of(present)])
+            return self.merge([ids, *registers_of(present)])
         buckets = buckets_of(as_doubles(present))
-        return self.again([ids, buckets, pa.array(np.ones(len(buckets), np.int64))])
+        return self.merge([ids, buckets, pa.array(np.ones(len(buckets), np.int64))])
 
-    def again(self, states: list[pa.Array]) -> list[pa.Array]:
+    def merge(self, states: list[pa.Array]) -> list[pa.Array]:
         """Reduce to one row per pair of group and value; `states[0]` are group numbers."""
         ids: Ids = states[0].to_numpy()
         pairs = Groups.of_pairs(ids, states[1])

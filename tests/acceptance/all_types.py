@@ -1,4 +1,4 @@
-"""Rows with a column of every type there is, nested ones too, in each form that files have them."""
+"""Rows with a column of every CQL type, nested types included, in the form of each file format."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ TEXTS = ["", "plain", 'with "quotes", commas', "zwei\nZeilen", "日本 \N{GRINNI
 
 
 class Value(NamedTuple):
-    """One value in each of its forms."""
+    """One value as each format and the driver represent it."""
 
-    json: Any  #: as JSON has it; digits of decimals as text
+    json: Any  #: as in JSON; digits of decimals as text
     arrow: Any  #: as `pa.array` takes it
     driver: Any  #: as the driver reads it
 
@@ -70,7 +70,7 @@ def same(value: Any) -> Value:
 
 
 def rows(count: int) -> Iterator[dict[str, Value | None]]:
-    """Rows in which every column is null now and then, each with values of its own."""
+    """Yield distinct rows in which every column is null now and then."""
     for number in range(count):
         row: dict[str, Value | None] = {}
         for place, (name, value) in enumerate(_values(number).items()):
@@ -95,7 +95,7 @@ def _values(number: int) -> dict[str, Value]:
     address = f"10.0.{number % 256}.7" if number % 3 else f"2001:db8::{number + 1:x}"
     blob = bytes(range(number % 50))
     months, days, ns = sign * number, sign * 3 * number, sign * 5 * number * 10**9
-    spelt = f"{'-' if sign < 0 else ''}{number}mo{3 * number}d{5 * number}s"
+    duration_text = f"{'-' if sign < 0 else ''}{number}mo{3 * number}d{5 * number}s"
     duration = {"months": months, "days": days, "nanoseconds": ns}
     point_json = {"x": number, "label": text}
     floats = [float(number), -0.5, 1.5 * 2**40]
@@ -116,7 +116,7 @@ def _values(number: int) -> dict[str, Value]:
         "c_timestamp": Value(moment_text, moment, moment.replace(tzinfo=None)),
         "c_date": Value(day.isoformat(), day, Date(day)),
         "c_time": Value(str(Time(nanos)), nanos, Time(nanos)),
-        "c_duration": Value(spelt, duration, Duration(months, days, ns)),
+        "c_duration": Value(duration_text, duration, Duration(months, days, ns)),
         "c_uuid": Value(str(uid), uid.bytes, uid),
         "c_timeuuid": Value(str(time_uid), time_uid.bytes, time_uid),
         "c_inet": same(address),
@@ -145,12 +145,12 @@ def _values(number: int) -> dict[str, Value]:
             [(uid.bytes, [(number, [deep_moment])])],
             {uid: {number: {deep_naive}}},
         ),
-        "n_durations": Value([spelt], [duration], [Duration(months, days, ns)]),
+        "n_durations": Value([duration_text], [duration], [Duration(months, days, ns)]),
     }
 
 
 def make_table(session: Session, keyspace: str, name: str = "t") -> str:
-    """A table with a column of every type; its full name."""
+    """Create a table with a column of every type and return its full name."""
     for user_type, fields in USER_TYPES.items():
         columns = ", ".join(f"{field} {cql}" for field, cql in fields)
         session.execute(f"CREATE TYPE IF NOT EXISTS {keyspace}.{user_type} ({columns})")
@@ -165,7 +165,7 @@ def json_line(row: dict[str, Value | None]) -> str:
 
 
 def arrow_table(found: list[dict[str, Value | None]]) -> pa.Table:
-    """The rows in the Arrow forms of `ringhaul.cql.types`."""
+    """Return the rows as an Arrow table with the types of `ringhaul.cql.types`."""
     return pa.table(
         {
             name: pa.array(
@@ -178,7 +178,7 @@ def arrow_table(found: list[dict[str, Value | None]]) -> pa.Table:
 
 
 def assert_rows(session: Session, table: str, expected: list[dict[str, Value | None]]) -> None:
-    """The table holds exactly these rows, every value the same."""
+    """Assert that the table holds exactly these rows."""
     stored = {row.id: row for row in session.execute(f"SELECT * FROM {table}")}
     assert len(stored) == len(expected)
     for row in expected:
@@ -190,7 +190,7 @@ def assert_rows(session: Session, table: str, expected: list[dict[str, Value | N
 
 
 def plain(value: Any) -> Any:
-    """The driver's own containers as Python's, to be compared."""
+    """Convert the driver's containers to Python's, so that they compare equal."""
     if isinstance(value, (str, bytes, type(None))):
         return value
     if hasattr(value, "_asdict") or isinstance(value, tuple):

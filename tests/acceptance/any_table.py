@@ -1,4 +1,4 @@
-"""Tables of any definition, their rows as the driver takes them, and their cells as stored."""
+"""Random table definitions, their rows as the driver binds them, and their cells as stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESULT_OPCODE = 8
 
 @dataclass(frozen=True)
 class Column:
-    """One column. `frozen` matters where the type is a collection or a user-defined type."""
+    """One column. `frozen` applies to collections and user-defined types."""
 
     name: str
     kind: CqlType
@@ -31,7 +31,7 @@ class Column:
 
 @dataclass(frozen=True)
 class AnyTable:
-    """A definition, and rows in the order of `columns`: values as the driver binds them, or
+    """A definition, and rows in the order of `columns`: values that the driver binds, or
     `EMPTY`."""
 
     partition: Sequence[Column]
@@ -44,7 +44,7 @@ class AnyTable:
         return [*self.partition, *(column for column, _ in self.clustering), *self.others]
 
 
-#: Names that files and statements may stumble over; a blank at an end is dropped by headers.
+#: Names that need quoting or escaping. None begins or ends with a blank: headers drop it.
 NAMES = [
     "a",
     "B c",
@@ -64,7 +64,7 @@ NAMES = [
 
 @st.composite
 def tables(draw: st.DrawFn, empties: Collection[str] = ()) -> AnyTable:
-    """A table of random columns with a random key, and rows of it. `empties`: of `values`."""
+    """Draw a table of random columns with a random key, and its rows. `empties`: see `values`."""
     names = iter(draw(st.permutations(NAMES)))
     partition = [Column(next(names), kind, True) for kind in draw(_some(types(keyable=True), 1, 2))]
     clustering = [
@@ -74,7 +74,7 @@ def tables(draw: st.DrawFn, empties: Collection[str] = ()) -> AnyTable:
     kinds = draw(_some(types(), 2, 6))
     static = st.booleans() if clustering else st.just(False)
     others = [Column(next(names), kind, draw(st.booleans()), draw(static)) for kind in kinds]
-    # The server has no row whose whole partition key is an empty value.
+    # The server refuses a row whose whole partition key is an empty value.
     in_partition = empties if len(partition) > 1 else ()
     row = st.tuples(
         *(values(column.kind, in_partition, bound=True) for column in partition),
@@ -96,12 +96,12 @@ def _unlike_empty(row: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def quoted(name: str) -> str:
-    """A name as CQL takes it, whatever is in it."""
+    """Quote a name for CQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def create_tables(session: Session, keyspace: str, table: AnyTable, names: Sequence[str]) -> None:
-    """Tables of that definition; user-defined types are made for the first one's name."""
+    """Create tables of that definition; the first name also names the user-defined types."""
     made: dict[CqlType, str] = {}
 
     def cql(kind: CqlType, frozen: bool) -> str:
@@ -136,7 +136,7 @@ def create_tables(session: Session, keyspace: str, table: AnyTable, names: Seque
 
 
 def write_rows(session: Session, name: str, table: AnyTable) -> None:
-    """Write the rows by the driver and by nothing that is tested here."""
+    """Write the rows with the driver, without any code under test."""
     names = ", ".join(quoted(column.name) for column in table.columns)
     marks = ", ".join("?" * len(table.columns))
     insert = session.prepare(f"INSERT INTO {name} ({names}) VALUES ({marks})")
@@ -151,7 +151,7 @@ def write_rows(session: Session, name: str, table: AnyTable) -> None:
 
 @contextmanager
 def raw_session(session: Session) -> Iterator[Session]:
-    """A session on the same cluster whose rows are tuples of the cells' bytes."""
+    """Open a session on the same cluster whose rows are tuples of the cells' bytes."""
     raw = session.cluster.connect()
     raw.client_protocol_handler = _RawHandler
     try:
@@ -161,16 +161,16 @@ def raw_session(session: Session) -> Iterator[Session]:
 
 
 def stored_rows(raw: Session, name: str) -> list[dict[str, bytes | None]]:
-    """Rows in the table's own order: column -> the bytes that are stored, None if there are none.
+    """Return rows in the table's order: column -> the stored bytes, or None.
 
-    `raw`: of `raw_session`.
+    `raw`: a session from `raw_session`.
     """
     found = raw.execute(f"SELECT * FROM {name}")
     return [dict(zip(found.column_names, row, strict=True)) for row in found]
 
 
 class _RawResult(ResultMessage):
-    """Rows whose cells the driver does not decode: it cannot decode all that Cassandra can hold."""
+    """Leave cells undecoded: the driver cannot decode every value that Cassandra can hold."""
 
     def recv_results_rows(
         self, f: Any, protocol_version: int, user_type_map: Any, result_metadata: Any, policy: Any

@@ -1,25 +1,29 @@
-"""Run the real `ringhaul` command as a user would, as a process of its own."""
+"""Run the real `ringhaul` command as a user would, in a separate process."""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: Generous: the machine may be busy, a hang is found by pytest's own time-out.
+#: Generous: the machine may be busy, and pytest's own timeout catches a hang.
 TIMEOUT_S = 120
+PYTHON_MODULE = [sys.executable, "-P", "-m", "producer"]
+_nurseries: list[Nursery] = []
+_kinds_run: set[tuple[str, ...]] = set()
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What a command left behind."""
+    """Result of a finished command."""
 
     code: int
     out: str
@@ -27,7 +31,7 @@ class Finished:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The `summary` message of `--json`."""
+        """Return the `summary` message of `--json`."""
         messages = [json.loads(line) for line in self.out.splitlines()]
         found = [m for m in messages if m["message_type"] == "summary"]
         assert len(found) == 1, self
@@ -35,24 +39,29 @@ class Finished:
 
 
 class Ringhaul:
-    """The command with one environment: which cluster, which broker, which state folder."""
+    """The command with one environment: cluster, broker and state folder."""
 
-    def __init__(self, env: Mapping[str, str], cwd: Path) -> None:
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("RINGHAUL_")}
-        self.env = clean | dict(env)
+    What is run to its end is forked from a process that has read the modules, which is most of what
+    a short command does; the first of each kind in a test process is not, as it is not for a user.
+    With `fresh` nothing is.
+    """
+
+    def __init__(self, env: Mapping[str, str], cwd: Path, *, fresh: bool = False) -> None:
+        self.env = _without_settings(os.environ) | dict(env)
         self.cwd = cwd
+        self._fresh = fresh
 
     def argv(self, *args: object) -> list[str]:
-        return [sys.executable, "-P", "-m", "producer", *map(str, args)]
+        return [*PYTHON_MODULE, *map(str, args)]
 
     def run(self, *args: object, stdin: bytes | None = None, **env: str) -> Finished:
-        """Run to the end."""
+        """Run the command to its end."""
         done = subprocess.run(
-            self.argv(*args),
+            argv,
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
-            env=self.env | env,
+            env=environment,
             cwd=self.cwd,
             timeout=TIMEOUT_S,
         )
@@ -62,7 +71,7 @@ class Ringhaul:
     def started(
         self, *args: object, log: Path | None = None, **env: str
     ) -> Iterator[subprocess.Popen[str]]:
-        """Run beside the test; ended with the block if it still runs."""
+        """Run in the background; killed at the end of the block if it still runs."""
         out = log.open("w") if log else subprocess.PIPE
         process = subprocess.Popen(
             self.argv(*args),
@@ -90,8 +99,27 @@ class Ringhaul:
                 process.stderr.close()  # type: ignore[union-attr]
 
 
+def _without_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    ours = ("RINGHAUL_", "_RINGHAUL_", "PYTEST_")
+    return {name: value for name, value in environment.items() if not name.startswith(ours)}
+
+
+def _nursery_for(argv: Sequence[str], environment: Mapping[str, str]) -> Nursery | None:
+    """Where a command may be forked: none for the first of its kind, and none where Python itself
+    may find another environment than the process that forks did."""
+    kind = tuple(word for word in argv[len(PYTHON_MODULE) :][:2] if word.isalpha())
+    if kind not in _kinds_run or argv[: len(PYTHON_MODULE)] != PYTHON_MODULE:
+        _kinds_run.add(kind)
+        return None
+    if not _nurseries:
+        _nurseries.append(Nursery(_without_settings(os.environ)))
+        atexit.register(_nurseries[0].close)
+    (nursery,) = _nurseries
+    return nursery if _without_settings(environment) == nursery.environment else None
+
+
 def wait_until(true, what: str, timeout_s: float = 60.0) -> None:  # type: ignore[no-untyped-def]
-    """Poll until `true()` is; fails with `what` was waited for."""
+    """Poll until `true()` holds; on timeout, fail with a message that names `what`."""
     deadline = time.monotonic() + timeout_s
     while not true():
         assert time.monotonic() < deadline, f"waited {timeout_s} s for {what}"
@@ -99,8 +127,8 @@ def wait_until(true, what: str, timeout_s: float = 60.0) -> None:  # type: ignor
 
 
 def resume_at_full_speed(ringhaul: Ringhaul, job: str) -> Finished:
-    """Resume a job without the `--rate` that it was given to be caught in the middle."""
+    """Resume a job without the `--rate` that slowed it down enough to be interrupted."""
     with ringhaul.started("resume", job, "--json") as resume:
         wait_until(lambda: ringhaul.run("throttle", job, "--off").code == 0, "it to run again")
-        out, told = resume.communicate(timeout=60)
-    return Finished(resume.returncode, out, told)
+        out, err = resume.communicate(timeout=60)
+    return Finished(resume.returncode, out, err)

@@ -1,4 +1,4 @@
-"""The command in front of a real cluster: with a fleet's broker, and embedded."""
+"""Fixtures of the command with a real cluster: in front of a fleet, and embedded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.services import fresh_keyspace, running_valkey
 
 
 def cluster_env(endpoints: Endpoints, state_dir: Path) -> dict[str, str]:
-    """Settings that name the cluster, and a state folder of the test's own."""
+    """Return settings that name the cluster and a private state folder."""
     return {
         "RINGHAUL_CLUSTER_CONTACT_POINTS": ",".join(endpoints.contact_points),
         "RINGHAUL_CLUSTER_PORT": str(endpoints.port),
@@ -27,7 +27,7 @@ def cluster_env(endpoints: Endpoints, state_dir: Path) -> dict[str, str]:
 
 
 def fleet_settings(endpoints: Endpoints, state_dir: Path, broker_url: str) -> dict[str, str]:
-    """The same for workers that stand, with a broker, and commands in front of them."""
+    """Return settings for a fleet: those of the cluster, plus a broker."""
     return cluster_env(endpoints, state_dir) | {
         "RINGHAUL_BROKER_URL": broker_url,
         "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
@@ -37,20 +37,20 @@ def fleet_settings(endpoints: Endpoints, state_dir: Path, broker_url: str) -> di
 
 @pytest.fixture
 def embedded(endpoints: Endpoints, tmp_path: Path) -> Ringhaul:
-    """`ringhaul` with no broker configured: it starts workers of its own (a few seconds)."""
+    """`ringhaul` without a broker: it starts embedded workers (a few seconds)."""
     return Ringhaul(cluster_env(endpoints, tmp_path / "state"), tmp_path)
 
 
 @pytest.fixture(scope="module")
 def module_keyspace(cassandra_session: Session) -> Iterator[str]:
-    """A fresh keyspace for the tests of one module, for what is long to fill."""
+    """A fresh keyspace for the tests of one module, for tables that take long to fill."""
     with fresh_keyspace(cassandra_session) as name:
         yield name
 
 
 @pytest.fixture(scope="session")
 def fleet_broker() -> Iterator[EmbeddedValkey]:
-    """The broker of `fleet`."""
+    """The broker that `fleet` uses."""
     with running_valkey() as valkey:
         yield valkey
 
@@ -59,7 +59,7 @@ def fleet_broker() -> Iterator[EmbeddedValkey]:
 def fleet_env(
     endpoints: Endpoints, fleet_broker: EmbeddedValkey, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, str]]:
-    """One `ringhaul worker` with two processes that stays up for all tests of the session."""
+    """The settings of one `ringhaul worker` with two processes, up for the whole session."""
     folder = tmp_path_factory.mktemp("fleet")
     env = fleet_settings(endpoints, folder / "state", fleet_broker.url) | {
         "RINGHAUL_WORKER_LEASE_S": "10",
@@ -77,5 +77,5 @@ def fleet_env(
 
 @pytest.fixture
 def fleet(fleet_env: dict[str, str], tmp_path: Path) -> Ringhaul:
-    """`ringhaul` in front of the standing worker: quick to run a load."""
+    """`ringhaul` with the session's running worker, so that a load starts quickly."""
     return Ringhaul(fleet_env, tmp_path)

@@ -1,9 +1,9 @@
-"""A folder that stands for the hosts or containers of a deployment: its commands run in there.
+"""Run the commands of a deployment on this machine, in a folder that stands in for its hosts.
 
-A command sees the paths that its file mounts for it, and no others: each stands for a folder of the
-site, and is put in its place wherever it is named, in arguments, variables and configuration files.
-A path that is not mounted stays as it is, and is not there. Addresses are put in place likewise.
-A command's variables are those of its file.
+A command sees only the paths that its file mounts. Each mounted path is replaced by a folder of the
+site wherever it occurs: in arguments, variables and configuration files. A path that is not mounted
+is left alone, and does not exist here. Addresses are replaced in the same way. A command's
+environment variables are those of its file.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from producer.local.valkey import find_server
-from tests.acceptance.standing import Running, running
+from tests.acceptance.running import Running, running
 from tests.deployment import DEPLOY, ROOT, Command, config_files
 
 SCRIPTS = Path(sys.executable).parent
 
-#: Stands in for valkey-cli, which no Python package has: it pings as the real one would be told to.
+#: Replaces valkey-cli, which no Python package contains: it pings with the same arguments.
 _VALKEY_CLI = """\
 #!{python}
 import os, sys
@@ -47,8 +47,8 @@ class Site:
         replacements: Mapping[str, str],
         secrets: Mapping[str, str],
     ) -> None:
-        """`env`: variables that every command of ours gets beside its own. `replacements`: what the
-        files say -> what is said here. `secrets`: name of a file -> its content.
+        """`env`: extra variables for every ringhaul command. `replacements`: text in the files ->
+        the text to use here. `secrets`: name of a file -> its content.
         """
         self.root, self.redis_port, self.flower_port = root, redis_port, flower_port
         self._env, self._secrets = dict(env), dict(secrets)
@@ -80,10 +80,10 @@ class Site:
 
     @contextmanager
     def started(self, command: Command) -> Iterator[Running]:
-        """A command that stands, killed at the end of the block if it was not stopped."""
+        """Start a long-running command; kill it at the end of the block unless it was stopped."""
         argv = self.argv(command)
         if command.program == "ringhaul flower":
-            # In a container it listens on every interface; here the last --address counts.
+            # In a container it listens on every interface; here, the last --address wins.
             argv += ["--address=127.0.0.1", f"--port={self.flower_port}"]
         log = self.root / f"{_plain(command.name)}.log"
         with running(argv, self.env(command), self.cwd(command), log) as process:
@@ -104,10 +104,10 @@ class Site:
         return Path(self.here(command, command.cwd)) if command.cwd else self.root
 
     def here(self, command: Command, text: str) -> str:
-        """The text with what is here in the place of what the files name."""
-        # In one go: what was put in must not be taken for something the files say.
-        said = "|".join(map(re.escape, sorted(self._replacements, key=len, reverse=True)))
-        text = re.sub(said, lambda match: self._replacements[match[0]], text)
+        """Replace the paths and addresses of the deployment's files by those of this machine."""
+        # In a single pass, so that an inserted text is not replaced in turn.
+        pattern = "|".join(map(re.escape, sorted(self._replacements, key=len, reverse=True)))
+        text = re.sub(pattern, lambda match: self._replacements[match[0]], text)
         if not command.mounts:
             return text
         targets = "|".join(map(re.escape, sorted(command.mounts, key=len, reverse=True)))
@@ -118,7 +118,7 @@ class Site:
         )
 
     def mount(self, command: Command, target: str) -> Path:
-        """What a command sees at a path; it is made when it is first asked for."""
+        """Return the local path for a path of the command; create it on first use."""
         kind, _, name = command.mounts[target].partition(" ")
         if kind == "programs":
             return SCRIPTS
@@ -126,7 +126,7 @@ class Site:
             path = self.root / kind / _plain(name)
             path.mkdir(parents=True, exist_ok=True)
             return path
-        # What is given to be read: a copy for each command, with its own paths in it.
+        # Read-only inputs: one copy for each command, with that command's paths in it.
         path = self.root / "given" / _plain(command.name) / _plain(target)
         if path.exists():
             return path
@@ -143,7 +143,7 @@ class Site:
             elif kind == "secret":
                 for key in name.split() or self._secrets:
                     _write_private(path / key, self._secrets[key])
-            elif kind == "etc":  # without the passwords, which only root can read there
+            elif kind == "etc":  # without the passwords, which are readable by root only
                 for file in (DEPLOY / "systemd").glob("*.toml"):
                     self._copy(command, file, path / file.name)
             else:

@@ -1,4 +1,4 @@
-"""What a table really holds, told by the driver and by nothing of ours.
+"""The content of a table as the driver reads it, independent of ringhaul's code.
 
 Values are compared as the bytes that Cassandra stores (`text_as_blob(...)`): no digit of a
 timestamp or a decimal gets lost on the way through Python's types.
@@ -17,22 +17,22 @@ Row = tuple[Any, ...]
 
 
 def create_table(session: Session, keyspace: str, definition: str, name: str = "t") -> str:
-    """Make a table from its columns and key; its full name."""
+    """Create a table from its columns and key, and return its full name."""
     session.execute(f"CREATE TABLE {keyspace}.{name} ({definition})")
     return f"{keyspace}.{name}"
 
 
 def read_rows(session: Session, table: str, columns: str) -> list[Row]:
-    """Every row of the table, as the driver reads it."""
+    """Return every row of the table, as the driver reads it."""
     return [tuple(row) for row in session.execute(f"SELECT {columns} FROM {table}")]
 
 
 def read_stored(
     session: Session, table: str, key: str, types: Mapping[str, str]
 ) -> dict[Any, dict[str, bytes | None]]:
-    """Key -> column -> the bytes that are stored, None where there is no value.
+    """Map key -> column -> the stored bytes, or None for a null.
 
-    `types` maps columns to their CQL types; `key` is a column that names each row.
+    `types` maps columns to their CQL types; `key` is a column that identifies the row.
     """
     blobs = [
         name if cql == "blob" else f"{'text' if cql == 'varchar' else cql}_as_blob({name})"
@@ -46,13 +46,13 @@ def read_stored(
 
 
 def write_times(session: Session, table: str, key: str, column: str) -> dict[Any, int]:
-    """Key -> the write timestamp of a column, in microseconds."""
+    """Map key -> the write timestamp of a column, in microseconds."""
     rows = session.execute(f"SELECT {key}, writetime({column}) FROM {table}")
     return {row[0]: row[1] for row in rows}
 
 
 def assert_table(session: Session, table: str, columns: str, expected: Iterable[Row]) -> None:
-    """The table holds exactly the expected rows, in any order, each value the same."""
+    """Assert that the table holds exactly the expected rows, in any order."""
     found = sorted(read_rows(session, table, columns), key=_order)
     wanted = sorted(expected, key=_order)
     for left, right in zip(found, wanted, strict=False):
@@ -68,7 +68,7 @@ def assert_report(
     code: int | None = None,
     state: str | None = None,
 ) -> dict[str, Any]:
-    """The `--json` summary says exactly this much was done; the summary."""
+    """Assert that the `--json` summary has these counts, and return the summary."""
     summary = finished.summary
     assert (summary["rows"], summary["rejected"], summary["records"]) == (
         rows,

@@ -1,4 +1,4 @@
-"""A load that is refused: told in one message, and nothing was begun."""
+"""Assertions for a refused load: one message, no job, no row written."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ COLUMNS = "id int PRIMARY KEY, name text, total int"
 
 
 @contextmanager
-def nothing_begun(session: Session, table: str, broker_url: str) -> Iterator[None]:
-    """The block makes no job and writes no row into `table`, which is empty."""
+def nothing_started(session: Session, table: str, broker_url: str) -> Iterator[None]:
+    """Assert that the block creates no job and writes no row into `table`, which is empty."""
     with redis.Redis.from_url(broker_url) as client:
         jobs = client.zrange("ringhaul:jobs", 0, -1)
         yield
@@ -24,14 +24,14 @@ def nothing_begun(session: Session, table: str, broker_url: str) -> Iterator[Non
 
 
 def assert_refused(finished: Finished, code: int, message: str) -> None:
-    """`message` is all the command says: no traceback, no progress, nothing on stdout."""
+    """Assert that `message` is the whole output: no traceback, no progress, no stdout."""
     assert finished.err == f"error: {message}\n"
     assert finished.out == ""
     assert finished.code == code
 
 
 def assert_usage(finished: Finished, message: str) -> None:
-    """The command line itself was refused: how to call it, then what is wrong."""
+    """Assert that the command line was refused: usage first, then the error."""
     lines = finished.err.splitlines()
     assert lines[-1] == f"Error: {message}"
     assert any(line.strip().startswith("Usage: ringhaul") for line in lines)

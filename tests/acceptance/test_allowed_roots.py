@@ -1,4 +1,4 @@
-"""A standing worker opens for jobs what its own settings allow, whatever a job names."""
+"""A worker opens only paths that its own settings allow, whatever paths a job names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = [(number, f"a{number}") for number in range(100)]
 
 @pytest.fixture
 def limited(endpoints: Endpoints, tmp_path: Path) -> Iterator[Ringhaul]:
-    """A command without limits in front of a worker that may open `ok` alone."""
+    """A command without limits in front of a worker that may open only `ok`."""
     for name in ("ok", "other"):
         (tmp_path / name).mkdir()
         text = "id,a\n" + "".join(f"{id},{a}\n" for id, a in ROWS)
@@ -40,7 +40,7 @@ def test_jobs_stay_within_the_roots(
     limited: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text")
-    # What is outside, by its name or by a link, is refused before the job is there ...
+    # A path outside, by name or through a link, is refused before the job exists ...
     for name in ("other/in.csv", "ok/link.csv"):
         done = limited.run("load", name, "-t", table)
         assert done.code == 2, done
@@ -49,7 +49,7 @@ def test_jobs_stay_within_the_roots(
     assert done.code == 2, done
     assert "storage.allowed_roots" in done.err
     assert_table(cassandra_session, table, "id, a", [])
-    # ... and what is inside works, streams that are spooled, too.
+    # ... and a path inside works, as do spooled streams.
     assert limited.run("load", "ok/in.csv", "-t", table).code == 0
     assert_table(cassandra_session, table, "id, a", ROWS)
     assert limited.run("unload", "-t", table, "-o", "ok/out").code == 0
@@ -59,10 +59,10 @@ def test_jobs_stay_within_the_roots(
     )
 
 
-def test_a_job_that_nobody_looked_at_before_fails_at_once(
+def test_a_file_replaced_by_a_link_outside_fails_the_job(
     limited: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
-    """As a job is that somebody wrote into Redis: the worker itself refuses."""
+    """The worker checks the roots itself, also for what changes after the command's check."""
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text")
     text = "id,a\n" + "x" * 10 + "".join(f"{i},SENTINEL\n" for i in range(1000))
     source = tmp_path / "ok" / "later.csv"

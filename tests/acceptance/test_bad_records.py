@@ -1,8 +1,8 @@
-"""Records that cannot be loaded: each costs itself, is told by line and column, and is kept.
+"""Records that cannot be loaded: each is rejected alone, with its bytes, line, column and reason.
 
 Given a file with good and bad records, when it is loaded, then exactly the good ones are in the
 table, exactly the bad ones are rejects, and each reject has its original bytes, its place and a
-reason that says what to do.
+reason that tells the user what to do.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def module_keyspace(cassandra_session: Session) -> Iterator[str]:
 
 @pytest.fixture
 def table(cassandra_session: Session, module_keyspace: str) -> str:
-    """An empty table: making one for each test would take longer than the test."""
+    """The module's table, emptied: creating one for each test would take longer than the test."""
     cassandra_session.execute(f"TRUNCATE {module_keyspace}.orders")
     return f"{module_keyspace}.orders"
 
@@ -148,7 +148,7 @@ def test_bad_records(
 def assert_rejects(
     fleet: Ringhaul, finished: Finished, path: Path, expected: Sequence[Bad]
 ) -> None:
-    """The job's rejects are the expected ones; their bytes and offsets are those of the file."""
+    """Assert that the job's rejects are the expected ones, with the file's bytes and offsets."""
     job = finished.summary["job"]
     rejects = read_rejects(fleet, job)
     content = path.read_bytes()
@@ -161,9 +161,9 @@ def assert_rejects(
         assert reject["line"] == content[: reject["offset"]].count(b"\n") + 1
         found.append(Bad(reject["line"], reject["stage"], reject["column"], reject["reason"], data))
     assert found == list(expected)
-    told = fleet.run("errors", job)
-    lines = told.out.splitlines()
-    assert (told.code, told.err, len(lines)) == (0, "", len(expected))
+    errors = fleet.run("errors", job)
+    lines = errors.out.splitlines()
+    assert (errors.code, errors.err, len(lines)) == (0, "", len(expected))
     for line, bad in zip(lines, expected, strict=True):
         assert line.startswith(f"{path}:{bad.line}  ")
         assert line.endswith(f"column {bad.column}: {bad.reason}" if bad.column else bad.reason)
@@ -180,7 +180,7 @@ def read_rejects(fleet: Ringhaul, job: str) -> list[dict[str, Any]]:
 def test_empty_and_too_long_text_in_the_partition_key(
     fleet: Ringhaul, cassandra_session: Session, module_keyspace: str
 ) -> None:
-    """Cassandra refuses these rows; one such row would fail the whole batch it is in."""
+    """Cassandra refuses these rows; a single one would fail its whole batch."""
     table = create_table(
         cassandra_session, module_keyspace, "name text, id int, PRIMARY KEY (name, id)", "by_name"
     )
@@ -194,11 +194,11 @@ def test_empty_and_too_long_text_in_the_partition_key(
     # Then
     assert_report(finished, rows=3, rejected=3)
     assert_table(cassandra_session, table, "name, id", [("a", 1), ("K" * 65535, 5), ("z", 6)])
-    told = [
+    reasons = [
         (reject["line"], reject["stage"], reject["column"], reject["reason"])
         for reject in read_rejects(fleet, finished.summary["job"])
     ]
-    assert told == [
+    assert reasons == [
         (3, "key", "name", "empty partition key; Cassandra stores no row under an empty key"),
         (4, "key", "name", "null in the primary key; it needs a value"),
         (5, "key", "name", "partition key of 65536 bytes; at most 65535 fit"),
@@ -235,11 +235,11 @@ def test_a_line_of_200_megabytes(
         "check that --delimiter and --quote fit the file"
     )
     assert reject["reason"] == f"line 3: {what}"
-    # Twice the longest record was held in memory, and never the whole line.
+    # Memory held at most twice the longest record, and never the whole line.
     assert 0 < summary["worker_rss_bytes_max"] < 600 * 2**20
 
 
-# More rejects than allowed.
+# More rejects than allowed
 
 
 @pytest.mark.parametrize("limit", ["9", "10%"])
@@ -255,27 +255,27 @@ def test_more_rejects_than_allowed_stop_the_job(
         *("load", path, "-t", table, "--max-errors", limit, "--json"),
         *("--unit-size", 4096, "--rate", 20_000),
     )
-    # Then the job stops with exit code 3, before its end
+    # Then the job stops early, with exit code 3
     summary = finished.summary
     assert finished.code == 3
     assert (summary["state"], summary["exit_code"]) == ("STOPPED", 3)
     assert summary["units_done"] < 50
     assert summary["rejected"] > (9 if limit == "9" else 100)
     assert summary["records"] == summary["rows"] + summary["rejected"]
-    # and every reject that is counted is there
+    # and every counted reject is stored
     rejects = read_rejects(fleet, summary["job"])
     assert len(rejects) == summary["rejected"]
     assert {reject["reason"] for reject in rejects} == {'cast int: "x" is not a whole number'}
-    # and what it says landed did, each row as it is in the file
+    # and every row that it counts as written is in the table, as in the file
     found = {row.id: row for row in cassandra_session.execute(f"SELECT * FROM {table}")}
     assert len(found) >= summary["rows"]
     for number, row in found.items():
         assert (row.name, row.total, number % 2) == (f"name{number}", number, 1)
-    # The rows of units that were begun and not ended are not counted: `resume` writes them again.
-    begun = fleet.run("status", summary["job"])
-    assert begun.code == 3
-    assert f"{summary['rows']:,} rows are in {table}" in begun.err
-    assert f"next     ringhaul resume {summary['job']} --max-errors N" in begun.err
+    # Rows of unfinished units are not counted: `resume` writes them again.
+    status = fleet.run("status", summary["job"])
+    assert status.code == 3
+    assert f"{summary['rows']:,} rows are in {table}" in status.err
+    assert f"next     ringhaul resume {summary['job']} --max-errors N" in status.err
 
 
 def test_too_many_rejects_in_the_last_unit_leave_nothing_to_resume(
@@ -295,7 +295,7 @@ def test_too_many_rejects_in_the_last_unit_leave_nothing_to_resume(
     assert_table(cassandra_session, table, "id, name, total", [(2, "b", 20)])
 
 
-def test_as_many_rejects_as_allowed_do_not(
+def test_as_many_rejects_as_allowed_do_not_stop_the_job(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
     path = fleet.cwd / "orders.csv"
@@ -305,7 +305,7 @@ def test_as_many_rejects_as_allowed_do_not(
     assert_table(cassandra_session, table, "id, name, total", [(2, "b", 20)])
 
 
-# A file that changes while it loads.
+# A file that changes while it loads
 
 
 def shorten(path: Path) -> None:
@@ -347,7 +347,7 @@ def test_a_file_that(
     with fleet.started(
         *("load", path, "-t", table, "--json", "--rate", 2000, "--unit-size", 20_000), log=log
     ) as load:
-        # When the file changes after the first unit was done
+        # When the file changes after the first unit is done
         first_unit(cassandra_session, table)
         change(path)
         # Then the job fails
@@ -357,21 +357,21 @@ def test_a_file_that(
     (summary,) = [m for m in messages if m["message_type"] == "summary"]
     assert summary["state"] == "FAILED"
     assert summary["last_error"] == f"{path}: {message.format(now=now, then=size)}"
-    # and counts only units that were read whole
+    # and counts only units that were read completely
     assert 0 < summary["rows"] < 20_000
     assert summary["rejected"] == 0
     found = {row.id: row for row in cassandra_session.execute(f"SELECT * FROM {table}")}
     assert summary["rows"] <= len(found) < 20_000
     for number, row in found.items():
         assert (row.name, row.total) == (f"name{number}", number)
-    # and is not resumed with another file
+    # and cannot be resumed with the changed file
     resumed = fleet.run("resume", summary["job"])
     assert resumed.code == 4
     assert resumed.err == f"error: {path}: {message.format(now=now, then=size)}\n"
 
 
 def first_unit(session: Session, table: str) -> None:
-    """Wait until more rows landed than one unit holds."""
+    """Wait until the table has more rows than one unit holds."""
     from tests.acceptance.command import wait_until
 
     def landed() -> bool:
@@ -381,7 +381,7 @@ def first_unit(session: Session, table: str) -> None:
     wait_until(landed, "the first units")
 
 
-def test_a_quiet_load_that_does_not_end_well_says_how_and_what_comes_next(
+def test_a_quiet_load_that_fails_reports_the_outcome_and_the_next_command(
     fleet: Ringhaul, table: str, tmp_path: Path
 ) -> None:
     path, summary = tmp_path / "in.csv", tmp_path / "sum.json"

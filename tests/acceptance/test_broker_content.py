@@ -1,4 +1,4 @@
-"""What somebody else does to Redis: it costs messages, or a job, and is told; never a worker."""
+"""Foreign changes in Redis may cost messages or a job, which is reported, but never a worker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cassandra.cluster import Session
 from producer.local.stack import Endpoints
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.acceptance.conftest import fleet_settings
-from tests.acceptance.standing import Running, running, wait_for_worker
+from tests.acceptance.running import Running, running, wait_for_worker
 from tests.services import running_valkey
 
 QUEUE = "ringhaul.load"
@@ -94,7 +94,7 @@ def test_garbage_and_bombs_cost_no_worker(
     worker.stops()
 
 
-def test_a_lost_key_and_a_lost_job_are_told(
+def test_a_lost_key_and_a_lost_job_are_reported(
     ringhaul: Ringhaul,
     worker: Running,
     client: redis.Redis,
@@ -107,45 +107,45 @@ def test_a_lost_key_and_a_lost_job_are_told(
     load = ("load", str(rows), "-t", f"{keyspace}.t")
     assert ringhaul.run(*load, "--job-id", "one").code == 0
     client.delete("ringhaul:{one}:results:0")
-    told = ringhaul.run("status", "one")
-    assert told.code == 4 and "DAMAGED" in told.err, told
+    finished = ringhaul.run("status", "one")
+    assert finished.code == 4 and "DAMAGED" in finished.err, finished
     data = ringhaul.run("status", "one", "--json")
     assert data.code == 4 and json.loads(data.out)["state"] == "DAMAGED"
     assert ringhaul.run("errors", "one").code == 4
     assert "DAMAGED" in ringhaul.run("status").out
-    # A command that made its job knows that rows may be in the table.
+    # The command that created the job knows that rows may be in the table.
     slow = (*load, "--job-id", "two", "--unit-size", "4K", "--rate", "2000")
     with ringhaul.started(*slow) as process:
         wait_until(lambda: client.hget("ringhaul:{two}:tot", "rows"), "rows")
         client.flushall()
-        _, told_err = process.communicate(timeout=60)
-    assert process.returncode == 4, told_err
-    assert "is gone from Redis" in told_err and "--timestamp" in told_err
-    # The workers go on, and the next job is done by them.
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 4, err
+        assert "is gone from Redis" in err and "--timestamp" in err
+        # The workers survive, and do the next job.
     assert ringhaul.run(*load).code == 0
     assert cassandra_session.execute(f"SELECT count(*) FROM {keyspace}.t").one()[0] == 20_000
 
 
-def test_doctor_and_commands_tell_of_a_broker_that_loses_jobs(
+def test_doctor_and_commands_warn_of_a_broker_that_loses_jobs(
     ringhaul: Ringhaul, worker: Running, client: redis.Redis
 ) -> None:
-    told = ringhaul.run("doctor")
-    assert told.code == 0, told
-    assert "warn" not in told.out and "Redis:" not in worker.read()
+    finished = ringhaul.run("doctor")
+    assert finished.code == 0, finished
+    assert "warn" not in finished.out and "Redis:" not in worker.read()
     client.config_set("maxmemory-policy", "allkeys-lru")
     client.config_set("appendonly", "no")
-    told = ringhaul.run("doctor", "--json")
-    levels = {check["check"]: check["level"] for check in json.loads(told.out)["checks"]}
-    assert told.code == 1 and levels["eviction"] == levels["persistence"] == "warn", told
+    finished = ringhaul.run("doctor", "--json")
+    levels = {check["check"]: check["level"] for check in json.loads(finished.out)["checks"]}
+    assert finished.code == 1 and levels["eviction"] == levels["persistence"] == "warn", finished
     with running(ringhaul.argv("worker", "-c", "1"), ringhaul.env, ringhaul.cwd / "..") as second:
         second.says("maxmemory-policy allkeys-lru")
         second.says("appendonly no")
 
 
 @pytest.mark.parametrize("command", ["status", "top --once", "worker", "beat", "flower", "doctor"])
-def test_a_database_that_is_not_there_is_told(ringhaul: Ringhaul, command: str) -> None:
+def test_a_missing_database_is_reported(ringhaul: Ringhaul, command: str) -> None:
     url = ringhaul.env["RINGHAUL_BROKER_URL"].rpartition("/")[0] + "/99"
-    told = ringhaul.run(*command.split(), RINGHAUL_BROKER_URL=url)
-    assert told.code == 4, told
-    assert "has no database with the number" in told.out + told.err
-    assert "Traceback" not in told.err
+    finished = ringhaul.run(*command.split(), RINGHAUL_BROKER_URL=url)
+    assert finished.code == 4, finished
+    assert "has no database with the number" in finished.out + finished.err
+    assert "Traceback" not in finished.err

@@ -1,17 +1,16 @@
-"""Values made to be costly: each costs its record and no time, and the others are loaded."""
+"""Values that are expensive to parse are rejected quickly, and the other records are loaded."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
 
-import pytest
 from cassandra.cluster import Session
 
 from tests.acceptance.command import Ringhaul
 
 pytestmark = pytest.mark.alone
-#: Some seconds are those of the command and of its worker.
+#: Includes some seconds for the start of the command and its worker.
 SECONDS_MAX = 60
 
 
@@ -33,7 +32,7 @@ def test_one_bad_number_of_40_000_digits(
     assert rows == {(number, "1.5") for number in range(2000) if number != 1000}
 
 
-def test_a_doubled_name_among_150_000(
+def test_a_duplicate_name_among_150_000(
     embedded: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
     cassandra_session.execute(f"CREATE TABLE {keyspace}.j (id int PRIMARY KEY)")

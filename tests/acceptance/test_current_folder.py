@@ -1,4 +1,4 @@
-"""What lies in the current folder is never run."""
+"""Python files in the current folder are never executed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-#: Modules that the commands import at some time, of others and of ours.
+#: Modules that the commands import at some point, of dependencies and of ringhaul.
 _SHADOWS = ("numpy", "pyarrow", "cassandra", "celeryconfig", "flowerconfig", "tornado", "tasks")
 
 
@@ -55,7 +55,7 @@ def test_python_files_of_the_current_folder_are_not_run(
     assert not made.exists(), made.read_text()
 
 
-def test_the_numba_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_another_users_numba_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / ".numba_config.yaml"
     file.write_text("cache_dir: /tmp\n")
     file.chmod(0o666)

@@ -1,9 +1,9 @@
-"""Every command line of docker-compose.yml, the Dockerfile, the systemd units and the Kubernetes
-manifests, run: a broker, workers, beat and Flower come up as the files say, their probes find them
-well, a load goes through them into Cassandra, and they stop in time.
+"""Run every command line of docker-compose.yml, the Dockerfile, the systemd units and the
+Kubernetes manifests: a broker, workers, beat and Flower start, their probes succeed, a load
+writes into Cassandra through them, and they stop in time.
 
-The commands are found in the files (`tests/deployment.py`). A new one fails the test of its file
-until that runs it, or `NOT_RUN` says why it does not.
+`tests/deployment.py` finds the commands in the files. A new command fails the test of its file
+until the test runs it, or `NOT_RUN` gives the reason why not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ringhaul.ledger import keys
 from tests.acceptance.command import wait_until
 from tests.acceptance.deployed import SCRIPTS, Site
 from tests.acceptance.oracle import assert_table
-from tests.acceptance.standing import Running, answers, free_port, get, wait_for_worker
+from tests.acceptance.running import Running, answers, free_port, get, wait_for_worker
 from tests.deployment import (
     DEPLOY,
     ROOT,
@@ -50,12 +50,12 @@ from tests.deployment import (
 )
 from tests.services import restart_valkey, running_valkey
 
-#: Command -> why it is not run. What it reads is checked in tests/unit/test_deploy.py.
+#: Command -> why it is not run. tests/unit/test_deploy.py checks the files that it reads.
 NOT_RUN = {
     "compose cassandra health": "cqlsh is in Cassandra's image, and not here",
     "compose prometheus": "the program is in its image",
-    "compose prometheus health": "no Prometheus is here to be asked",
-    "compose grafana health": "no Grafana is here to be asked",
+    "compose prometheus health": "Prometheus is not installed here",
+    "compose grafana health": "Grafana is not installed here",
     "docker RUN 5": "it makes a user: only root may, and the host would keep it",
 }
 ROWS = [(number, f"name {number}") for number in range(500)]
@@ -74,7 +74,7 @@ MakeSite = Callable[..., Site]
 def make_site(
     endpoints: Endpoints, keyspace: str, cassandra_session: Session, tmp_path: Path
 ) -> MakeSite:
-    """Makes a site in front of the cluster, with a table for `shop.orders`."""
+    """Return a function that makes a site with a table for `shop.orders`."""
     cassandra_session.execute(f"CREATE TABLE {keyspace}.orders (id int PRIMARY KEY, name text)")
 
     def make(replacements: Mapping[str, str] | None = None, redis_password: str = PASSWORD) -> Site:
@@ -88,7 +88,7 @@ def make_site(
                 "RINGHAUL_WORKER_SWEEP_S": "0.5",
             },
             replacements={"shop.orders": f"{keyspace}.orders", **(replacements or {})},
-            secrets={"redis_password": redis_password, "cassandra_password": "not asked for"},
+            secrets={"redis_password": redis_password, "cassandra_password": "not used"},
         )
 
     return make
@@ -104,28 +104,28 @@ class Rehearsal:
         self.ran: set[str] = set()
 
     def once(self, command: Command) -> subprocess.CompletedProcess[str]:
-        """Run a command that ends by itself, well."""
+        """Run a command to its end, and assert that it succeeds."""
         self.ran.add(command.name)
         done = self.site.run(command)
         assert done.returncode == 0, done.stderr
         return done
 
     def start(self, stack: ExitStack, program: str) -> Running:
-        """Start the command of a program; no probe can find it well yet."""
+        """Start the command of a program, after checking that its probes fail before."""
         (command,) = (
             one
             for one in self.commands.values()
             if one.grace_s is not None and program in one.program
         )
         for probe in self.probes(command):
-            assert not self.well(probe), f"{probe.name}: nothing was started yet"
+            assert not self.well(probe), f"{probe.name}: succeeds before the start"
         self.ran.add(command.name)
         running = stack.enter_context(self.site.started(command))
         self.standing[command.name] = running
         return running
 
     def start_beat(self, stack: ExitStack) -> None:
-        """Start beat with a schedule, which the files leave to the user."""
+        """Start beat with a schedule, which the user has to add to the files."""
         (beat,) = (one for one in self.commands.values() if one.program == "ringhaul beat")
         file = self.site.mount(beat, "/etc/ringhaul") / "schedule.toml"
         assert "[schedule." not in file.read_text()
@@ -133,7 +133,7 @@ class Rehearsal:
         self.start(stack, "ringhaul beat")
 
     def wait(self) -> None:
-        """Wait until all that was started is well, by its own probes."""
+        """Wait until the probes of everything that was started succeed."""
         for name, running in self.standing.items():
             for probe in self.probes(self.commands[name]):
                 wait_until(
@@ -142,11 +142,11 @@ class Rehearsal:
                 )
 
     def probes(self, command: Command) -> list[Command]:
-        """Those whose name begins with that of the command."""
+        """Return the probes of a command: their names begin with its name."""
         return [one for name, one in self.commands.items() if name.startswith(f"{command.name} ")]
 
     def well(self, probe: Command) -> bool:
-        """What a probe says now."""
+        """Return whether a probe succeeds now."""
         self.ran.add(probe.name)
         if probe.program == "GET":
             with contextlib.suppress(OSError):
@@ -161,12 +161,12 @@ class Rehearsal:
         return f"http://127.0.0.1:{self.site.flower_port}{path}"
 
     def stop(self) -> None:
-        """Stop everything, each in the time that its file gives it, the broker last."""
+        """Stop everything within the time that its file allows, the broker last."""
         for name, running in reversed(self.standing.items()):
             running.stops(self.commands[name].grace_s or 0)
 
     def left_out(self) -> set[str]:
-        """Commands of the files that were not run."""
+        """Return the commands of the files that were not run."""
         return self.commands.keys() - self.ran
 
 
@@ -210,17 +210,17 @@ def test_the_services_of_the_compose_file(
 
 
 def metrics(url: str) -> Iterator[str]:
-    """The names of the samples that a page of metrics has."""
+    """Yield the names of the samples on a page of metrics."""
     for line in get(url)[1].splitlines():
         if line and not line.startswith("#"):
             yield line.partition("{")[0].partition(" ")[0]
 
 
 def dashboard_metrics() -> set[str]:
-    """The metrics that the dashboard asks Prometheus for, but for its own `up`."""
+    """Return the metrics that the dashboard queries, except Prometheus's own `up`."""
     board = json.loads((DEPLOY / "grafana/dashboards/ringhaul.json").read_text())
-    asked = " ".join(target["expr"] for panel in board["panels"] for target in panel["targets"])
-    return set(re.findall(r"\bflower_\w+", asked))
+    queries = " ".join(target["expr"] for panel in board["panels"] for target in panel["targets"])
+    return set(re.findall(r"\bflower_\w+", queries))
 
 
 def test_the_systemd_units(
@@ -255,7 +255,7 @@ def test_the_systemd_units(
         rehearsal.start_beat(stack)
         wait_until(lambda: answers(site.flower_port), "Flower")
         wait_for_worker(broker_url, worker.log)
-        # By hand, on one of the hosts, from a shared mount.
+        # A load by hand, on one of the hosts, from a shared mount.
         load = dataclasses.replace(
             rehearsal.commands["systemd ringhaul-worker@.service ExecStart"],
             argv=("ringhaul", "load", "/mnt/share/orders.csv", "--table", "shop.orders"),
@@ -274,8 +274,8 @@ def test_the_kubernetes_manifests_scale_from_nothing(
 ) -> None:
     # 1. Broker and Flower are up; there is no worker.
     # 2. A Job's pod plans and splits a load, and waits.
-    # 3. The scaler asks, and sees open units: it would start a worker, and one is started.
-    # 4. The load is done, the pod ends, and the scaler sees nothing that is open.
+    # 3. The scaler sees open units: it would start a worker, and the test starts one.
+    # 4. The load is done, the pod ends, and the scaler sees no open unit.
     # 5. Beat comes up, and its first job is done.
     points = ", ".join(f'"{address}"' for address in endpoints.contact_points)
     local_dc = f'"{endpoints.local_dc}"'
@@ -304,7 +304,7 @@ def test_the_kubernetes_manifests_scale_from_nothing(
 
 
 def scaler_reading(client: redis.Redis) -> int:
-    """What KEDA's Redis scaler reads: the size of the key that the trigger names, by its type."""
+    """Return what KEDA's Redis scaler reads: the size of the trigger's key, by the key's type."""
     (trigger,) = scaled_object()["spec"]["triggers"]
     key = trigger["metadata"]["listName"]
     kind = client.type(key).decode()
@@ -320,9 +320,9 @@ def scaled_object() -> dict[str, Any]:
 def test_a_probe_finds_a_worker_that_hangs_and_one_without_redis(
     make_site: MakeSite, endpoints: Endpoints
 ) -> None:
-    # 1. A worker is up, its file young.
-    # 2. It is stopped in its tracks: its file grows old, and stays so until it goes on.
-    # 3. Redis dies: the file grows old, although the worker lives, until Redis is back.
+    # 1. A worker is up, its heartbeat file fresh.
+    # 2. SIGSTOP: its file becomes stale, and stays stale until the worker continues.
+    # 3. Redis dies: the file becomes stale, although the worker lives, until Redis is back.
     with ExitStack() as stack:
         valkey = stack.enter_context(running_valkey())
         secret, _, address = valkey.url.removeprefix("redis://:").partition("@")
@@ -338,7 +338,7 @@ def test_a_probe_finds_a_worker_that_hangs_and_one_without_redis(
         probe = rehearsal.probes(command)[0]
 
         def age() -> None:
-            """A minute passes, for whoever looks at the file."""
+            """Set the file's time one minute back."""
             stamp = time.time() - 61
             os.utime(beats, (stamp, stamp))
 
@@ -347,7 +347,7 @@ def test_a_probe_finds_a_worker_that_hangs_and_one_without_redis(
         age()
         assert not rehearsal.well(probe)
         worker.process.send_signal(signal.SIGCONT)
-        wait_until(lambda: rehearsal.well(probe), "a worker that goes on")
+        wait_until(lambda: rehearsal.well(probe), "a worker that continues")
 
         os.kill(valkey.pid or 0, signal.SIGKILL)
         worker.says("Cannot connect to redis")
@@ -362,12 +362,12 @@ def test_a_probe_finds_a_worker_that_hangs_and_one_without_redis(
 
 
 def test_the_image_is_built_of_what_the_dockerfile_copies(tmp_path: Path) -> None:
-    """The lines of the build, in a folder that has what it has, into a folder of their own."""
+    """Run the build's lines in a copy of its context, and install into a separate folder."""
     source, target = tmp_path / "src", tmp_path / "image"
     source.mkdir()
     copy_context(source)
     pip = f"{SCRIPTS}/pip install --quiet --disable-pip-version-check --no-index"
-    # Packages are here already, in the pinned versions: nothing is fetched.
+    # The pinned packages are installed already: nothing is downloaded.
     swaps = {
         "/opt/ringhaul/bin/pip install --require-hashes": f"{pip} --dry-run --require-hashes",
         "/opt/ringhaul/bin/pip install --no-deps": f"{pip} --target {target} --no-deps",
@@ -376,15 +376,15 @@ def test_the_image_is_built_of_what_the_dockerfile_copies(tmp_path: Path) -> Non
         "python -m venv /opt/ringhaul": f"{sys.executable} -m venv --without-pip {tmp_path}/venv",
     }
     env = {"PATH": f"{SCRIPTS}:/usr/bin:/bin", "PYTHONPATH": str(target), "HOME": str(tmp_path)}
-    # Other tests compile the kernels; here it would take half of the time of all.
+    # Other tests compile the kernels; here it would take half of the test's time.
     env["NUMBA_DISABLE_JIT"] = "1"
     env |= dict(shlex.split(line)[0].split("=", 1) for line in dockerfile_instructions("ARG"))
     for command in dockerfile_commands():
         if command.name in NOT_RUN:
             continue
         *options, line = command.argv
-        for said, meant in swaps.items():
-            line = line.replace(said, meant)
+        for original, replacement in swaps.items():
+            line = line.replace(original, replacement)
         argv = [*options, line]
         if command.name == "docker CMD":
             argv = [str(target / "bin" / command.argv[0]), *command.argv[1:]]
@@ -396,14 +396,14 @@ def test_the_image_is_built_of_what_the_dockerfile_copies(tmp_path: Path) -> Non
         assert "cannot be loaded" not in done.stderr, f"{command.name}: {done.stderr}"
     assert "Usage: ringhaul" in done.stdout
     assert "cassandra-driver" in (source / "deploy/requirements/core.txt").read_text()
-    # What is not Python is there, too: scripts of the ledger, the example of the settings.
+    # Data files are installed, too: the ledger's scripts, the example of the settings.
     for package in ("ringhaul", "config", "tasks", "producer"):
         wanted = {path for path in data_files(source / package) if path.suffix != ".pyc"}
         assert wanted == set(data_files(target / package))
 
 
 def copy_context(target: Path) -> None:
-    """What COPY puts into the build's first stage."""
+    """Copy what COPY puts into the build's first stage."""
     for line in dockerfile_instructions("COPY"):
         *sources, folder = line.split()
         if "--from" in line:
@@ -413,7 +413,7 @@ def copy_context(target: Path) -> None:
                 ignore = shutil.ignore_patterns("__pycache__")
                 shutil.copytree(ROOT / name, target / folder, ignore=ignore)
             else:
-                place = target / folder.lstrip("/")  # an absolute one would be of this host
+                place = target / folder.lstrip("/")  # an absolute path would be one of this host
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / name, place)
 
@@ -427,6 +427,6 @@ def data_files(folder: Path) -> list[Path]:
 
 
 def has_ticked(client: redis.Redis) -> bool:
-    """Whether a job of beat's is done."""
+    """Return whether one of beat's jobs is done."""
     runs = client.hvals(keys.schedule_key("tick", "records"))
     return any(json.loads(run)["state"] == "DONE" for run in runs)

@@ -1,4 +1,4 @@
-"""Dumps as MySQL and PostgreSQL write them, and what is unloaded for them, value for value."""
+"""Dumps in the dialects of MySQL and PostgreSQL are loaded, and unloaded, value by value."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_dump_is_loaded_verified_unloaded_and_loaded_again(
     assert_table(cassandra_session, table, NAMES, ROWS)
     assert fleet.run("verify", path, "-t", table, *form).code == 0
 
-    # When it is unloaded for each program and loaded again, by the manifest alone
+    # When it is unloaded for each program and loaded again, with the manifest's dialect
     for other in ("mysql", "postgresql", "excel"):
         out = tmp_path / other
         assert fleet.run("unload", "-t", table, "-o", out, "--dialect", other).code == 0
@@ -69,7 +69,7 @@ def test_a_dump_is_loaded_verified_unloaded_and_loaded_again(
     assert_table(cassandra_session, inserted, NAMES, ROWS)
 
 
-def test_advice_that_made_flags_null_is_refused(fleet: Ringhaul, tmp_path: Path) -> None:
+def test_a_null_text_that_would_make_flags_null_is_refused(fleet: Ringhaul, tmp_path: Path) -> None:
     path = tmp_path / "people.txt"
     path.write_bytes(MYSQL)
     done = fleet.run("load", path, "-t", "a.b", "--escape", "\\", "--null", "N")

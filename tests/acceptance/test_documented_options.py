@@ -1,6 +1,6 @@
-"""The examples of docs/cli.md for the options of every job do what they say.
+"""The examples of docs/cli.md for the options of every job work as documented.
 
-That each of these options is in one of them is told by `test_documented_reads.py`.
+`test_documented_reads.py` checks that each of these options has an example.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from tests.acceptance.test_documented_reads import (
 from tests.unit.test_docs import shell_lines
 
 ROWS = 600
-#: Of a port on which nobody listens.
+#: A port without a listener.
 NOBODY = "1"
 
 
 @pytest.fixture(scope="module")
 def shop(cassandra_session: Session, module_keyspace: str) -> str:
-    """A keyspace with the table of the examples."""
+    """A keyspace with the examples' table."""
     orders = create_table(
         cassandra_session, module_keyspace, "id int PRIMARY KEY, total bigint", "orders"
     )
@@ -50,7 +50,7 @@ def shop(cassandra_session: Session, module_keyspace: str) -> str:
 
 @dataclass(frozen=True)
 class Desk:
-    """Where an example is typed: its folder, its settings, and what it is about."""
+    """Where an example is typed: its folder, its settings and its keyspace."""
 
     fleet: Ringhaul
     endpoints: Endpoints
@@ -62,13 +62,13 @@ class Desk:
         return self.fleet.cwd
 
     def run(self, line: str, *, without: tuple[str, ...] = (), **env: str) -> Finished:
-        """Type a line, with settings of the environment added, and those taken away whose names
-        begin like this."""
+        """Run a line with `env` added to the environment, minus the variables whose names begin
+        with one of `without`."""
         kept = {k: v for k, v in self.fleet.env.items() if not without or not k.startswith(without)}
         return run_line(Ringhaul(kept | env, self.folder), self.shop, line)
 
     def jobs(self) -> list[dict[str, Any]]:
-        """Of this example's keyspace on the broker of the fleet, the newest first."""
+        """Return the jobs of this example's keyspace on the fleet's broker, the newest first."""
         listed_jobs = json.loads(self.fleet.run("status", "--json").out)
         return [job for job in listed_jobs if self.shop in job["table"]]
 
@@ -114,20 +114,20 @@ def is_quiet(desk: Desk, line: str) -> None:
     assert (summary["kind"], summary["state"], summary["rows_read"]) == ("count", "COMPLETE", ROWS)
 
 
-def tells_programs(desk: Desk, line: str) -> None:
+def prints_messages(desk: Desk, line: str) -> None:
     done = desk.run(line)
     assert done.code == 0, done
-    told = messages(desk.folder / "messages.jsonl")
-    kinds = [message["message_type"] for message in told]
-    assert kinds[0] == "status" and kinds.index("summary") == len(told) - 1
-    assert (told[-1]["rows"], told[-1]["exit_code"]) == (ROWS, 0)
+    printed = messages(desk.folder / "messages.jsonl")
+    kinds = [message["message_type"] for message in printed]
+    assert kinds[0] == "status" and kinds.index("summary") == len(printed) - 1
+    assert (printed[-1]["rows"], printed[-1]["exit_code"]) == (ROWS, 0)
 
 
-def tells_the_end_alone(desk: Desk, line: str) -> None:
+def writes_only_the_summary(desk: Desk, line: str) -> None:
     done = desk.run(line)
     assert done.code == 0, done
-    (told,) = messages(desk.folder / "summary.json")
-    assert (told["message_type"], told["rows"]) == ("summary", ROWS)
+    (summary,) = messages(desk.folder / "summary.json")
+    assert (summary["message_type"], summary["rows"]) == ("summary", ROWS)
 
 
 def ends_with_ctrl_c(desk: Desk, line: str) -> None:
@@ -166,7 +166,7 @@ def has_one_process(desk: Desk, line: str) -> None:
 
 
 def finds_the_cluster(desk: Desk, line: str) -> None:
-    # Given settings that lead nowhere, each for itself
+    # Given settings each of which fails alone
     nowhere = {
         "RINGHAUL_CLUSTER_CONTACT_POINTS": "no-host.invalid",
         "RINGHAUL_CLUSTER_PORT": NOBODY,
@@ -179,8 +179,8 @@ def finds_the_cluster(desk: Desk, line: str) -> None:
 
 
 def reads_the_password(desk: Desk, line: str) -> None:
-    # This node asks for none: what is told to one that does, test_login.py tests. Either option
-    # without the other one would be refused.
+    # This node requires no password; test_login.py covers one that does. Each option is refused
+    # without the other one.
     (desk.folder / "pw.txt").write_text("secret\n")
     assert_counted(desk.run(line))
     (desk.folder / "pw.txt").unlink()
@@ -208,7 +208,7 @@ def has_its_own_workers(desk: Desk, line: str) -> None:
 
 
 def reads_the_other_file(desk: Desk, line: str) -> None:
-    # Given a ringhaul.toml that leads nowhere, and another one; and none of it in the environment
+    # Given a ringhaul.toml that cannot work, another one that can, and an empty environment
     (desk.folder / "ringhaul.toml").write_text(f"[cluster]\nport = {NOBODY}\n")
     ends, address = desk.endpoints, urlsplit(desk.broker.url)
     (desk.folder / "staging.toml").write_text(
@@ -221,13 +221,13 @@ def reads_the_other_file(desk: Desk, line: str) -> None:
     assert len(desk.jobs()) == before + 1
 
 
-#: What of an example tells it from the others -> what is to be seen of it.
+#: A part of the line that identifies an example -> its check.
 CHECKS: dict[str, Callable[[Desk, str], None]] = {
     "--priority": takes_its_share,
     "--job-id": is_one_job,
     "-q": is_quiet,
-    "--json > ": tells_programs,
-    "--json --progress none": tells_the_end_alone,
+    "--json > ": prints_messages,
+    "--json --progress none": writes_only_the_summary,
     "--on-interrupt": ends_with_ctrl_c,
     "-c 1": has_one_process,
     "--contact-points": finds_the_cluster,
@@ -239,6 +239,6 @@ CHECKS: dict[str, Callable[[Desk, str], None]] = {
 
 
 @pytest.mark.parametrize("line", list(shell_lines(OF_EVERY_JOB)))
-def test_an_example_of_an_option_does_what_it_says(desk: Desk, line: str) -> None:
+def test_an_example_of_an_option_works_as_documented(desk: Desk, line: str) -> None:
     (check,) = (check for part, check in CHECKS.items() if part in line)
     check(desk, line)

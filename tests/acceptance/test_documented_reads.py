@@ -1,7 +1,7 @@
-"""The examples of docs/cli.md for unload, count, query, lookup and exec do what they say, and each
-option of these commands is in one of them.
+"""The examples of docs/cli.md for unload, count, query, lookup and exec work as documented, and
+each option of these commands has an example.
 
-Those under "Options of every job" are run by `test_documented_options.py`.
+`test_documented_options.py` runs those under "Options of every job".
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ EXAMPLES = [
 OF_EVERY_JOB = shared_options("Options of every job")
 
 ROWS = 2_000
-#: The regions of orders; their totals are their numbers.
+#: The regions of the orders; an order's total is its number.
 REGIONS = ("north", "south")
 PEOPLE = 40
 NOTES = range(101, 113)
-#: What old.txt names, in other spellings: 12:00 in Berlin, seconds since 1970.
+#: The times in old.txt, which has other formats: 12:00 in Berlin, seconds since 1970.
 READINGS = [("north's", datetime(2024, 5, 31, 10)), ("hall\0seven", datetime(2024, 6, 1))]
 
 
 def age(n: int) -> int | None:
-    """Of a person; three have none."""
+    """Return a person's age; three persons have none."""
     return None if n % 16 == 5 else 18 + n
 
 
 def note(n: int) -> str | None:
-    """Of a table whose notes need quotes; every fourth has none."""
+    """Return a note that needs quotes; every fourth row has none."""
     return None if n % 4 == 0 else f"it's; {n}"
 
 
 @pytest.fixture(scope="module")
 def shop(cassandra_session: Session, module_keyspace: str) -> str:
-    """A keyspace with the tables of the examples."""
+    """A keyspace with the examples' tables."""
     session = cassandra_session
     orders = create_table(
         session,
@@ -101,7 +101,7 @@ def shop(cassandra_session: Session, module_keyspace: str) -> str:
 
 @pytest.fixture
 def at_work(fleet: Ringhaul) -> Path:
-    """The folder in which the examples run, with the files that they name."""
+    """The folder in which the examples run, with their input files."""
     folder = fleet.cwd
     (folder / "ids.csv").write_text("id\n7\n8\n")
     (folder / "numbers.txt").write_text("7,seven\n8,eight\n")
@@ -118,7 +118,7 @@ def at_work(fleet: Ringhaul) -> Path:
 
 
 def shell_argv(shop: str, line: str) -> list[str]:
-    """A shell with a line of the docs, about the tables of the test."""
+    """Return a shell's arguments for a line of the docs, with the test's keyspace."""
     line = line.replace("shop.", f"{shop}.").replace("-k shop", f"-k {shop}")
     line = line.replace("--transform etl:", "--transform rh_etl:")
     call = f'ringhaul() {{ "{sys.executable}" -P -m producer "$@"; }}; set -o pipefail; '
@@ -126,7 +126,7 @@ def shell_argv(shop: str, line: str) -> list[str]:
 
 
 def run_line(fleet: Ringhaul, shop: str, line: str) -> Finished:
-    """Type a line of the docs into a shell."""
+    """Run a line of the docs in a shell."""
     done = subprocess.run(
         shell_argv(shop, line),
         stdin=subprocess.DEVNULL,
@@ -143,7 +143,7 @@ def csv_rows(text: str) -> list[dict[str, str]]:
 
 
 def listed(folder: Path) -> tuple[int, list[Path]]:
-    """Rows by the manifest, and its files."""
+    """Return the manifest's row count and its files."""
     manifest = json.loads((folder / "manifest.json").read_text())
     return manifest["totals"]["rows"], [folder / part["name"] for part in manifest["parts"]]
 
@@ -229,7 +229,7 @@ def check_readings(folder: Path) -> None:
     assert found == {(sensor, f"{at:%Y-%m-%dT%H:%M:%S.000}Z") for sensor, at in READINGS}
 
 
-#: What of an example tells it from the others -> what it must have done, in its folder.
+#: A part of the line that identifies an example -> the check of its folder.
 IN_FILES: dict[str, Callable[[Path], None]] = {
     "unload -t shop.orders -o out/": lambda folder: listed(folder / "out")[0] == ROWS or fail(),
     "-o most/": lambda folder: listed(folder / "most")[0] == ROWS or fail(),
@@ -254,7 +254,7 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "--keys export.txt": check_found,
     "--keys - --values-format jsonl": lambda folder: listed(folder / "out")[0] == 7 or fail(),
 }
-#: The same of what comes out: rows, as dicts of text.
+#: The same for standard output: the check of its rows, dicts of text.
 ON_STDOUT: dict[str, Callable[[list[dict[str, Any]]], bool]] = {
     "count -t shop.orders": lambda rows: rows == [{"count": str(ROWS)}],
     'orders" --skip-failed-ranges': lambda rows: [*rows[0].values()] == [str(ROWS)],
@@ -267,7 +267,7 @@ ON_STDOUT: dict[str, Callable[[list[dict[str, Any]]], bool]] = {
     "cat days.txt": lambda rows: len(rows) == 7,
     "IF region = 'west'": lambda rows: rows == [{"[applied]": "false"}] * 2,
 }
-#: Examples that change tables: what is in the table then.
+#: Examples that change tables: the table's content afterwards.
 IN_TABLES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "UPDATE shop.hits": ("SELECT page, n FROM shop.hits", [("/", 3), ("/about", 4)]),
     "INSERT INTO shop.orders": (
@@ -291,19 +291,19 @@ def fail() -> None:
 
 
 def of_line(line: str, known: dict[str, Any]) -> Any:
-    """What is known of the line: the longest key that is in it."""
+    """Return the value of the longest key that occurs in the line."""
     keys = sorted((key for key in known if key in line), key=len)
     return known[keys[-1]] if keys else None
 
 
-#: Examples that do not end with 0: left to the workers, complete with rejects.
+#: Examples that do not exit with 0: detached, or complete with rejects.
 CODES = {"--detach": 7, "--max-errors 10": 1}
 
 
 @pytest.mark.parametrize(
     "line", [line for line in EXAMPLES if line not in shell_lines(OF_EVERY_JOB)]
 )
-def test_an_example_does_what_it_says(
+def test_an_example_works_as_documented(
     fleet: Ringhaul, cassandra_session: Session, shop: str, at_work: Path, line: str
 ) -> None:
     detached = "--detach" in line
@@ -318,7 +318,7 @@ def test_an_example_does_what_it_says(
         query, expected = in_table
         found = read_query(cassandra_session, query.replace("shop.", f"{shop}."))
         assert found == expected
-        if "DELETE" in line:  # what it deleted is for the examples after it
+        if "DELETE" in line:  # later examples need the rows that it deleted
             restored = [(n, REGIONS[n % 2], n) for n in (7, 8)]
             insert = cassandra_session.prepare(
                 f"INSERT INTO {shop}.orders (id, region, total, placed) "
@@ -338,25 +338,24 @@ def read_query(session: Session, query: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("line", [line for line in EXAMPLES if "--consistency ONE" in line])
-def test_the_consistency_is_the_one_of_the_example(
+def test_the_example_s_consistency_is_applied(
     fleet: Ringhaul, shop: str, at_work: Path, line: str
 ) -> None:
-    # Given an example with a level that one replica can never give
+    # Given an example with a level that one replica cannot meet
     done = run_line(fleet, shop, line.replace("--consistency ONE", "--consistency TWO"))
     assert done.code == 2 and "TWO" in done.err, done
 
 
-def test_the_limit_of_rejects_is_the_one_of_the_example(
-    fleet: Ringhaul, shop: str, at_work: Path
-) -> None:
-    # Given the example, in which three rows fail, with a limit of two
+def test_the_example_s_reject_limit_is_applied(fleet: Ringhaul, shop: str, at_work: Path) -> None:
+    # Given the example, in which three rows fail, and a limit of two
     (line,) = (line for line in EXAMPLES if "--max-errors" in line)
     done = run_line(fleet, shop, line.replace("--max-errors 10", "--max-errors 2"))
     assert done.code == 3, done
 
 
 def test_each_option_is_in_an_example() -> None:
-    """One of every job is in an example of one command at least, any other one in one of each."""
+    """An option of every job has an example with at least one command; any other option has one
+    with each command that takes it."""
     used: dict[str, set[str]] = {name: set() for name in READS}
     for line in EXAMPLES:
         for name, *arguments in ringhaul_calls(line):

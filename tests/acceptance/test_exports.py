@@ -1,4 +1,4 @@
-"""Rejected records leave the ledger as files that load again."""
+"""Rejected records are exported from the ledger into files that load again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def table(cassandra_session: Session, keyspace: str) -> str:
     return create_table(cassandra_session, keyspace, COLUMNS)
 
 
-def test_rejects_are_exported_mended_and_loaded_again(
+def test_rejects_are_exported_corrected_and_loaded_again(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
     # Given two files with the same header, with rejects of several kinds in units of one record
@@ -33,21 +33,21 @@ def test_rejects_are_exported_mended_and_loaded_again(
     done = fleet.run("load", "one.csv", "two.csv", "-t", table, "--json", "--unit-size", "1")
     job = assert_report(done, rows=3, rejected=4)["job"]
 
-    # Then each is told with its file, line, byte, stage, column and reason
-    told = fleet.run("errors", job)
-    assert told.code == 0
+    # Then each is listed with its file, line, byte, stage, column and reason
+    listed = fleet.run("errors", job)
+    assert listed.code == 0
     one, two = fleet.cwd / "one.csv", fleet.cwd / "two.csv"
     no_key = text.index(",no key")
-    assert told.out.splitlines() == [
+    assert listed.out.splitlines() == [
         f'{one}:3  byte 9  cast  column id: cast int: "nope" is not a whole number',
         f"{one}:6  byte {no_key}  key  column id: null in the primary key; it needs a value",
         f"{two}:3  byte 11  cast  column a: cast text: invalid UTF-8 at byte 1 (0xff); "
         "give --encoding if the file is in another encoding",
         f"{two}:4  byte 16  parse  has 3 fields, expected 2",
     ]
-    # and a limit cuts the list
+    # and a limit shortens the list
     assert fleet.run("errors", job, "--limit", 1).out.splitlines()[1].startswith("... 3 more")
-    # and programs get the same
+    # and --json has the same
     as_json = [json.loads(line) for line in fleet.run("errors", job, "--json").out.splitlines()]
     first = fleet.run("errors", job, "--json", "--limit", 1).out.splitlines()
     assert [json.loads(line) for line in first] == as_json[:1]
@@ -61,7 +61,7 @@ def test_rejects_are_exported_mended_and_loaded_again(
     bad = (fleet.cwd / "bad.csv").read_bytes()
     assert bad == b'id,a\nnope,"a ""quoted""\nvalue"\n,no key\n4,\xff\n5,u,v\n'
 
-    # When it is mended and loaded
+    # When it is corrected and loaded
     mended = bad.replace(b"nope", b"7").replace(b",no key", b"8,key").replace(b"\xff", b"")
     (fleet.cwd / "bad.csv").write_bytes(mended.replace(b"u,v", b"u"))
     again = fleet.run("load", "bad.csv", "-t", table, "--json")
@@ -73,21 +73,21 @@ def test_rejects_are_exported_mended_and_loaded_again(
     assert_table(cassandra_session, table, "id, a", expected)
 
 
-def test_an_export_never_costs_records(
+def test_an_export_never_loses_records(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
-    # Given rejects that were exported, mended by hand, and loaded, one of them still bad
+    # Given rejects that were exported, corrected by hand, and loaded, one of them still bad
     mended = fleet.cwd / "rejects.csv"
     mended.write_text("id,a\n1,x\nnope,y\n2,z\n")
     loaded = fleet.run("load", "rejects.csv", "-t", table)
     assert loaded.code == 1
     job = loaded.err.split()[0]
-    # Then the next command is one that leaves them alone
+    # Then the suggested next command does not overwrite them
     assert loaded.err.splitlines()[-1] == (
         f" next     ringhaul errors {job} --export rejects-2.csv"
     )
 
-    # When they are to be written over all the same, then that is refused
+    # When a command would overwrite them, then it is refused
     refused = fleet.run("errors", job, "--export", "rejects.csv")
     assert (refused.code, refused.out) == (2, "")
     assert refused.err == (
@@ -95,19 +95,19 @@ def test_an_export_never_costs_records(
     )
     assert mended.read_text() == "id,a\n1,x\nnope,y\n2,z\n"
 
-    # And what cannot be written is told in words
+    # And a path that cannot be written is reported
     gone = fleet.run("errors", job, "--export", "gone/bad.csv")
     assert gone.code == 2
     assert gone.err == "error: gone/bad.csv: cannot be written: No such file or directory\n"
 
-    # And an export that fails half way leaves what was there: two headers do not go together
+    # And an export that fails half way keeps the old file: two headers cannot share one file
     (fleet.cwd / "other.csv").write_text("a,id\nv,no\n")
     both = fleet.run("load", "rejects.csv", "other.csv", "-t", table, "--json").summary["job"]
     (fleet.cwd / "kept.csv").write_text("kept")
     assert fleet.run("errors", both, "--export", "kept.csv").code == 2
     assert (fleet.cwd / "kept.csv").read_text() == "kept"
 
-    # And another name takes them
+    # And another file name works
     assert fleet.run("errors", job, "--export", "rejects-2.csv").code == 0
     assert (fleet.cwd / "rejects-2.csv").read_text() == "id,a\nnope,y\n"
     assert sorted(path.name for path in fleet.cwd.iterdir() if path.name.startswith(".")) == []
@@ -126,7 +126,7 @@ def test_an_export_is_in_the_encoding_of_its_source(
     # When they are exported
     assert fleet.run("errors", job, "--export", "bad.csv").code == 0
 
-    # Then the file reads with the same encoding, and loads with the same options once mended
+    # Then the file has the same encoding, and loads with the same options once corrected
     bad = (fleet.cwd / "bad.csv").read_bytes().decode(encoding)
     assert bad == "id,a\nzwei,ö\ndrei,ü\n"
     mended = bad.replace("zwei", "2").replace("drei", "3")
@@ -135,15 +135,15 @@ def test_an_export_is_in_the_encoding_of_its_source(
     assert_table(cassandra_session, table, "id, a", [(1, "ä"), (2, "ö"), (3, "ü")])
 
 
-def test_what_could_not_be_decoded_is_rejected_again_after_an_export(
+def test_a_record_that_cannot_be_decoded_is_rejected_again_after_an_export(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
-    # Given a record in Shift JIS with bytes that are none
+    # Given a record in Shift JIS with invalid bytes
     (fleet.cwd / "in.csv").write_bytes("id,a\n1,日本\n".encode("shift_jis") + b"2,\x81\x20 caf\n")
     options = ["-t", table, "--json", "--encoding", "shift_jis"]
     job = assert_report(fleet.run("load", "in.csv", *options), rows=1, rejected=1)["job"]
 
-    # When it is exported and loaded as it is, then it is a reject again and no other text
+    # When it is exported and loaded unchanged, then it is rejected again, with the same bytes
     assert fleet.run("errors", job, "--export", "bad.csv").code == 0
     assert_report(fleet.run("load", "bad.csv", *options), rows=0, rejected=1)
     assert_table(cassandra_session, table, "id, a", [(1, "日本")])

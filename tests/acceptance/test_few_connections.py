@@ -1,4 +1,4 @@
-"""A node that takes few connections is used with few: slower, and complete."""
+"""A node that accepts few connections still serves complete loads and reads, only slower."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = 20_000
 
 
 class Node:
-    """The node's folder and endpoints."""
+    """A node with few connections, and commands that use it."""
 
     def __init__(self, folder: Path, ends) -> None:  # type: ignore[no-untyped-def]
         self.folder, self.ends = folder, ends
@@ -64,7 +64,7 @@ def test_a_load_and_reads_complete(node: Node, tmp_path: Path) -> None:
     assert {(int(number), value) for number, value in found} == expected
 
 
-def test_nothing_can_be_opened(node: Node) -> None:
+def test_a_node_without_a_free_connection_is_reported(node: Node) -> None:
     address = (node.ends.contact_points[0], node.ends.port)
     with ExitStack() as held:
         for _ in range(CONNECTIONS_MAX):

@@ -1,4 +1,4 @@
-"""Files that cqlsh's COPY TO wrote (6.2, of a table on Cassandra 5.0) load as they are."""
+"""Files that cqlsh's COPY TO wrote (6.2, of a table on Cassandra 5.0) load unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = (
     "mi map<int, frozen<list<blob>>>, tp tuple<int, text, uuid>, u frozen<addr>, "
     "v vector<float, 3>, ip set<inet>, ok boolean"
 )
-#: Of several of its files, side by side; it cannot write a tuple with a null in it.
+#: Merged from several of its files; COPY TO cannot write a tuple that contains a null.
 FILE = r"""id,l,st,m,mi,tp,u,v,ip,ok
 1,"['it''s', 'a,b', 'q\"uote', ' {x}']","{1.50, 2}",{'k: 1': '2024-01-01 12:00:00.123+0000'},"""
 FILE += r""""{7: [0x00ff, 0x]}","(1, 'x', 123e4567-e89b-12d3-a456-426614174000)","""

@@ -1,4 +1,4 @@
-"""What a user sees before any cluster is there: help and settings, at once and complete."""
+"""Help and settings: complete, and printed at once, without a cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.acceptance.command import Ringhaul
 from tests.acceptance.refusals import assert_refused
 
 #: `ringhaul --help` and `ringhaul status` must feel instant. Measured on an idle machine: 0.21 s
-#: and 0.25 s of CPU; the bound leaves room for one that is busy, none for importing Celery, the
+#: and 0.25 s of CPU; the bound allows for a busy machine, but not for importing Celery, the
 #: driver and pyarrow (1 s).
 STARTUP_CPU_S_MAX = 0.8
 
@@ -28,7 +28,7 @@ STARTUP_CPU_S_MAX = 0.8
 def commands(
     command: click.Command = cli, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command with its words, groups first."""
+    """Yield every command with its words, groups first."""
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -43,7 +43,7 @@ COMMANDS = dict(commands())
 
 @pytest.fixture
 def ringhaul(tmp_path: Path) -> Ringhaul:
-    """The command where nothing is configured and nothing runs."""
+    """The command without configuration, broker or cluster."""
     env = {
         "RINGHAUL_STATE_DIR": str(tmp_path / "state"),
         "XDG_CONFIG_HOME": str(tmp_path / "xdg"),
@@ -60,20 +60,20 @@ def test_each_commands_help_shows_every_option(ringhaul: Ringhaul, words: tuple[
     assert usage in shown.out
     command = COMMANDS[words]
     assert command.help
-    said = " ".join(re.sub("[│╭╮╰╯─]", " ", shown.out).split())
-    assert command.help.split("\n\n")[0].replace("\n", " ") in said
+    text = " ".join(re.sub("[│╭╮╰╯─]", " ", shown.out).split())
+    assert command.help.split("\n\n")[0].replace("\n", " ") in text
     for parameter in command.params:
         if not isinstance(parameter, click.Option):
             continue
         assert parameter.help, f"{parameter.opts} is not explained"
         for name in (*parameter.opts, *parameter.secondary_opts):
-            assert name in said
+            assert name in text
     if isinstance(command, click.Group):
         for name in command.list_commands(click.Context(command)):
             assert re.search(rf"^│ {name} ", shown.out, re.MULTILINE), name
 
 
-def test_the_installed_command_is_the_same(ringhaul: Ringhaul) -> None:
+def test_the_installed_command_has_the_same_help(ringhaul: Ringhaul) -> None:
     installed = Path(sys.executable).with_name("ringhaul")
     version = subprocess.run([installed, "--version"], capture_output=True, text=True, timeout=60)
     assert re.fullmatch(r"ringhaul, version \d+\.\d+\.\d+\n", version.stdout)
@@ -82,7 +82,7 @@ def test_the_installed_command_is_the_same(ringhaul: Ringhaul) -> None:
 
 
 @pytest.mark.parametrize("args", [["--help"], ["status"]], ids=" ".join)
-def test_a_command_that_only_looks_starts_at_once(
+def test_a_read_only_command_starts_at_once(
     ringhaul: Ringhaul, broker: EmbeddedValkey, args: list[str]
 ) -> None:
     env = ringhaul.env | {"RINGHAUL_BROKER_URL": broker.url}
@@ -111,7 +111,7 @@ def test_config_show_says_where_each_value_came_from(ringhaul: Ringhaul) -> None
     }
     # When
     shown = ringhaul.run("config", "show", "--origin", **env)
-    # Then every setting is there once, with its origin
+    # Then every setting is listed once, with its origin
     assert (shown.code, shown.err) == (0, "")
     lines = [re.fullmatch(r"(\S+) += (.*)   # (.*)", line) for line in shown.out.splitlines()]
     found = {line[1]: (json.loads(line[2]), line[3]) for line in lines if line}

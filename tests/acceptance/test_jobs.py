@@ -1,4 +1,4 @@
-"""A job's life from the command line: looked at, let go of, cancelled, stopped, resumed."""
+"""A job's life from the command line: listed, detached, cancelled, stopped, resumed."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def table(cassandra_session: Session, keyspace: str) -> str:
 
 
 def write_numbers(path: Path, count: int) -> list[tuple[int, str]]:
-    """A file with `count` records; what the table must hold."""
+    """Write a file with `count` records, and return the rows that the table must hold."""
     rows = [(n, f"a{n}") for n in range(count)]
     path.write_text("id,a\n" + "".join(f"{n},{a}\n" for n, a in rows))
     return rows
 
 
 def job_in(log: Path) -> str:
-    """The id of the job that a command's first line names, once it is there."""
+    """Wait for a command's first line, and return the job id in it."""
     found: list[str] = []
 
     def there() -> bool:
@@ -52,17 +52,17 @@ def job_in(log: Path) -> str:
 
 
 def wait_for(log: Path, what: str) -> None:
-    """Until a `status` message of `--json` in the log tells of some `rows` or `units_done`."""
+    """Wait for a `status` message of `--json` with `rows` or `units_done` above 0 in the log."""
 
-    def told() -> bool:
+    def reported() -> bool:
         counts = re.findall(rf'"message_type": "status".*?"{what}": (\d+)', log.read_text())
         return any(map(int, counts))
 
-    wait_until(told, f"{what} in {log}")
+    wait_until(reported, f"{what} in {log}")
 
 
 def status_of(command: Ringhaul, job: str) -> dict[str, Any]:
-    """What `status JOB --json` says."""
+    """Return the output of `status JOB --json`."""
     done = command.run("status", job, "--json")
     answer = json.loads(done.out)
     assert answer["exit_code"] == done.code
@@ -72,7 +72,7 @@ def status_of(command: Ringhaul, job: str) -> dict[str, Any]:
 def assert_whole(
     session: Session, table: str, rows: list[tuple[int, str]], summary: dict[str, Any]
 ) -> None:
-    """The table holds all rows, written with the timestamps the job was given at first."""
+    """Assert that the table holds all rows, with the timestamps that the job got at its start."""
     assert_table(session, table, "id, a", rows)
     base_us = summary["first_timestamp_us"]
     assert write_times(session, table, "id", "a") == {n: base_us + n for n, _ in rows}
@@ -90,16 +90,29 @@ def test_jobs_are_listed_and_shown(fleet: Ringhaul, cassandra_session: Session, 
     (line,) = [line.split() for line in listed.out.splitlines() if job in line]
     assert line[:6] == [job, "load", table, "PARTIAL", "100%", "2"]
     assert line[7] == "1"
-    # and for programs
+    # and as JSON
     (row,) = [row for row in json.loads(fleet.run("status", "--json").out) if row["job"] == job]
     assert (row["state"], row["done"], row["rows"], row["rejected"]) == ("PARTIAL", 1.0, 2, 1)
-    # and the job itself is shown as at its end, with the exit code of its load
+    # and status shows the job's final state, with the exit code of its load
     shown = fleet.run("status", job)
     assert shown.code == 1
     assert f"complete with rejects: 2 rows are in {table}, 1 rejected" in shown.err + shown.out
     assert status_of(fleet, job) == summary
     followed = fleet.run("status", "-f", job, "--json")
     assert (followed.code, followed.summary) == (1, summary)
+    # with what happened to it, and with figures over time that end with those of its summary
+    past = fleet.run("status", job, "--events", "--json")
+    history = json.loads(past.out)
+    assert (past.code, {**summary, **history}) == (1, history)
+    figures = ("rows", "rejected", "bytes", "retries", "units", "units_done")
+    first, last = history["samples"][0], history["samples"][-1]
+    assert {name: last[name] for name in figures} == {name: summary[name] for name in figures}
+    assert (first["rows"], last["leased"]) == (0, 0) and first["at_ms"] < last["at_ms"]
+    assert (last["p50_ms"], last["p99_ms"]) == (summary["p50_ms"], summary["p99_ms"])
+    kinds = [event["kind"] for event in history["events"]]
+    assert (kinds[0], kinds[-1]) == ("created", "ended") and {"split", "first unit"} <= {*kinds}
+    table_of = fleet.run("status", job, "--events").out.splitlines()
+    assert len(table_of) == len(kinds) + 1 and table_of[-1].endswith("PARTIAL")
     # by whoever names the broker, too, where another one is configured, or none
     url = urlsplit(fleet.env["RINGHAUL_BROKER_URL"])
     (fleet.cwd / "password").write_text(url.password or "")
@@ -115,26 +128,26 @@ def test_jobs_are_listed_and_shown(fleet: Ringhaul, cassandra_session: Session, 
     assert_table(cassandra_session, table, "id, a", [(1, "x"), (2, "z")])
 
 
-def test_a_job_that_is_not_there_is_told(fleet: Ringhaul) -> None:
+def test_an_unknown_job_is_reported(fleet: Ringhaul) -> None:
     for command in (["status"], ["errors"], ["cancel"], ["resume"]):
         done = fleet.run(*command, "ld-000000")
         assert done.code == 2
         assert "there is no job ld-000000: `ringhaul status` lists the jobs" in done.err
 
 
-def test_resuming_a_load_that_is_over_says_so_whatever_became_of_its_file(
+def test_resuming_a_finished_load_is_refused_even_without_its_file(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
     write_numbers(fleet.cwd / "in.csv", 3)
     job = assert_report(fleet.run("load", "in.csv", "-t", table, "--json"), rows=3)["job"]
-    told = f"error: job {job} cannot be resumed: it is COMPLETE\n"
+    message = f"error: job {job} cannot be resumed: it is COMPLETE\n"
     for change in ("id,a\n", None):
         if change is None:
             (fleet.cwd / "in.csv").unlink()
         else:
             (fleet.cwd / "in.csv").write_text(change)
         again = fleet.run("resume", job)
-        assert (again.code, again.out, again.err) == (2, "", told)
+        assert (again.code, again.out, again.err) == (2, "", message)
 
 
 def test_a_job_cancelled_in_the_middle_is_resumed_to_the_end(
@@ -151,14 +164,14 @@ def test_a_job_cancelled_in_the_middle_is_resumed_to_the_end(
         # When it is cancelled
         cancelled = fleet.run("cancel", job)
 
-        # Then the command that watches it ends with the code for that
+        # Then the watching command ends with the exit code for that
         assert cancelled.code == 0
         assert f"{job} is CANCELLED" in cancelled.err
         assert load.wait(30) == 6
     part = Finished(6, "\n".join(log.read_text().splitlines()[1:]), "")
     first = assert_report(part, rows=part.summary["rows"], code=6, state="CANCELLED")
     assert 0 < first["rows"] < 600
-    # and whatever is in the table is the file's, units that were cut short included
+    # and every row in the table is one of the file, also from unfinished units
     found = read_rows(cassandra_session, table, "id, a")
     assert first["rows"] <= len(found) < 600
     assert set(found) <= set(rows)
@@ -166,58 +179,60 @@ def test_a_job_cancelled_in_the_middle_is_resumed_to_the_end(
     # When it is resumed
     done = resume_at_full_speed(fleet, job)
 
-    # Then only the units that were missing ran, and the counts are those of the whole file
+    # Then only the missing units ran, and the counts are those of the whole file
     assert f"{count_text(first['units_done'], 'unit')} done already" in done.err
     summary = assert_report(done, rows=600)
     assert_whole(cassandra_session, table, rows, summary)
-    # and it cannot be resumed or cancelled any more
+    # and it can no longer be resumed or cancelled
     again = fleet.run("resume", job)
     assert (again.code, f"job {job} cannot be resumed: it is COMPLETE" in again.err) == (2, True)
     assert fleet.run("cancel", job).code == 2
 
 
-def test_a_detached_job_goes_on_without_its_command(
+def test_a_detached_job_continues_without_its_command(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
-    # Given a load that is left to the workers
+    # Given a detached load
     rows = write_numbers(fleet.cwd / "in.csv", 300)
     (fleet.cwd / "here.toml").write_text("")
     job = f"ld-{fleet.cwd.name[-40:]}"
     load = ("load", "in.csv", "-t", table, "--detach", "--rate", 20,
             "--unit-size", 500, "--config", "here.toml", "--job-id", job)  # fmt: skip
-    # twice, as by cron: the second leaves it, too
+    # twice, as from cron: the second command detaches, too
     for _ in range(2):
         left = fleet.run(*load)
         assert (left.code, left.out) == (7, f"{job}\n"), left
         assert f"watch: ringhaul status -f {job} --config here.toml\n" in left.err
 
-    # When it is looked at, it runs; when it is followed, it ends
+    # When status shows it, it runs; when it is followed, it ends
     assert status_of(fleet, job)["state"] == "RUNNING"
     assert fleet.run("throttle", job, "--off").code == 0
     followed = fleet.run("status", "-f", job, "--json")
 
-    # Then it is complete, and counted as always
+    # Then it is complete, with the usual counts
     assert_whole(cassandra_session, table, rows, assert_report(followed, rows=300))
 
 
-def test_a_job_that_fails_before_it_is_left_is_told_as_failed(fleet: Ringhaul, table: str) -> None:
-    # Given a compressed file that is cut short far behind what is looked at before a load
+def test_a_job_that_fails_before_the_detach_is_reported_as_failed(
+    fleet: Ringhaul, table: str
+) -> None:
+    # Given a compressed file that is truncated far behind the part that a load checks first
     text = b"id,a\n" + b"".join(b"%d,%s\n" % (n, b"x" * 2000) for n in range(12_000))
     (fleet.cwd / "a.csv.gz").write_bytes(gzip.compress(text)[:-100])
     write_numbers(fleet.cwd / "b.csv", 10)
 
-    # When it is left to the workers
+    # When it is loaded with --detach
     left = fleet.run("load", "a.csv.gz", "b.csv", "-t", table, "--detach")
 
-    # Then it is not said to go on
+    # Then the command does not claim that the job continues
     assert left.code == 4 and "detached" not in left.err, left
     assert "a.csv.gz: cannot be decompressed" in left.err.replace("\n", " ")
 
 
-def test_ctrl_c_lets_go_of_a_job_on_a_fleet(
+def test_ctrl_c_detaches_from_a_job_on_a_fleet(
     fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
 ) -> None:
-    # Given a load that somebody watches
+    # Given a load with its command attached
     rows = write_numbers(fleet.cwd / "in.csv", 300)
     log = tmp_path / "load.log"
     with fleet.started("load", "in.csv", "-t", table, "--rate", 20, log=log) as load:
@@ -227,9 +242,9 @@ def test_ctrl_c_lets_go_of_a_job_on_a_fleet(
         # When Ctrl-C is pressed
         load.send_signal(signal.SIGINT)
 
-        # Then the command ends and says how to get back
+        # Then the command ends and prints how to follow the job
         assert load.wait(30) == 7
-    assert f"detached; the job continues.   watch: ringhaul status -f {job}" in log.read_text()
+    assert f"detached; the job goes on.   watch: ringhaul status -f {job}" in log.read_text()
     # and the job continues to its end
     assert fleet.run("throttle", job, "--off").code == 0
     followed = fleet.run("status", "-f", job, "--json")
@@ -250,12 +265,12 @@ def test_ctrl_c_stops_an_embedded_job_and_resume_finishes_it(
         # When Ctrl-C is pressed once
         load.send_signal(signal.SIGINT)
 
-        # Then it stops with the code for that, having said what landed
+        # Then it stops with the exit code for that, and has reported the rows written
         assert load.wait(60) == 130
     part = json.loads(log.read_text().splitlines()[-1])
     assert part["state"] == "CANCELLED"
     assert 0 < part["rows"] < 400
-    # and `status` still knows the job
+    # and `status` still shows the job
     assert status_of(embedded, job)["rows"] == part["rows"]
 
     # When it is resumed
@@ -266,7 +281,7 @@ def test_ctrl_c_stops_an_embedded_job_and_resume_finishes_it(
 
 
 def write_every_tenth_bad(path: Path, count: int) -> list[tuple[int, str]]:
-    """A file in which every tenth record has a bad key; the good rows."""
+    """Write a file in which every tenth record has a bad key, and return the good rows."""
     path.write_text(
         "id,a\n" + "".join(f"{'bad' if n % 10 == 9 else n},a{n}\n" for n in range(count))
     )
@@ -277,27 +292,27 @@ def write_every_tenth_bad(path: Path, count: int) -> list[tuple[int, str]]:
 def test_too_many_rejects_stop_the_job_and_a_higher_limit_lets_it_end(
     fleet: Ringhaul, cassandra_session: Session, table: str, limit: str
 ) -> None:
-    # Given a file with a bad record in every ten
+    # Given a file in which one of ten records is bad
     rows = write_every_tenth_bad(fleet.cwd / "in.csv", 3000)
 
-    # When fewer are allowed
+    # When fewer rejects are allowed
     done = fleet.run("load", "in.csv", "-t", table, "--json", "--max-errors", limit,
                      "--unit-size", "1KiB", "--rate", 4000)  # fmt: skip
 
-    # Then the job stops early with the code for that, and everything it did is counted
+    # Then the job stops early with the exit code for that, and everything it did is counted
     part = done.summary
     assert_report(done, rows=part["rows"], rejected=part["rejected"], code=3, state="STOPPED")
     assert 16 <= part["rejected"] < 300
     assert 0 < part["rows"] < 2700
     assert fleet.run("status", part["job"]).code == 3
-    # and the rejects are all told
-    told = fleet.run("errors", part["job"], "--json").out.splitlines()
-    assert len(told) == part["rejected"]
+    # and all rejects are listed
+    errors = fleet.run("errors", part["job"], "--json").out.splitlines()
+    assert len(errors) == part["rejected"]
 
     # When it is resumed with a limit that is high enough
     again = fleet.run("resume", part["job"], "--json", "--max-errors", "100%")
 
-    # Then it comes to its end with all counts right, none twice
+    # Then it completes with correct counts, nothing counted twice
     summary = assert_report(again, rows=2700, rejected=300)
     assert_table(cassandra_session, table, "id, a", rows)
     assert summary["reject_reasons"] == {"cast id": 300}
@@ -308,42 +323,42 @@ def test_too_many_rejects_stop_the_job_and_a_higher_limit_lets_it_end(
     assert lines == set(range(11, 3002, 10))
 
 
-def test_the_closing_words_of_a_stopped_job_say_what_landed(
+def test_the_summary_of_a_stopped_job_reports_the_rows_written(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
-    # Given a file of two units with bad records, of which one worker at a time gets some
+    # Given a file of two units with bad records, which one worker runs one by one
     rows = write_every_tenth_bad(fleet.cwd / "in.csv", 400)
 
-    # When a person loads it and fewer are allowed than its first unit has
+    # When it is loaded with text output, and fewer rejects are allowed than its first unit has
     done = fleet.run("load", "in.csv", "-t", table, "--max-errors", 3, "--unit-size", "1KiB",
                      "--rate", 100)  # fmt: skip
 
-    # Then the words say that it stopped, how much is in the table, and what to do
+    # Then the summary says that it stopped, how many rows are in the table, and what to do
     assert done.code == 3
-    told = re.search(
+    totals = re.search(
         r"stopped: more records were rejected than --max-errors allows; at least (\d+) rows are "
         rf"in {table}, (\d+) rejected, from (\d) of (\d) units",
         done.err,
     )
-    assert told, done.err
-    written, rejected, units_done, units = map(int, told.groups())
+    assert totals, done.err
+    written, rejected, units_done, units = map(int, totals.groups())
     assert abs(written - 9 * rejected) <= 9
     assert 3 < rejected < 40
     assert units_done < units == 4
     (job,) = set(re.findall(r"ld-[0-9a-f]{6}", done.err))
     assert f"next     ringhaul errors {job} --export rejects.csv" in done.err
     assert f"ringhaul resume {job} --max-errors N" in done.err
-    # and the rows that are there are the file's
+    # and the rows in the table are those of the file
     found = dict(read_rows(cassandra_session, table, "id, a"))
     assert len(found) >= written
     assert found.items() <= dict(rows).items()
 
 
 @pytest.mark.parametrize("statement", ["INSERT INTO {} (id, a) VALUES (?, 'x')", "counter"])
-def test_an_embedded_exec_whose_command_was_killed_may_be_repeated(
+def test_a_killed_embedded_exec_may_be_repeated(
     embedded: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path, statement: str
 ) -> None:
-    # Given an exec with workers of its own and an id, whose command is killed
+    # Given an exec with embedded workers and a job id, whose command is killed
     counts = statement == "counter"
     columns = "id int PRIMARY KEY, n counter" if counts else "id int PRIMARY KEY, a text"
     table = create_table(cassandra_session, keyspace, columns)
@@ -354,17 +369,17 @@ def test_an_embedded_exec_whose_command_was_killed_may_be_repeated(
         wait_until(lambda: len(read_rows(cassandra_session, table, "id")) > 300, "the first rows")
         killed.kill()
         killed.wait()
-    begun = len(read_rows(cassandra_session, table, "id"))
-    assert begun < 3000
+    written = len(read_rows(cassandra_session, table, "id"))
+    assert written < 3000
 
-    # When it is given again, then it has workers again, and ends
+    # When the command is repeated, then it starts workers again, and ends
     again = embedded.run(*command, "--json")
     rows = read_rows(cassandra_session, table, "id, n" if counts else "id, a")
     if not counts:
         assert (again.code, again.summary["state"]) == (0, "COMPLETE"), again
         assert sorted(rows) == [(n, "x") for n in range(3000)]
         return
-    # An addition is never done twice: what the killed one had begun is in doubt, all else is done.
+    # An addition never runs twice: requests in flight at the kill are in doubt, all others done.
     assert again.code == 4, again
     assert {n for _, n in rows} == {1}
-    assert begun <= len(rows) < 3000
+    assert written <= len(rows) < 3000

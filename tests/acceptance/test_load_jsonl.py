@@ -1,4 +1,4 @@
-"""JSON Lines: every type there is, bad records, names that are none, and what is refused."""
+"""JSON Lines: every type, bad records, unknown names, and refused files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_every_type_is_read_from_csv_with_json_in_the_nested_columns(
         for name, value in row.items():
             nested = name.startswith("n_") and value is not None
             text = json.dumps(value.json) if nested else str(value.json) if value else None
-            # What is quoted is a value; nothing between commas is null.
+            # A quoted field is a value; an empty one is null.
             cells.append("" if text is None else '"' + text.replace('"', '""') + '"')
         lines.append(",".join(cells))
     write_lines(fleet.cwd / "rows.csv", *lines)
@@ -72,7 +72,7 @@ def test_compressed_and_split_files_and_standard_input(
     assert_table(cassandra_session, table, "id, v", expected)
 
 
-def test_a_bad_record_costs_itself_and_is_told_by_its_path(
+def test_a_bad_record_is_rejected_alone_with_its_path(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, tags list<int>")
@@ -92,8 +92,8 @@ def test_a_bad_record_costs_itself_and_is_told_by_its_path(
 
     summary = assert_report(done, rows=2, rejected=len(bad))
     assert_table(cassandra_session, table, "id, tags", [(0, None), (9, None)])
-    told = fleet.run("errors", summary["job"], "--json")
-    rejects = [json.loads(line) for line in told.out.splitlines()]
+    errors = fleet.run("errors", summary["job"], "--json")
+    rejects = [json.loads(line) for line in errors.out.splitlines()]
     assert [reject["reason"] for reject in rejects] == [reason for _, reason in bad]
     assert [reject["line"] for reject in rejects] == list(range(2, 8))
     fleet.run("errors", summary["job"], "--export", "again.jsonl")
@@ -125,7 +125,7 @@ def test_names_without_a_column(
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "told"),
+    ("text", "options", "message"),
     [
         ("", (), "x.jsonl is empty: it has no records"),
         ('[{"id": 1}]', (), "JSON Lines are wanted, one object on each line"),
@@ -135,13 +135,13 @@ def test_names_without_a_column(
         ('{"id": 1}', ("--mapping", "x=v"), "no field for primary key column 'id'"),
     ],
 )
-def test_what_is_refused(
+def test_an_unusable_file_is_refused(
     fleet: Ringhaul,
     cassandra_session: Session,
     keyspace: str,
     text: str,
     options: tuple[str, ...],
-    told: str,
+    message: str,
 ) -> None:
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
     (fleet.cwd / "x.jsonl").write_text(text)
@@ -149,4 +149,4 @@ def test_what_is_refused(
     done = fleet.run("load", "x.jsonl", "-t", table, *options)
 
     assert done.code == 2
-    assert told in done.err.replace("\n", " "), done.err
+    assert message in done.err.replace("\n", " "), done.err

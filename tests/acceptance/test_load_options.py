@@ -1,4 +1,4 @@
-"""Options that say how a file reads and which of its fields go where."""
+"""Options for reading a file and mapping its fields to columns."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def table(cassandra_session: Session, keyspace: str) -> str:
         pytest.param("id,a,b\n", [], [], id="header only"),
     ],
 )  # fmt: skip
-def test_the_file_reads_as_the_options_say(
+def test_a_file_is_read_with_its_options(
     fleet: Ringhaul,
     cassandra_session: Session,
     table: str,
@@ -147,19 +147,19 @@ TEXT = "id,a,b\n" + "".join(
 def test_other_encodings_become_the_same_text(
     fleet: Ringhaul, cassandra_session: Session, table: str, encoding: str, name: str
 ) -> None:
-    # Given a text with the letters that the encoding has, plain or compressed
+    # Given a text with letters of the encoding, plain or compressed
     text = TEXT.encode(encoding, "ignore").decode(encoding)
     data = text.encode(encoding)
     (fleet.cwd / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    # (the oracle is Python's csv module on Python's own decoding)
+    # (the oracle is Python's csv module on text that Python decoded)
     _, *rows = csv.reader(io.StringIO(text, newline=""))
     expected = [(int(number), a, b or None) for number, a, b in rows]
 
-    # When it is loaded in units far smaller than it
+    # When it is loaded in units far smaller than the file
     done = fleet.run("load", name, "-t", table, "--json", "--encoding", encoding,
                      "--unit-size", "100")  # fmt: skip
 
-    # Then all letters are right
+    # Then every letter is correct
     assert_report(done, rows=59)
     assert_table(cassandra_session, table, "id, a, b", expected)
 
@@ -173,8 +173,8 @@ def test_extra_and_missing_fields_are_rejects_by_default(
 
     summary = assert_report(done, rows=1, rejected=2)
     assert_table(cassandra_session, table, "id, a, b", [(2, "x", "y")])
-    told = fleet.run("errors", summary["job"])
-    assert told.out.splitlines() == [
+    errors = fleet.run("errors", summary["job"])
+    assert errors.out.splitlines() == [
         f"{fleet.cwd}/in.csv:2  byte 7  parse  has 2 fields, expected 3",
         f"{fleet.cwd}/in.csv:4  byte 17  parse  has 4 fields, expected 3",
     ]
@@ -183,7 +183,7 @@ def test_extra_and_missing_fields_are_rejects_by_default(
 def test_globs_and_directories_name_their_files(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
-    # Given a tree of files, some of which are no input
+    # Given a tree of files, some of which are not input
     for number, name in enumerate(
         ["b/1.csv", "b/deep/2.TSV", "c_3.csv", "c_4.csv", "b/5.txt.gz", "b/.6.csv", "b/7.log"]
     ):
@@ -194,13 +194,13 @@ def test_globs_and_directories_name_their_files(
 
     (fleet.cwd / "lists").mkdir()
     (fleet.cwd / "lists" / "names.txt").write_text("# of today\n\nc_*.csv\n c_3.csv \n")
-    # When the directory and a glob are given, and one file twice; then some of it by a list
+    # When the directory and a glob are given, and one file twice; then some files by a list
     given = ["c_*.csv", "c_3.csv"], ["--urlfile", "lists/names.txt"]
     for names in given:
         cassandra_session.execute(f"TRUNCATE {table}")
         done = fleet.run("load", "b", *names, "-t", table, "--json")
 
-        # Then visible files that hold text are loaded, each once
+        # Then visible text files are loaded, each once
         summary = assert_report(done, rows=5)
         assert [source["path"] for source in summary["sources"]] == [
             str(fleet.cwd / name)
@@ -222,20 +222,20 @@ def test_standard_input_is_a_source(
         kept_before = set(spool.glob("*"))
         cassandra_session.execute(f"TRUNCATE {table}")
 
-        # When it is loaded, by workers that stand and by workers of our own
+        # When it is loaded, by running workers and by embedded ones
         done = command.run("load", "-", "-t", table, "--json", "--unit-size", "1",
                            stdin=text.encode())  # fmt: skip
 
-        # Then it is in the table, and no copy of the data is left behind
+        # Then it is in the table, and no copy of the data remains
         assert assert_report(done, rows=3)["units"] == 3
         assert_table(cassandra_session, table, "id, a, b", expected)
         assert set(spool.glob("*")) == kept_before
 
 
-def test_standard_input_of_a_job_is_left_alone_by_others_of_its_id(
+def test_commands_with_the_same_job_id_keep_its_spooled_standard_input(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
-    # Given a load of standard input that its first record stopped
+    # Given a load of standard input that stopped at its first record
     state, job = fleet.cwd / "state", f"ld-{fleet.cwd.name[-40:]}"
     load = ("load", "-", "-t", table, "--job-id", job, "--unit-size", 1, "--max-errors", 0)
     rows = [(n, f"a{n}", None) for n in range(300)]
@@ -244,27 +244,27 @@ def test_standard_input_of_a_job_is_left_alone_by_others_of_its_id(
     assert stopped.code == 3, stopped
     (kept,) = (state / "spool").iterdir()
 
-    # When others of its id only plan, or fail at it
+    # When other commands with its id only plan, or fail
     for more, code in ((), 0), (("--columns", "x,y,z"), 2):
         planned = fleet.run(*load, "--dry-run", *more, stdin=b"id,a,b\n1,x,y\n",
                             RINGHAUL_STATE_DIR=str(state))  # fmt: skip
         assert planned.code == code, planned
-        # (told by the name that the user knows)
+        # (the message has the name that the user gave)
         assert "standard input: " in planned.out + planned.err and "spool" not in planned.out
-    # (nor is what was rejected told by another)
+    # (and the rejects do not change their source either)
     listed = fleet.run("errors", job)
     assert listed.out.startswith("standard input:2  byte 7  cast  column id: "), listed
     reject = json.loads(fleet.run("errors", job, "--json").out)
     assert (reject["file"], reject["line"], reject["offset"]) == ("standard input", 2, 7)
     assert fleet.run("errors", job, "--export", "-").out == "id,a,b\nno,x,y\n"
 
-    # Then its records are there still, and are loaded when it is resumed
+    # Then its records still exist, and are loaded when it is resumed
     assert list((state / "spool").iterdir()) == [kept]
     done = fleet.run("resume", job, "--max-errors", 9, "--json", RINGHAUL_STATE_DIR=str(state))
     assert (done.code, done.summary["rejected"]) == (1, 1), done
     assert [source["path"] for source in done.summary["sources"]] == ["standard input"]
 
-    # And what was rejected loads again under its header, although what was piped is gone
+    # And the rejects load again under their header, although the piped data is gone
     assert list((state / "spool").iterdir()) == []
     rejects = fleet.cwd / "rejects.csv"
     assert fleet.run("errors", job, "--export", rejects).code == 0
@@ -281,7 +281,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(
     table = create_table(cassandra_session, keyspace, "p int, c date, v text, PRIMARY KEY (p, c)")
     (fleet.cwd / "in.csv").write_text("p,when,v,x\n1,2024-01-01,a,?\n2,yesterday,b,?\n")
 
-    # When a load of it is only planned
+    # When its load is a dry run
     load = ("load", "in.csv", "-t", table, "-m", "p=p,when=c,v=v")
     done = fleet.run(*load, "--dry-run")
 
@@ -295,7 +295,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(
     assert f'INSERT INTO "{keyspace}"."t" ("p", "c", "v") VALUES (?, ?, ?)' in done.out
     assert "2 records, 1 rejected" in done.out
     assert f'{fleet.cwd}/in.csv:3 c: cast date: "yesterday" is not a date' in done.out
-    # and as one JSON object for programs
+    # and as one JSON object with --json
     as_json = fleet.run(*load, "--dry-run", "--json")
     assert (as_json.code, as_json.err) == (0, "")
     plan = json.loads(as_json.out)
@@ -305,12 +305,12 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(
     ]  # fmt: skip
     assert f" statement  {plan['statement']}" in done.out.splitlines()
     assert plan["samples"][0]["problems"][0]["reason"].startswith('cast date: "yes')
-    # and the table is as it was, and there is no job
+    # and the table is unchanged, and there is no job
     assert_table(cassandra_session, table, "p, c, v", [])
     jobs = json.loads(fleet.run("status", "--json", "--limit", 1000).out)
     assert table not in [job["table"] for job in jobs]
 
-    # Nor is there one where the summary has no place to go to; and what is passed over is not shown
+    # Nor is there one if the summary cannot be written; and skipped rows are not shown
     for wrong in ("--summary", "gone/sum.json"), ("--summary", "in.csv/sum.json"):
         refused = fleet.run("load", "in.csv", "-t", table, *wrong)
         assert refused.code == 2
@@ -323,26 +323,26 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(
     assert "1 record, 0 rejected" in done.out
 
 
-def test_the_summary_is_shown_as_asked_for(
+def test_the_summary_is_printed_in_the_chosen_form(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
     (fleet.cwd / "in.csv").write_text("id,a,b\n1,x,y\nno,x,y\n2,x,y\n")
 
-    # On stderr for people: a table and the next command; stdout stays free
+    # On stderr as text: a table and the next command; stdout stays empty
     shown = fleet.run("load", "in.csv", "-t", table)
     assert (shown.code, shown.out) == (1, "")
     assert f"load -> {table}" in shown.err
     assert f"complete with rejects: 2 rows are in {table}, 1 rejected" in shown.err
     assert "ringhaul errors ld-" in shown.err
 
-    # As JSON Lines for programs, with nothing on stderr but the first line
+    # As JSON Lines, with only the first line on stderr
     as_json = fleet.run("load", "in.csv", "-t", table, "--json")
     kinds = [json.loads(line)["message_type"] for line in as_json.out.splitlines()]
     assert kinds[-1] == "summary"
     assert set(kinds[:-1]) <= {"status"}
     assert_report(as_json, rows=2, rejected=1)
 
-    # Not at all, and in a file
+    # Only in a file
     quiet = fleet.run("load", "in.csv", "-t", table, "-q", "--summary", "sum.json")
     assert (quiet.code, quiet.out) == (1, "")
     assert quiet.err.count("\n") == 2 and "complete with rejects: " in quiet.err
@@ -351,10 +351,10 @@ def test_the_summary_is_shown_as_asked_for(
     assert_table(cassandra_session, table, "id, a, b", [(1, "x", "y"), (2, "x", "y")])
 
 
-def test_sizes_and_limits_are_taken_as_help_spells_them(
+def test_sizes_and_limits_are_accepted_in_the_spellings_of_the_help(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
-    # Given more bad records than are allowed by default, and the spellings that --help shows
+    # Given more bad records than the default allows, and the spellings that --help shows
     (fleet.cwd / "in.csv").write_text("id,a,b\n" + "bad,x,y\n" * 1500 + "1,x,y\n")
 
     done = fleet.run("load", "in.csv", "-t", table, "--json", "--unit-size", "16M",
@@ -364,7 +364,7 @@ def test_sizes_and_limits_are_taken_as_help_spells_them(
     assert_table(cassandra_session, table, "id, a, b", [(1, "x", "y")])
 
 
-def test_names_keep_their_case_where_the_schema_has_it(
+def test_names_keep_their_case_if_the_schema_is_case_sensitive(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
     create_table(cassandra_session, keyspace, '"Id" int PRIMARY KEY, "a b" text', name='"Tab"')

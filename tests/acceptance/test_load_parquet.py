@@ -1,4 +1,4 @@
-"""Parquet: every type there is, row groups as units, bad rows, and types that do not fit."""
+"""Parquet: every type, row groups as units, bad rows, and types that do not fit."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def test_every_type_is_read_from_parquet(
     assert_rows(cassandra_session, table, rows)
 
 
-def test_row_groups_keep_the_order_of_rows_and_may_be_cut_out(
+def test_row_groups_keep_the_order_of_rows_and_may_be_skipped(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
-    # Given two files with 2 rows of each key, the later of which is to win
+    # Given two files with 2 rows of each key, the later of which must win
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v bigint")
     for name, first in (("a", 0), ("b", 1000)):
         found = pa.table({"id": [n % 500 for n in range(1000)], "v": range(first, first + 1000)})
@@ -80,8 +80,8 @@ def test_a_bad_row_is_kept_as_json_that_loads_again(
     done = fleet.run("load", "x.parquet", *options)
 
     summary = assert_report(done, rows=2, rejected=2)
-    told = fleet.run("errors", summary["job"], "--json")
-    assert [json.loads(line)["reason"] for line in told.out.splitlines()] == [
+    errors = fleet.run("errors", summary["job"], "--json")
+    assert [json.loads(line)["reason"] for line in errors.out.splitlines()] == [
         f"cast int: {2**40} is outside -2147483648..2147483647",
         "cast int: tags[1]: null is not allowed in a list",
     ]
@@ -96,11 +96,11 @@ def test_a_bad_row_is_kept_as_json_that_loads_again(
         "d": "1000.5",
         "b": "/w==",
     }
-    # When what was wrong is mended
+    # When the values are corrected
     mended = "\n".join(lines).replace(str(2**40), "2").replace("null", "2")
     (fleet.cwd / "again.jsonl").write_text(mended)
     assert_report(fleet.run("load", "again.jsonl", *options), rows=2)
-    # Then all are there, and the microsecond of the last one is in its write time alone
+    # Then all rows are in the table, and the last one's microsecond is only in its write time
     expected = [
         (UUID(bytes=key), n, datetime(1970, 1, 1), Decimal("1000.5"), b"\xff", n == 4)
         for key, n in zip(ids, [1, 2, 3, 4], strict=True)
@@ -109,7 +109,7 @@ def test_a_bad_row_is_kept_as_json_that_loads_again(
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         ({"id": [1], "v": [True]}, "column 'v' has the type bool, which does not become text of"),
         ({"id": [1], "w": ["a"]}, "field 'w' has no column 'w'"),
@@ -118,12 +118,12 @@ def test_a_bad_row_is_kept_as_json_that_loads_again(
         ({"id": [1], "l": [[True]]}, "(bool does not become int)"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_anything_is_written(
+def test_a_type_that_does_not_fit_is_refused_before_any_write(
     fleet: Ringhaul,
     cassandra_session: Session,
     keyspace: str,
     columns: dict[str, list[object]],
-    told: str,
+    message: str,
 ) -> None:
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text, l list<int>")
     pq.write_table(pa.table(columns), fleet.cwd / "x.parquet")
@@ -131,11 +131,11 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(
     done = fleet.run("load", "x.parquet", "-t", table)
 
     assert done.code == 2
-    assert told in done.err.replace("\n", " "), done.err
+    assert message in done.err.replace("\n", " "), done.err
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1 and no more", b"x" * 100])
-def test_a_file_that_is_no_parquet_is_told(
+def test_a_file_that_is_not_parquet_is_reported(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, data: bytes
 ) -> None:
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")

@@ -1,4 +1,4 @@
-"""One nasty file in every shape: cut anywhere, any line end, any compression, either strategy."""
+"""One difficult file: cut anywhere, with any line end, any compression and either strategy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = "id int PRIMARY KEY, a text, b text"
 
 
 def torture_records() -> list[Record]:
-    """Records whose quotes, line ends and sizes invite a splitter to go wrong."""
+    """Return records whose quotes, line ends and sizes are hard to split."""
     pieces = (
         *('"', '""', ",", "\n", "\r\n", "\r", "\n\n", '",', ',"', '"\n"', "\\", "\\n", "'", ";"),
         *("#", " ", "\t", "ř", "漢字", "👩‍👩‍👧", "\u2028", "\x85", "\ufeff", "x", "12,3", "id,a,b"),
@@ -37,7 +37,7 @@ def torture_records() -> list[Record]:
         (3, '"', '"' * 41),
         (4, "\n", "\r\n\r\n"),
         (5, 'says "hi"\nand goes', "0,0,0\n1,1,1\n"),
-        # Longer than any of the unit sizes, and made of what looks like records.
+        # Longer than any of the unit sizes, and full of text that looks like records.
         (6, "6,x,y\n" * 20_000, "end"),
         (7, "\n" * 70_000, '"\n"' * 5_000),
     ]
@@ -48,7 +48,7 @@ def torture_records() -> list[Record]:
 
 
 def write_csv(records: Sequence[Record], line_end: str, *, final: bool = True) -> bytes:
-    """RFC 4180 text of the records under a header; every text that is there is quoted."""
+    """Return RFC 4180 text of the records under a header; every non-null text is quoted."""
 
     def cell(text: str | None) -> str:
         return "" if text is None else '"' + text.replace('"', '""') + '"'
@@ -58,7 +58,7 @@ def write_csv(records: Sequence[Record], line_end: str, *, final: bool = True) -
 
 
 def count_units(records: Sequence[Record], line_end: str, unit_bytes: int) -> int:
-    """Units when each ends with the first record that makes it as long as `unit_bytes`.
+    """Return the number of units, if a unit ends with the record that brings it to `unit_bytes`.
 
     The line end of the last record does not count towards it.
     """
@@ -70,8 +70,8 @@ def count_units(records: Sequence[Record], line_end: str, unit_bytes: int) -> in
     return units + (size_bytes > 0)
 
 
-def test_the_torture_file_is_what_it_claims() -> None:
-    """Python's csv module, which knows no nulls, reads the same records from it."""
+def test_python_reads_the_torture_file_as_its_records() -> None:
+    """Python's csv module, which has no nulls, reads the same records."""
     for line_end in ("\n", "\r\n", "\r"):
         text = write_csv(torture_records(), line_end).decode()
         header, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -108,12 +108,12 @@ def test_records_survive_any_cut(
     done = fleet.run("load", "torture.csv", "-t", table, "--json", "--unit-size", unit_bytes,
                      "--strategy", strategy)  # fmt: skip
 
-    # Then there are as many units as such a size makes
+    # Then the number of units matches that size
     summary = assert_report(done, rows=len(records))
     assert summary["units"] == count_units(records, line_end, unit_bytes)
     # and every value of every record is in the table
     assert_table(cassandra_session, table, "id, a, b", records)
-    # and was written with the timestamp of its place in the file
+    # and its write time is that of its place in the file
     base_us = summary["first_timestamp_us"]
     expected_us = {n: base_us + n for n, a, b in records if b is not None}
     times = write_times(cassandra_session, table, "id", "b")
@@ -122,7 +122,7 @@ def test_records_survive_any_cut(
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("unit_size", ["1", "64KiB"])
-def test_a_byte_order_mark_and_a_missing_last_line_end_change_nothing(
+def test_a_byte_order_mark_and_a_missing_last_line_end_are_ignored(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, line_end: str, unit_size: str
 ) -> None:
     # Given a file that begins with a mark and stops in the middle of its last line
@@ -134,7 +134,7 @@ def test_a_byte_order_mark_and_a_missing_last_line_end_change_nothing(
     # When it is loaded
     done = fleet.run("load", "bare.csv", "-t", table, "--json", "--unit-size", unit_size)
 
-    # Then the first name is read without the mark, and the last record is there
+    # Then the first name has no mark, and the last record is in the table
     assert_report(done, rows=4)
     assert_table(cassandra_session, table, "id, a, b", records)
 
@@ -149,7 +149,7 @@ COMPRESS = {".gz": gzip.compress, ".zst": _zstd, ".bz2": bz2.compress, ".xz": lz
 def test_files_plain_and_compressed_load_together_in_their_order(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
-    # Given the torture records dealt to five files: one plain, one for each compression
+    # Given the records distributed over five files: one plain, one for each compression
     records = torture_records()
     shares = [records[0:60], records[60:100], records[100:101], records[101:170], records[170:]]
     names = []
@@ -159,17 +159,17 @@ def test_files_plain_and_compressed_load_together_in_their_order(
         (fleet.cwd / names[-1]).write_bytes(COMPRESS.get(suffix, bytes)(data))
     table = create_table(cassandra_session, keyspace, COLUMNS)
 
-    # When they are loaded in one go, the plain one in small units
+    # When one command loads them, the plain one in small units
     done = fleet.run("load", *names, "-t", table, "--json", "--unit-size", "1")
 
-    # Then each source is told with its own counts
+    # Then each source is reported with its counts
     summary = assert_report(done, rows=len(records))
     assert [source["path"] for source in summary["sources"]] == [
         str(fleet.cwd / name) for name in names
     ]
     assert [source["written"] for source in summary["sources"]] == list(map(len, shares))
     assert [source["units"] for source in summary["sources"]] == [1, 40, 1, 1, 1]
-    # and the table holds all, with timestamps that go on from file to file
+    # and the table holds all, with timestamps that continue from file to file
     assert_table(cassandra_session, table, "id, a, b", records)
     times = write_times(cassandra_session, table, "id", "b")
     assert {n: t for n, t in times.items() if t is not None} == {
@@ -187,29 +187,29 @@ def test_a_large_compressed_file_is_one_unit(
     (fleet.cwd / f"large.csv{suffix}").write_bytes(COMPRESS[suffix](data))
     table = create_table(cassandra_session, keyspace, COLUMNS)
 
-    # When it is loaded with units far smaller than it
+    # When it is loaded with units far smaller than the file
     done = fleet.run("load", f"large.csv{suffix}", "-t", table, "--json", "--unit-size", "1KiB")
 
-    # Then it is still one unit, and loaded whole
+    # Then it is still one unit, and loaded completely
     assert assert_report(done, rows=len(records))["units"] == 1
     assert_table(cassandra_session, table, "id, a, b", records)
 
 
 @pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
-def test_embedded_workers_load_the_same(
+def test_embedded_workers_load_the_same_rows(
     embedded: Ringhaul, cassandra_session: Session, keyspace: str, strategy: str
 ) -> None:
-    # Given no broker but one that is turned off, and the torture file
+    # Given a broker that is not running, and the torture file
     records = torture_records()
     (embedded.cwd / "torture.csv").write_bytes(write_csv(records, "\n"))
     table = create_table(cassandra_session, keyspace, COLUMNS)
 
-    # When it is loaded by three processes of our own in small units
+    # When three embedded processes load it in small units
     done = embedded.run("load", "torture.csv", "-t", table, "--json", "--unit-size", "1KiB",
                         "-c", 3, "--strategy", strategy, "--broker", "none",
                         RINGHAUL_BROKER_URL="redis://127.0.0.1:1/0")  # fmt: skip
 
-    # Then the table holds it all
+    # Then the table holds all of it
     assert_report(done, rows=len(records))
     assert_table(cassandra_session, table, "id, a, b", records)
 
@@ -217,7 +217,7 @@ def test_embedded_workers_load_the_same(
 def test_an_escape_character_makes_the_next_one_ordinary(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
-    # Given a file that escapes with backslashes, in and out of quotes, and cut at every record
+    # Given a file with backslash escapes in and outside quotes, cut at every record
     rows = [
         (r"1,say \"hi\",x", ('say "hi"', "x")),
         (r'2,"say \"hi\", and","a\\"', ('say "hi", and', "a\\")),
@@ -239,7 +239,7 @@ def test_an_escape_character_makes_the_next_one_ordinary(
     done = fleet.run("load", "escapes.csv", "-t", table, "--json", "--escape", "\\",
                      "--unit-size", "1")  # fmt: skip
 
-    # Then the escaped characters are taken as they are
+    # Then the escaped characters are taken literally
     assert_report(done, rows=len(rows))
     assert_table(cassandra_session, table, "id, a, b", expected)
 
@@ -255,7 +255,7 @@ def test_quotes_inside_fields_are_ordinary_characters(
     # When it is loaded
     done = fleet.run("load", "stray.csv", "-t", table, "--json", "--unit-size", "1")
 
-    # Then no record swallows the next
+    # Then no record contains the next one
     assert_report(done, rows=4)
     expected = [(1, '5" pipe', 'it"s'), (2, 'x"y"z', "inside"), (3, 'a"bc"d', ""),
                 (4, "last", " x ")]  # fmt: skip
@@ -264,16 +264,16 @@ def test_quotes_inside_fields_are_ordinary_characters(
     assert_table(cassandra_session, table, "id, a, b", expected)
 
 
-def test_blank_lines_are_no_records_and_an_empty_string_alone_is_one(
+def test_blank_lines_are_skipped_and_a_lone_empty_string_is_a_record(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
-    # Given a file of one field with blank lines, and a quoted empty string on a line of its own
+    # Given a file of one field with blank lines, and a line with only a quoted empty string
     table = create_table(cassandra_session, keyspace, "n text, k text, PRIMARY KEY (n, k)")
     (fleet.cwd / "gaps.csv").write_text('\n\nn,k\r\n\r\n\na,""\n\n\nb,x\n\n')
 
     # When it is loaded in units of one record
     done = fleet.run("load", "gaps.csv", "-t", table, "--json", "--unit-size", "1")
 
-    # Then the blank lines count as nothing
+    # Then the blank lines are not counted
     assert_report(done, rows=2)
     assert_table(cassandra_session, table, "n, k", [("a", ""), ("b", "x")])

@@ -1,4 +1,4 @@
-"""Every scalar type, at its limits and in each of its spellings, compared as stored bytes."""
+"""Every scalar type, at its limits and in each accepted form, compared as stored bytes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def int64(value: int) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """The shortest two's complement, found by trying."""
+    """Return the shortest two's complement, found by trial."""
     size_bytes = 1
     while True:
         try:
@@ -48,7 +48,7 @@ def decimal(unscaled: int, scale: int) -> bytes:
 
 
 def moment(*fields: int, ms: int = 0) -> bytes:
-    """A UTC date and time as milliseconds, by whole numbers only."""
+    """Return a UTC date and time as milliseconds, in integer arithmetic."""
     since = datetime(*fields, tzinfo=UTC) - EPOCH  # type: ignore[misc]
     return int64(since // timedelta(milliseconds=1) + ms)
 
@@ -61,7 +61,7 @@ def clock(hours: int, minutes: int, seconds: int, nanoseconds: int = 0) -> bytes
     return int64(((hours * 60 + minutes) * 60 + seconds) * 10**9 + nanoseconds)
 
 
-#: CQL type -> (text as in a file, bytes as stored). Quoted as given.
+#: CQL type -> (text in the file, bytes as stored). Quotes are part of the text.
 CASES: dict[str, list[tuple[str, bytes]]] = {
     "ascii": [
         ("plain", b"plain"),
@@ -197,12 +197,12 @@ CASES: dict[str, list[tuple[str, bytes]]] = {
     ],
 }
 TYPES = {f"c_{cql}": cql for cql in CASES}
-#: One row for each case of the type with the most of them; the last row has no value at all.
+#: One row for each case of the type with the most cases; the last row has only nulls.
 ROWS = max(map(len, CASES.values())) + 1
 
 
 def expected_row(row: int) -> dict[str, bytes | None]:
-    """Column -> stored bytes: the case of that number, None where the type has no more."""
+    """Map column -> stored bytes of the case with that number, None if the type has no more."""
     return {
         name: CASES[cql][row][1] if row < len(CASES[cql]) else None for name, cql in TYPES.items()
     }
@@ -218,10 +218,10 @@ def write_cases(path: Path) -> None:
 
 @pytest.mark.parametrize("strategy", ["pipeline", "token-batch", "concurrent"])
 @pytest.mark.parametrize("nulls", ["unset", "tombstone"])
-def test_every_scalar_type_is_stored_as_its_text_says(
+def test_every_scalar_type_is_stored_exactly(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, strategy: str, nulls: str
 ) -> None:
-    # Given a table with a column of every scalar type, and a file with each type's extremes
+    # Given a table with a column of every scalar type, and a file with the limits of each type
     columns = ", ".join(f"{name} {cql}" for name, cql in TYPES.items())
     table = create_table(cassandra_session, keyspace, f"id int PRIMARY KEY, {columns}")
     write_cases(fleet.cwd / "types.csv")
@@ -238,7 +238,7 @@ def test_every_scalar_type_is_stored_as_its_text_says(
     assert len(found) == ROWS
 
 
-#: Types of which Cassandra takes every value in a key.
+#: Types whose every value Cassandra accepts in a key.
 KEY_TYPES = [cql for cql in CASES if cql not in ("text", "varint")]
 
 
@@ -253,7 +253,7 @@ def test_every_scalar_type_can_be_a_key(
     table = create_table(
         cassandra_session, keyspace, f"id int, {columns}, v text, PRIMARY KEY ({key})"
     )
-    # and a file that goes round the cases of every type
+    # and a file that cycles through the cases of every type
     lines = [f"id,{','.join(names)},v"]
     expected = {}
     for row in range(ROWS):
@@ -267,13 +267,13 @@ def test_every_scalar_type_can_be_a_key(
     # When it is loaded
     done = fleet.run("load", "keys.csv", "-t", table, "--json")
 
-    # Then each row is where its key says, with all of its values
+    # Then each row is found by its key, with all of its values
     assert_report(done, rows=ROWS)
     types = {f"c_{cql}": cql for cql in KEY_TYPES} | {"v": "text"}
     assert read_stored(cassandra_session, table, "id", types) == expected
 
 
-def test_one_bad_value_costs_one_record(
+def test_one_bad_value_rejects_one_record(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
     # Given good records, and between them one bad value for each type
@@ -311,7 +311,7 @@ def test_one_bad_value_costs_one_record(
     # When it is loaded
     done = fleet.run("load", "bad.csv", "-t", table, "--json")
 
-    # Then all the good ones are there and every bad one is told by its column
+    # Then all good records are in the table, and every bad one is reported with its column
     summary = assert_report(done, rows=len(bad), rejected=len(bad))
     assert summary["reject_reasons"] == {f"cast c_{cql}": 1 for cql in bad}
     types = {f"c_{cql}": cql for cql in bad}
@@ -325,24 +325,24 @@ EXISTING = [(1, "kept", 10), (2, "kept", 20), (3, "kept", 30)]
     ("nulls", "third"),
     [("unset", (3, "kept", 33)), ("tombstone", (3, None, 33))],
 )
-def test_a_missing_value_leaves_or_deletes_what_was_there(
+def test_a_missing_value_keeps_or_deletes_the_old_one(
     fleet: Ringhaul,
     cassandra_session: Session,
     keyspace: str,
     nulls: str,
     third: tuple[int, str | None, int],
 ) -> None:
-    # Given rows that exist
+    # Given existing rows
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text, b int")
     for row in EXISTING:
         cassandra_session.execute(f"INSERT INTO {table} (id, a, b) VALUES (%s, %s, %s)", row)
-    # and a file that has an empty string for one, a new value for another, nothing for the last
+    # and a file with an empty string for one, a new value for another, nothing for the last
     (fleet.cwd / "new.csv").write_text('id,a,b\n1,"",11\n2,new,\n3,,33\n4,,\n')
 
     # When it is loaded
     done = fleet.run("load", "new.csv", "-t", table, "--json", "--nulls", nulls)
 
-    # Then the empty string replaces, and the missing value does as --nulls says
+    # Then the empty string replaces the value, and the missing one follows --nulls
     assert_report(done, rows=4)
     second = (2, "new", 20 if nulls == "unset" else None)
     assert_table(
@@ -350,10 +350,10 @@ def test_a_missing_value_leaves_or_deletes_what_was_there(
     )
 
 
-def test_spellings_of_numbers_booleans_blobs_and_times_can_be_chosen(
+def test_formats_of_numbers_booleans_blobs_and_times_can_be_chosen(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
-    # Given a file as a European spreadsheet may write it
+    # Given a file such as a European spreadsheet writes
     types = {"b": "boolean", "d": "decimal", "f": "double", "i": "int", "x": "blob",
              "t": "timestamp", "e": "timestamp"}  # fmt: skip
     columns = ", ".join(f"{name} {cql}" for name, cql in types.items())
@@ -364,7 +364,7 @@ def test_spellings_of_numbers_booleans_blobs_and_times_can_be_chosen(
         "2;NEIN;0,1;2;-7;;31.12.2024 12:00:00;-1\n"
     )
 
-    # When it is loaded with the options for that
+    # When it is loaded with the matching options
     done = fleet.run(
         *("load", "eu.csv", "-t", table, "--json", "-d", ";"),
         *("--true-words", "ja,j", "--false-words", "nein,n"),
@@ -373,7 +373,7 @@ def test_spellings_of_numbers_booleans_blobs_and_times_can_be_chosen(
         *("--epoch-unit", "s"),
     )
 
-    # Then summer and winter time, separators and words are read as meant
+    # Then summer and winter time, separators and words are read correctly
     assert_report(done, rows=2)
     assert read_stored(cassandra_session, table, "id", types) == {
         1: {
@@ -411,7 +411,7 @@ def test_finer_epochs_are_floored_to_milliseconds(
     # When they are loaded as that unit
     done = fleet.run("load", "epoch.csv", "-t", table, "--json", "--epoch-unit", unit)
 
-    # Then the millisecond they fall into is stored
+    # Then the millisecond that contains them is stored
     assert_report(done, rows=2)
     assert read_stored(cassandra_session, table, "id", {"t": "timestamp"}) == {
         1: {"t": int64(1_717_150_000_123)},

@@ -1,4 +1,4 @@
-"""A real file that no one here wrote: the Unicode character database, by record."""
+"""A real file from outside the project: the Unicode character database, record by record."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ FIELDS = (
 
 @pytest.fixture(scope="module")
 def unicode_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`UnicodeData.txt`: the installed one, else out of Debian's package `unicode-data`."""
+    """`UnicodeData.txt`: the installed one, or else from Debian's package `unicode-data`."""
     if INSTALLED.exists():
         return INSTALLED
     folder = tmp_path_factory.mktemp("unicode")
     if _apt("download", "unicode-data", folder=folder).returncode:
-        if _apt("update", "-q", folder=folder).returncode:  # of a mirror that did not answer
+        if _apt("update", "-q", folder=folder).returncode:  # the mirror did not answer
             _apt("update", "-q", folder=folder).check_returncode()
         _apt("download", "unicode-data", folder=folder).check_returncode()
     (package,) = folder.glob("*.deb")
@@ -67,7 +67,7 @@ def test_unicode_data_is_loaded_record_by_record(
         *("--columns", ",".join(FIELDS), "--strategy", strategy, "--unit-size", "64KiB"),
     )
 
-    # Then every record is in the table, an empty field as no value
+    # Then every record is in the table, an empty field as null
     summary = assert_report(done, rows=len(expected))
     assert summary["units"] > 10
     assert summary["bytes"] == unicode_data.stat().st_size

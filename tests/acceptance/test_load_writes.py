@@ -1,4 +1,4 @@
-"""Options that say how rows are written: when, for how long, how fast, and who wins."""
+"""Options of writes: write time, TTL, rate, consistency, and which of several records wins."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def table(cassandra_session: Session, keyspace: str) -> str:
 
 
 def write_numbers(path: Path, count: int) -> list[tuple[int, str, str]]:
-    """A file with `count` records; what the table must hold."""
+    """Write a file with `count` records, and return the rows that the table must hold."""
     rows = [(n, f"a{n}", f"b{n}") for n in range(count)]
     path.write_text("id,a,b\n" + "".join(f"{n},{a},{b}\n" for n, a, b in rows))
     return rows
@@ -51,7 +51,7 @@ def test_record_n_is_written_n_microseconds_after_the_first(
     done = fleet.run("load", "in.csv", "-t", table, "--json", "--unit-size", 1000,
                      "--timestamp", given, "--strategy", strategy)  # fmt: skip
 
-    # Then every row carries that of its place in the file
+    # Then every row has the timestamp of its place in the file
     summary = assert_report(done, rows=300)
     assert summary["units"] > 3
     assert summary["first_timestamp_us"] == 1_700_000_000_000_000
@@ -61,10 +61,10 @@ def test_record_n_is_written_n_microseconds_after_the_first(
     }
 
 
-def test_without_a_timestamp_rows_are_a_little_older_than_the_job(
+def test_without_a_timestamp_rows_are_slightly_older_than_the_job(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
-    # Given a file, and a row that an application writes while it is loaded
+    # Given a file of some records
     rows = write_numbers(fleet.cwd / "in.csv", 500)
     before_us = time.time_ns() // 1000
 
@@ -72,7 +72,7 @@ def test_without_a_timestamp_rows_are_a_little_older_than_the_job(
     done = fleet.run("load", "in.csv", "-t", table, "--json", "--skip-rows", 100)
 
     # Then the last record is no later than the job's start, the records before it are in order,
-    # and records passed over count
+    # and skipped records count
     summary = assert_report(done, rows=400)
     base_us = summary["first_timestamp_us"]
     times = write_times(cassandra_session, table, "id", "a")
@@ -82,7 +82,7 @@ def test_without_a_timestamp_rows_are_a_little_older_than_the_job(
     assert_table(cassandra_session, table, "id, a, b", rows[100:])
 
 
-def test_rows_never_beat_what_an_application_writes_during_the_load(
+def test_a_load_never_overwrites_newer_values_of_an_application(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
     # Given a load that takes seconds
@@ -94,13 +94,13 @@ def test_rows_never_beat_what_an_application_writes_during_the_load(
         cassandra_session.execute(f"UPDATE {table} SET a = 'newer' WHERE id = 59")
         assert load.wait(60) == 0
 
-    # Then the application's value stays, beside the load's other value of that row
+    # Then the application's value stays, and the row's other value is the load's
     rows[59] = (59, "newer", "b59")
     assert_table(cassandra_session, table, "id, a, b", rows)
 
 
 @pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
-def test_of_two_records_with_one_key_the_later_wins_whole(
+def test_the_last_record_of_a_key_wins_completely(
     fleet: Ringhaul, cassandra_session: Session, table: str, strategy: str
 ) -> None:
     # Given 600 records in many units that share 20 keys, with an empty or missing value here
@@ -113,11 +113,11 @@ def test_of_two_records_with_one_key_the_later_wins_whole(
         last[key] = (key, f"a{number}", None if number % 3 else f"b{number}")
     (fleet.cwd / "in.csv").write_text("id,a,b\n" + "".join(lines))
 
-    # When they are loaded with tombstones for what is missing, by two workers at once
+    # When two workers load them, with tombstones for missing values
     done = fleet.run("load", "in.csv", "-t", table, "--json", "--nulls", "tombstone",
                      "--unit-size", 200, "--strategy", strategy)  # fmt: skip
 
-    # Then each key has the values of its last record and nothing of those before it
+    # Then each key has only the values of its last record
     assert assert_report(done, rows=600)["units"] > 20
     assert_table(cassandra_session, table, "id, a, b", last.values())
 
@@ -138,7 +138,7 @@ def test_a_ttl_lets_rows_expire(fleet: Ringhaul, cassandra_session: Session, tab
 
 
 def documented_call(page: str, command: str) -> list[str]:
-    """The arguments of the one call of a command with write times that a page has."""
+    """Return the arguments of a page's only call of the command with write times."""
     (line,) = (
         line
         for line in shell_lines((ROOT / "docs" / page).read_text())
@@ -152,7 +152,7 @@ def documented_call(page: str, command: str) -> list[str]:
 def test_write_times_and_ttls_survive_the_round_trip(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, form: str
 ) -> None:
-    # Given rows that were written at times of their own, of which some expire and some lack a value
+    # Given rows with distinct write times, of which some expire and some lack a value
     session = cassandra_session
     orders = create_table(session, keyspace, "id int PRIMARY KEY, total int", "orders")
     copy = create_table(session, keyspace, "id int PRIMARY KEY, total int", "restored")
@@ -165,7 +165,7 @@ def test_write_times_and_ttls_survive_the_round_trip(
     columns = "id, total, writetime(total), ttl(total)"
     before = {row[0]: row[1:] for row in read_rows(session, orders, columns)}
 
-    # When they are unloaded with both, and loaded into another table, as the manual has it
+    # When they are unloaded with both, and loaded into another table, as the manual shows
     def run(command: str, *more: str) -> Finished:
         call = documented_call("formats.md", command)
         return fleet.run(*(part.replace("shop.", f"{keyspace}.") for part in call), *more)
@@ -174,7 +174,7 @@ def test_write_times_and_ttls_survive_the_round_trip(
     shown = run("load", "--dry-run").out
     done = run("load", "--json")
 
-    # Then each row has its value, its write time, and what was left of its time to live
+    # Then each row has its value, its write time and its remaining time to live
     base_us = assert_report(done, rows=60)["first_timestamp_us"]
     after = {row[0]: row[1:] for row in read_rows(session, copy, columns)}
     assert after.keys() == before.keys()
@@ -183,7 +183,7 @@ def test_write_times_and_ttls_survive_the_round_trip(
         assert (after[n][2] is None) == (left_s is None)
         if left_s is not None:
             assert left_s - 100 < after[n][2] <= left_s
-    # And the dry run said how
+    # And the dry run shows how
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     assert "writetime(total) (the write time)" in lines
     assert "ttl(total) (the TTL)" in lines
@@ -193,11 +193,11 @@ def test_write_times_and_ttls_survive_the_round_trip(
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_bad_write_times_and_ttls_are_rejects_that_load_once_they_are_mended(
+def test_bad_write_times_and_ttls_are_rejects_that_load_once_corrected(
     fleet: Ringhaul, cassandra_session: Session, table: str, form: str
 ) -> None:
     # Given records with good, missing and bad write times and TTLs
-    told = [
+    records = [
         (0, "a0", "1600000000000001", "7000"),
         (1, "a1", "2020-09-13T12:26:40.000002Z", None),
         (2, "a2", "yesterday", "60"),
@@ -205,17 +205,17 @@ def test_bad_write_times_and_ttls_are_rejects_that_load_once_they_are_mended(
         (4, "a4", "4", "-5"),
     ]
     if form == "csv":
-        lines = [",".join("" if value is None else str(value) for value in row) for row in told]
+        lines = [",".join("" if value is None else str(value) for value in row) for row in records]
         (fleet.cwd / "in.csv").write_text("id,a,at,left\n" + "\n".join(lines) + "\n")
     else:
-        columns = dict(zip(("id", "a", "at", "left"), zip(*told, strict=True), strict=True))
+        columns = dict(zip(("id", "a", "at", "left"), zip(*records, strict=True), strict=True))
         pq.write_table(pa.table(columns), fleet.cwd / "in.parquet")
     options = ("-t", table, "--timestamp-field", "at", "--ttl-field", "3", "--ttl", 9000)
 
     # When they are loaded
     done = fleet.run("load", f"in.{form}", *options, "--json")
 
-    # Then what is missing is the load's own, and the bad ones are told with what to give
+    # Then missing ones get the load's defaults, and bad ones are reported with a valid range
     base_us = assert_report(done, rows=3, rejected=2)["first_timestamp_us"]
     job = done.summary["job"]
     errors = [json.loads(line) for line in fleet.run("errors", job, "--json").out.splitlines()]
@@ -227,14 +227,14 @@ def test_bad_write_times_and_ttls_are_rejects_that_load_once_they_are_mended(
     assert '"yesterday" is not a whole number; give microseconds since' in errors[0]["reason"]
     assert "-5 is outside 0..630720000" in errors[1]["reason"]
 
-    # And when they are exported, mended and loaded in the same way
+    # And when they are exported, corrected and loaded in the same way
     bad = fleet.cwd / ("bad.csv" if form == "csv" else "bad.jsonl")
     assert fleet.run("errors", job, "--export", bad).code == 0
     bad.write_text(bad.read_text().replace("yesterday", "1600000000000003").replace("-5", "5000"))
     by_name = [value if value != "3" else "left" for value in options]
     assert_report(fleet.run("load", bad, *by_name, "--json"), rows=2)
 
-    # Then all are there
+    # Then all are in the table
     found = read_rows(cassandra_session, table, "id, a, writetime(a), ttl(a)")
     assert sorted(row[:3] for row in found) == [
         (0, "a0", 1_600_000_000_000_001),
@@ -252,28 +252,28 @@ def test_bad_write_times_and_ttls_are_rejects_that_load_once_they_are_mended(
 def test_the_rate_limit_holds_for_the_job_as_a_whole(
     fleet: Ringhaul, cassandra_session: Session, table: str, strategy: str
 ) -> None:
-    # Given a file that both workers take units of
+    # Given a file whose units both workers run
     rows = write_numbers(fleet.cwd / "in.csv", 1200)
 
-    # When it is loaded with a limit
+    # When it is loaded with a rate limit
     done = fleet.run("load", "in.csv", "-t", table, "--json", "--rate", 400, "--unit-size", 2000,
                      "--strategy", strategy)  # fmt: skip
 
-    # Then it takes about as long as that allows: a tenth of a second's rows may go at once
+    # Then it takes about as long as the limit demands, minus a burst of a tenth of a second
     summary = assert_report(done, rows=1200)
-    # (a third process: one of the two had done its 500 tasks in the middle)
+    # (a third process: one of the two may reach its 500 tasks and be replaced)
     assert len(summary["workers"]) >= 2
     assert summary["elapsed_s"] >= 1200 / 400 - 0.5
     assert summary["elapsed_s"] < 20
     assert_table(cassandra_session, table, "id, a, b", rows)
 
 
-def test_consistency_is_asked_for_and_a_level_that_cannot_be_met_fails_the_job(
+def test_a_consistency_that_cannot_be_met_fails_the_job(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
     rows = write_numbers(fleet.cwd / "in.csv", 20)
 
-    # A level that one node can give
+    # A level that one node can meet
     done = fleet.run("load", "in.csv", "-t", table, "--json", "--consistency", "all")
 
     assert_report(done, rows=20)
@@ -283,7 +283,7 @@ def test_consistency_is_asked_for_and_a_level_that_cannot_be_met_fails_the_job(
 def test_statics_and_wide_partitions_load(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
-    # Given a table with a static column, and a file sorted by nothing
+    # Given a table with a static column, and an unsorted file
     table = create_table(
         cassandra_session, keyspace, "p text, c int, s text static, v text, PRIMARY KEY (p, c)"
     )
@@ -307,7 +307,7 @@ def test_statics_and_wide_partitions_load(
     )
 
 
-def test_a_timestamp_in_the_future_is_taken_as_given(
+def test_a_timestamp_in_the_future_is_accepted(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
     rows = write_numbers(fleet.cwd / "in.csv", 2)

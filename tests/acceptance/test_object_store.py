@@ -1,6 +1,6 @@
-"""Inputs and outputs behind URLs: every row arrives, and what cannot be used is told in words.
+"""Inputs and outputs behind URLs: every row arrives, and an unusable URL is reported.
 
-The store is moto's server: S3's protocol over real HTTP, on loopback.
+The store is moto's server: the S3 protocol over real HTTP, on loopback.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
 def fleet_on_s3(
     endpoints: Endpoints, store: ObjectStore, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, str]]:
-    """A worker with the store's credentials in its environment, and its own broker."""
+    """The settings of a worker with a separate broker and the store's credentials."""
     folder = tmp_path_factory.mktemp("s3-fleet")
     with running_valkey() as valkey, redis.Redis.from_url(valkey.url) as client:
         env = fleet_settings(endpoints, folder / "state", valkey.url) | store.env
@@ -98,7 +98,7 @@ def parquet_of(records: list[Row]) -> bytes:
     return out.getvalue()
 
 
-def test_a_csv_of_many_ranges(
+def test_a_csv_is_loaded_in_many_ranges(
     ringhaul: Ringhaul, store: ObjectStore, cassandra_session: Session, table: str
 ) -> None:
     records = rows(30_000)
@@ -109,11 +109,11 @@ def test_a_csv_of_many_ranges(
     assert summary["units"] > 5
     assert_table(cassandra_session, table, NAMES, records)
     reads = [path for _, path, _ in store.requests()[before:] if path.endswith("orders.csv")]
-    # A unit: is it the same, its bytes, is it still the same. The command: some for its plan.
+    # A unit: check the object, read its range, check again. The command: a few for its plan.
     assert len(reads) <= 3 * summary["units"] + 15
 
 
-def test_a_glob_of_all_kinds_of_file(
+def test_a_glob_matches_all_kinds_of_file(
     ringhaul: Ringhaul, store: ObjectStore, cassandra_session: Session, table: str
 ) -> None:
     records = rows(20_000)
@@ -125,7 +125,7 @@ def test_a_glob_of_all_kinds_of_file(
     store.put("days/deep/e.csv", csv_of(parts[4]))
     store.put("days/notes.md", b"not data")
     done = ringhaul.run("load", store.url("days/*.*"), "-t", table, "--json")
-    assert done.code == 2 and "notes.md" in done.err, "a glob means what it matches"
+    assert done.code == 2 and "notes.md" in done.err, "a glob takes every match"
     done = ringhaul.run("load", store.url("days/[a-d].*"), store.url("days/deep"), "-t", table,
                         "--json")  # fmt: skip
     summary = assert_report(done, rows=20_000)
@@ -138,7 +138,7 @@ def test_a_glob_of_all_kinds_of_file(
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_an_unload_goes_there_and_comes_back(
+def test_an_unload_to_the_store_loads_again(
     ringhaul: Ringhaul,
     store: ObjectStore,
     cassandra_session: Session,
@@ -162,7 +162,7 @@ def test_an_unload_goes_there_and_comes_back(
 
 
 def check_unloaded(store: ObjectStore, folder: str, done: Finished, count: int) -> list[str]:
-    """The manifest lists the objects that there are, and no others, with what they hold; them."""
+    """Assert that the manifest lists exactly the existing objects with their rows; return them."""
     manifest: dict[str, Any] = json.loads(store.get(f"{folder}/manifest.json"))
     names = [part["name"] for part in manifest["parts"]]
     assert store.keys(f"{folder}/") == sorted([*names, "manifest.json"])
@@ -174,7 +174,7 @@ def check_unloaded(store: ObjectStore, folder: str, done: Finished, count: int) 
 
 
 @pytest.mark.parametrize("point", ["mid_write", "after_write"])
-def test_an_attempt_that_is_killed_leaves_no_part_that_counts(
+def test_a_killed_attempt_leaves_no_part_in_the_manifest(
     endpoints: Endpoints,
     store: ObjectStore,
     cassandra_session: Session,
@@ -183,8 +183,8 @@ def test_an_attempt_that_is_killed_leaves_no_part_that_counts(
     point: str,
 ) -> None:
     """
-    1. A process dies in the middle of a unit, or when its objects are there and not committed.
-    2. Another does the unit. What the first one left is gone, and each row is there once.
+    1. A process dies in the middle of a unit, or when its objects exist but are not committed.
+    2. Another process runs the unit. The first one's objects are gone, and each row exists once.
     """
     records = rows(5000)
     insert = cassandra_session.prepare(f"INSERT INTO {table} ({NAMES}) VALUES (?, ?, ?)")
@@ -220,7 +220,7 @@ def test_a_web_server(ringhaul: Ringhaul, cassandra_session: Session, table: str
     assert_table(cassandra_session, table, NAMES, records)
 
 
-def test_an_object_that_is_replaced_meanwhile_ends_the_job(
+def test_an_object_that_is_replaced_during_a_load_fails_the_job(
     ringhaul: Ringhaul, store: ObjectStore, table: str
 ) -> None:
     records = rows(20_000)
@@ -230,22 +230,22 @@ def test_an_object_that_is_replaced_meanwhile_ends_the_job(
     ledger = Ledger(client)
     with ringhaul.started("load", url, "-t", table, *slow) as load:
 
-        def begun() -> bool:
+        def first_unit_done() -> bool:
             return any(job.job == "ld-changing" and job.done > 0 for job in ledger.jobs(1))
 
-        wait_until(begun, "a first unit")
+        wait_until(first_unit_done, "a first unit")
         store.put("changing.csv", csv_of([*records[:-1], (19_999, "another", 1)]))
-        _, told = load.communicate(timeout=60)
+        _, err = load.communicate(timeout=60)
     client.close()
     assert load.returncode == 4
-    assert "changing.csv: the file is" in told and "start again" in told
+    assert "changing.csv: the file is" in err and "start again" in err
 
 
-# --- what cannot be used
+# --- URLs that cannot be used
 
 
 @pytest.mark.parametrize(
-    ("source", "code", "told"),
+    ("source", "code", "message"),
     [
         ("s3://acme/none.csv", 2, "no such object or folder"),
         ("s3://acme/*.none", 2, "no object matches"),
@@ -259,15 +259,15 @@ def test_an_object_that_is_replaced_meanwhile_ends_the_job(
         ("http://nowhere.invalid/x.csv", 4, "does not resolve"),
     ],
 )
-def test_a_source_that_cannot_be_read_is_told(
-    ringhaul: Ringhaul, table: str, source: str, code: int, told: str
+def test_a_source_that_cannot_be_read_is_reported(
+    ringhaul: Ringhaul, table: str, source: str, code: int, message: str
 ) -> None:
     done = ringhaul.run("load", source, "-t", table)
-    assert (done.code, told in done.err, "sentinel" in done.err) == (code, True, False), done
+    assert (done.code, message in done.err, "sentinel" in done.err) == (code, True, False), done
 
 
 @pytest.mark.parametrize(
-    ("env", "code", "told"),
+    ("env", "code", "message"),
     [
         ({"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, 2, "no credentials for S3"),
         ({"RINGHAUL_STORAGE_S3_ENDPOINT_URL": "http://nowhere.invalid"}, 4, "does not resolve"),
@@ -275,17 +275,17 @@ def test_a_source_that_cannot_be_read_is_told(
         ({"RINGHAUL_STORAGE_SCHEMES": "https"}, 2, "s3:// is not among"),
     ],
 )
-def test_a_store_that_cannot_be_used_is_told(
-    ringhaul: Ringhaul, store: ObjectStore, table: str, env: dict[str, str], code: int, told: str
+def test_a_store_that_cannot_be_used_is_reported(
+    ringhaul: Ringhaul, store: ObjectStore, table: str, env: dict[str, str], code: int, message: str
 ) -> None:
     store.put("x.csv", csv_of(rows(3)))
     done = ringhaul.run("load", store.url("x.csv"), "-t", table, **env)
-    assert (done.code, told in done.err) == (code, True), done
+    assert (done.code, message in done.err) == (code, True), done
     done = ringhaul.run("unload", "-t", table, "-o", store.url("denied"), **env)
-    assert (done.code, told in done.err) in [(code, True), (4, True)], done
+    assert (done.code, message in done.err) in [(code, True), (4, True)], done
 
 
-def test_a_missing_package_is_told_with_what_brings_it(
+def test_a_missing_package_is_reported_with_the_extra_to_install(
     ringhaul: Ringhaul, table: str, tmp_path: Path
 ) -> None:
     (tmp_path / "s3fs.py").write_text("raise ImportError('not here')")
@@ -293,11 +293,11 @@ def test_a_missing_package_is_told_with_what_brings_it(
     assert done.code == 2 and 'pip install "/path/to/ringhaul[s3]"' in done.err, done
 
 
-def test_rights_that_are_missing_are_told(ringhaul: Ringhaul, table: str, tmp_path: Path) -> None:
-    """A store that looks at keys: one it does not know, and one that may do nothing."""
+def test_missing_rights_are_reported(ringhaul: Ringhaul, table: str, tmp_path: Path) -> None:
+    """A store that checks keys refuses an unknown one, and one without any right."""
     import boto3
 
-    # moto asks nobody for a right until so many requests were made.
+    # moto checks no rights before this number of requests.
     with running_object_store(tmp_path, INITIAL_NO_AUTH_ACTION_COUNT="4") as strict:
         iam = boto3.client(
             "iam",
@@ -307,13 +307,13 @@ def test_rights_that_are_missing_are_told(ringhaul: Ringhaul, table: str, tmp_pa
             region_name="us-east-1",
         )
         strict.put("x.csv", csv_of(rows(3)))
-        iam.create_user(UserName="nobody")
-        key = iam.create_access_key(UserName="nobody")["AccessKey"]
+        iam.create_user(UserName="powerless")
+        key = iam.create_access_key(UserName="powerless")["AccessKey"]
         powerless = {
             "AWS_ACCESS_KEY_ID": key["AccessKeyId"],
             "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"],
         }
-        for env, told in (({}, "access denied"), (powerless, "access denied")):
+        for env, message in (({}, "access denied"), (powerless, "access denied")):
             given = strict.env | env
             done = ringhaul.run("load", strict.url("x.csv"), "-t", table, **given)
-            assert (done.code, told in done.err) == (2, True), done
+            assert (done.code, message in done.err) == (2, True), done

@@ -1,4 +1,4 @@
-"""Cells that a table can hold and that few tools write: they are unloaded and loaded again."""
+"""Unusual cells that few tools write are unloaded and loaded again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = sorted(EMPTIABLE)
 def copied(
     fleet: Ringhaul, session: Session, table: str, form: str, *options: str
 ) -> list[dict[str, bytes | None]]:
-    """Unload a table, load it into a copy, and verify the copy; the cells of the copy."""
+    """Unload a table, load it into a copy, verify the copy, and return the copy's cells."""
     columns_of = session.cluster.metadata.keyspaces[table.split(".")[0]].tables[table.split(".")[1]]
     copy = f"{table}_{form}"
     session.execute(columns_of.as_cql_query().replace(table, copy, 1))
@@ -38,7 +38,7 @@ def copied(
 
 @pytest.fixture
 def empties(cassandra_session: Session, keyspace: str) -> str:
-    """A table with an empty value of every type that has one, wherever the server takes it."""
+    """A table with an empty value of every type that has one, wherever the server accepts it."""
     session, table = cassandra_session, f"{keyspace}.e"
     session.execute(f"CREATE TYPE {keyspace}.u (i int, t timestamp, d text)")
     columns = ", ".join(f"c_{name} {name}" for name in NAMES)
@@ -80,14 +80,14 @@ def test_empty_values_come_back_empty(
     assert copied(fleet, cassandra_session, empties, form) == stored
 
 
-def test_empty_values_that_parquet_has_no_form_for_are_named_at_once(
+def test_columns_whose_empty_values_parquet_cannot_hold_are_named_at_once(
     fleet: Ringhaul, cassandra_session: Session, empties: str
 ) -> None:
     done = fleet.run("unload", "-t", empties, "-o", "p", "--format", "parquet")
     assert done.code == 4
     assert "has an empty value of type" in done.err
     assert "unload to CSV or JSON Lines" in done.err
-    # Those that are text there have one, and rows without such values are no trouble.
+    # Types stored as text can hold them, and rows without such values are fine.
     session = cassandra_session
     keyspace = empties.split(".")[0]
     session.execute(
@@ -114,8 +114,8 @@ def test_an_empty_value_in_a_list_is_a_reject(
     path.write_text('id,a,b\n1,"[1, ""0x""]",\n2,,"[""0x""]"\n3,"[0, 0, 256]","[0, 65536]"\n')
     done = fleet.run("load", path, "-t", table, "--json")
     assert (done.code, done.summary["rows"], done.summary["rejected"]) == (1, 1, 2), done
-    told = fleet.run("errors", done.summary["job"]).out
-    assert "an empty value of type int, which the server takes in a list" in told
+    errors = fleet.run("errors", done.summary["job"]).out
+    assert "an empty value of type int, which the server takes in a list" in errors
     (row,) = cassandra_session.execute(f"SELECT a, b FROM {table}")
     assert (row.a, row.b) == ([0, 0, 256], [0, 65536])
 
@@ -131,10 +131,10 @@ def test_verify_tells_an_empty_value_from_a_null_and_from_a_number(
     path.write_text("id,a,b\n1,0x,x\n2,0x,x\n3,0x,x\n")
     done = fleet.run("verify", path, "-t", table, "--json")
     assert (done.code, done.summary["rows"]) == (1, 1), done
-    told = fleet.run("errors", done.summary["job"]).out
-    assert 'the table has no value, the source "0x"' in told
-    assert 'the table has "0", the source "0x"' in told
-    # And the other way round.
+    errors = fleet.run("errors", done.summary["job"]).out
+    assert 'the table has no value, the source "0x"' in errors
+    assert 'the table has "0", the source "0x"' in errors
+    # And vice versa.
     path.write_text("id,a,b\n1,,x\n")
     done = fleet.run("verify", path, "-t", table, "--json", "--nulls", "tombstone")
     assert (done.code, done.summary["rows"]) == (1, 0), done
@@ -142,10 +142,10 @@ def test_verify_tells_an_empty_value_from_a_null_and_from_a_number(
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_values_as_long_as_the_server_takes_them_come_back(
+def test_values_of_the_maximum_length_come_back(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, form: str
 ) -> None:
-    # Given blobs and texts of nearly 16 MiB, alone and side by side, and the worst to spell
+    # Given blobs and texts of nearly 16 MiB, alone and together, some with the longest escapes
     table = f"{keyspace}.big"
     cassandra_session.execute(
         f"CREATE TABLE {table} (id int PRIMARY KEY, b blob, t text, l list<blob>, "
@@ -167,7 +167,7 @@ def test_values_as_long_as_the_server_takes_them_come_back(
     # When it is unloaded and loaded
     compression = ("--compression", "zstd") if form == "jsonl" else ()
     found = copied(fleet, cassandra_session, table, form, *compression)
-    # Then every byte is there
+    # Then every byte comes back
     with raw_session(cassandra_session) as raw:
         stored = stored_rows(raw, table)
     assert [row["id"] for row in found] == [row["id"] for row in stored]
@@ -176,7 +176,7 @@ def test_values_as_long_as_the_server_takes_them_come_back(
             assert cell == there[name], (here["id"], name)
 
 
-def test_names_of_any_kind_and_a_thousand_columns(
+def test_any_name_and_a_thousand_columns_come_back(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
     names = [f'Col "{n}", x' for n in range(1000)]
@@ -195,7 +195,7 @@ def test_names_of_any_kind_and_a_thousand_columns(
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_partitions_of_static_columns_alone_come_back(
+def test_partitions_with_only_static_columns_come_back(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, form: str
 ) -> None:
     # Given partitions with rows and without, and a static column of which one is empty
@@ -210,26 +210,26 @@ def test_partitions_of_static_columns_alone_come_back(
             session.execute(f"INSERT INTO {table} (p, q, c, d) VALUES ({key}, '', 1, '')")
     session.execute(f"INSERT INTO {table} (p, q, s) VALUES (100, 'x', '')")
     session.execute(f"INSERT INTO {table} (p, q, c, d, v) VALUES (101, 'x', 1, 'x', 5)")
-    # When all of it is copied, and some
+    # When all of it is copied, and then a part
     where = ("--where", "s = 's4' OR s = 's3'")
     with raw_session(session) as raw:
         stored = stored_rows(raw, table)
     assert copied(fleet, session, table, form) == stored
     done = fleet.run("unload", "-t", table, "-o", "some", "--format", form, *where, "--json")
     assert (done.code, done.summary["rows"]) == (0, 2), done
-    # Then verify tells a static value that is another, and a partition that is not there
+    # Then verify reports a different static value and a missing partition
     session.execute(f"UPDATE {table}_{form} SET s = 'other' WHERE p = 4 AND q = ''")
     done = fleet.run("verify", "some", "-t", f"{table}_{form}", "--json")
     assert (done.code, done.summary["rows"], done.summary["rejected"]) == (1, 1, 1), done
-    told = fleet.run("errors", done.summary["job"]).out
-    assert 'the table has "other", the source "s4"' in told
+    errors = fleet.run("errors", done.summary["job"]).out
+    assert 'the table has "other", the source "s4"' in errors
     session.execute(f"TRUNCATE {table}_{form}")
     done = fleet.run("verify", "some", "-t", f"{table}_{form}", "--json")
     assert (done.code, done.summary["rejected"]) == (1, 2), done
     assert "no row has this key" in fleet.run("errors", done.summary["job"]).out
 
 
-def test_a_record_without_clustering_columns_needs_a_static_value_and_no_other(
+def test_a_record_without_clustering_columns_may_have_static_values_only(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
     table = f"{keyspace}.sv"
@@ -251,10 +251,10 @@ def test_a_record_without_clustering_columns_needs_a_static_value_and_no_other(
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_what_no_load_can_put_back_is_said_by_the_unload(
+def test_an_unload_warns_of_rows_that_cannot_be_loaded_again(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, form: str
 ) -> None:
-    # Given lists with empty and null elements, and a row of two writes that is too large for one
+    # Given lists with empty and null elements, and a row that is too large for a single write
     session, table = cassandra_session, f"{keyspace}.nl"
     columns = "id int PRIMARY KEY, d list<decimal>, n frozen<list<int>>, a blob, b blob"
     session.execute(f"CREATE TABLE {table} ({columns})")
@@ -269,15 +269,15 @@ def test_what_no_load_can_put_back_is_said_by_the_unload(
     # When it is unloaded
     done = fleet.run("unload", "-t", table, "-o", form, "--format", form, "--json")
     assert (done.code, done.summary["rows"]) == (0, 5), done
-    # Then it says so, by row, in its summary, in words and in the manifest
+    # Then its summary, its text and the manifest report each of these rows
     found = {one["column"]: one for one in done.summary["unloadable"]}
     assert {name: one["rows"] for name, one in found.items()} == {"d": 2, "n": 1, None: 1}
     assert found["d"]["key"] in ('id = "1"', 'id = "2"')
     assert (found["n"]["key"], found[None]["key"]) == ('id = "3"', 'id = "4"')
     manifest = json.loads((fleet.cwd / form / "manifest.json").read_text())
     assert manifest["unloadable"] == done.summary["unloadable"]
-    told = fleet.run("status", done.summary["job"])
-    assert "1 row cannot be loaded again from these files: column n: " in told.out + told.err
+    status = fleet.run("status", done.summary["job"])
+    assert "1 row cannot be loaded again from these files: column n: " in status.out + status.err
     # And a load rejects these rows, and no others
     done = fleet.run("load", form, "-t", f"{table}_copy", "--json")
     assert (done.code, done.summary["rows"], done.summary["rejected"]) == (1, 1, 4), done

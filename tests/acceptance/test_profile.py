@@ -1,4 +1,4 @@
-"""Profile mode: one profile for each worker process, and a table of where the time went."""
+"""Profile mode: one profile for each worker process, and a table of the slowest functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def table(cassandra_session: Session, keyspace: str) -> str:
 
 @pytest.fixture
 def nowhere(tmp_path: Path) -> Ringhaul:
-    """The command where nothing is configured and nothing runs."""
+    """The command without configuration, broker or cluster."""
     return Ringhaul({"RINGHAUL_STATE_DIR": str(tmp_path / "state")}, tmp_path)
 
 
@@ -42,19 +42,19 @@ def write_rows(path: Path, count: int) -> Rows:
 
 
 def pid_in(path: Path) -> int:
-    """Of the process whose profile the file is."""
+    """Return the pid of the process that wrote the profile."""
     match = re.fullmatch(r"worker-\d{8}T\d{6}-.+-(\d+)\.(prof|speedscope\.json)", path.name)
     assert match is not None, path
     return int(match[1])
 
 
 def functions_in(text: str) -> dict[str, float]:
-    """Function -> own seconds, of the table on stderr."""
+    """Return function -> own seconds from the table on stderr."""
     rows = re.findall(r"^ +(\d+\.\d\d) +\d+% +\d+\.\d\d  (.+)$", text, re.MULTILINE)
     return {name: float(own_s) for own_s, name in rows}
 
 
-def test_a_load_leaves_a_profile_of_each_of_its_processes(
+def test_a_load_writes_a_profile_of_each_of_its_processes(
     embedded: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
     folder = embedded.cwd / "deep" / "profiles"
@@ -64,10 +64,10 @@ def test_a_load_leaves_a_profile_of_each_of_its_processes(
         *("load", "rows.csv", "-t", table, "-c", 2, "--unit-size", 16_384, "--json"),
         *("--profile", folder),
     )
-    # Then it is done as ever,
+    # Then it completes as usual,
     summary = assert_report(done, rows=len(rows))
     assert_table(cassandra_session, table, "id, name", rows)
-    # each process that ran a unit left a file that Python's own tools read,
+    # each process that ran a unit wrote a file that Python's own tools read,
     files = sorted(folder.iterdir())
     ran = {int(worker.rpartition(":")[2]): units for worker, units in summary["workers"].items()}
     assert {pid_in(path) for path in files} == set(ran)
@@ -75,7 +75,7 @@ def test_a_load_leaves_a_profile_of_each_of_its_processes(
         stats = pstats.Stats(str(path)).stats  # type: ignore[attr-defined]
         counts = {name: entry[1] for (_, _, name), entry in stats.items()}
         assert counts["run_load_unit"] == ran[pid_in(path)], "every unit, the last one too"
-    # and what is ours among the functions that took longest is named on stderr.
+    # and stderr names ringhaul's functions among the slowest ones.
     assert f" profile  {len(files)} file" in done.err
     functions = functions_in(done.err)
     assert any(re.match(r"ringhaul/\S+\.py:\d+ \w+", name) for name in functions), done.err
@@ -94,29 +94,29 @@ def test_a_worker_is_sampled_by_py_spy(
     ringhaul, log = Ringhaul(env, tmp_path), tmp_path / "worker.log"
     rows = write_rows(tmp_path / "rows.csv", 50_000)
     argv = ("worker", "-c", 1, "--profile", "pyspy", "--profile-dir", "profiles")
-    # Given a worker that is sampled
+    # Given a worker under py-spy
     with ringhaul.started(*argv, log=log) as worker, redis.Redis.from_url(broker_url) as client:
         workers = Workers(Caller(client))
         wait_until(lambda: workers.slots() == 1, f"the worker; see {log}")
-        # When it has loaded something and is told to stop
+        # When it has run a load and is stopped
         done = ringhaul.run("load", "rows.csv", "-t", table, "--json")
         summary = assert_report(done, rows=len(rows))
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(40) == 0, log.read_text()
     assert_table(cassandra_session, table, "id, name", rows)
-    # Then its process's samples are there
+    # Then the samples of its process exist
     (path,) = (tmp_path / "profiles").iterdir()
     assert [pid_in(path)] == [int(name.rpartition(":")[2]) for name in summary["workers"]]
     frames = json.loads(path.read_bytes())["shared"]["frames"]
     assert "run_load_unit" in {frame["name"] for frame in frames}
-    # and the worker has told where its time went
+    # and the worker has logged its slowest functions
     text = log.read_text()
     assert f" profile  1 file in {tmp_path}/profiles: " in text
     assert functions_in(text), text
     assert "Traceback" not in text
 
 
-def test_a_quiet_load_is_profiled_as_the_setting_says_and_tells_nothing(
+def test_a_quiet_load_with_the_profile_setting_prints_nothing(
     embedded: Ringhaul, table: str
 ) -> None:
     write_rows(embedded.cwd / "rows.csv", 50_000)
@@ -130,10 +130,10 @@ def test_a_quiet_load_is_profiled_as_the_setting_says_and_tells_nothing(
     assert json.loads(path.read_bytes())["profiles"]
 
 
-def test_profiles_that_cannot_be_had_are_refused(nowhere: Ringhaul, tmp_path: Path) -> None:
+def test_profiles_that_cannot_be_written_are_refused(nowhere: Ringhaul, tmp_path: Path) -> None:
     write_rows(tmp_path / "rows.csv", 1)
     load = ("load", "rows.csv", "-t", "ks.t", "--profile")
-    # A file is no folder, nor can it hold one
+    # A file is not a folder, and cannot contain one
     assert_usage(
         nowhere.run(*load, "rows.csv"),
         "Invalid value for '--profile': Directory 'rows.csv' is a file.",
@@ -143,14 +143,14 @@ def test_profiles_that_cannot_be_had_are_refused(nowhere: Ringhaul, tmp_path: Pa
         2,
         f"cannot create {tmp_path}/rows.csv/profiles for profiles: Not a directory",
     )
-    # Workers of others are not looked at by a load
+    # A load cannot profile workers that it did not start
     assert_refused(
         nowhere.run(*load, "profiles", RINGHAUL_BROKER_URL="redis://127.0.0.1:1/0"),
         2,
         "--profile looks at embedded workers, and a broker is configured: start a worker with "
         "ringhaul worker --profile cprofile instead",
     )
-    # Kinds there are two of, by flag and by setting
+    # There are only two kinds, by flag and by setting
     assert_usage(
         nowhere.run("worker", "--profile", "perf"),
         "Invalid value for '--profile': 'perf' is not one of 'cprofile', 'pyspy'.",
@@ -161,7 +161,7 @@ def test_profiles_that_cannot_be_had_are_refused(nowhere: Ringhaul, tmp_path: Pa
         'worker.profile = "perf" (env RINGHAUL_WORKER_PROFILE): '
         "expected 'off', 'cprofile' or 'pyspy'",
     )
-    # A folder for nothing
+    # A folder without a profile
     assert_refused(
         nowhere.run("worker", "--profile-dir", "profiles"),
         2,

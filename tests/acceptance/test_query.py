@@ -1,4 +1,4 @@
-"""count and query against what the driver reads, computed here row by row."""
+"""count and query compared with results computed row by row from the driver's rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMNS = "user, day, region, total, amount, score"
 
 @pytest.fixture(scope="module")
 def table(cassandra_session: Session, module_keyspace: str) -> str:
-    """Orders: some partitions are much larger than others, sums pass the range of bigint."""
+    """Orders: some partitions are much larger than others, and sums exceed bigint."""
     name = create_table(
         cassandra_session,
         module_keyspace,
@@ -84,11 +84,11 @@ def test_count_by_range_and_by_host_add_up(fleet: Ringhaul, table: str) -> None:
     assert hosts == [{"host": "127.0.0.1", "count": str(ROWS)}]
 
 
-def test_count_by_range_is_what_the_server_counts(
+def test_count_by_range_equals_the_server_s_counts(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
     ranges = result(fleet.run("count", "-t", table, "--by", "range"))
-    for row in ranges[1:]:  # the first goes around the end of the ring
+    for row in ranges[1:]:  # the first range wraps around the end of the ring
         query = f"SELECT count(*) FROM {table} WHERE token(user) > %s AND token(user) <= %s"
         bounds = (int(row["start_token"]), int(row["end_token"]))
         assert cassandra_session.execute(query, bounds).one()[0] == int(row["count"])
@@ -101,10 +101,10 @@ def test_count_top_partitions(fleet: Ringhaul, table: str, rows: list[Any]) -> N
     assert all(sizes[row["user"]] == int(row["count"]) for row in found)
 
 
-def test_count_top_tells_partitions_apart(
+def test_count_top_distinguishes_similar_partitions(
     fleet: Ringhaul, cassandra_session: Session, module_keyspace: str
 ) -> None:
-    """Keys that are equal by worth, beside a key column that is called as the number is."""
+    """Keys that compare equal in Python, and a key column named like the count."""
     name = create_table(
         cassandra_session,
         module_keyspace,
@@ -125,7 +125,7 @@ def test_count_top_tells_partitions_apart(
         assert list(found[0]) == ["count", "w", "rows"]
 
 
-def test_values_of_a_result_are_spelt_as_those_of_an_unload(
+def test_a_result_formats_values_like_an_unload(
     fleet: Ringhaul, cassandra_session: Session, module_keyspace: str
 ) -> None:
     name = create_table(
@@ -166,7 +166,7 @@ def test_a_query_is_exact_for_integers_and_decimals(
     assert len(found) == len(groups) == 4
     assert [int(row["n"]) for row in found] == sorted(map(len, groups.values()), reverse=True)
     by_size = {len(group): group for group in groups.values()}
-    assert len(by_size) == 4, "groups are told apart by their size: null and '' look alike in CSV"
+    assert len(by_size) == 4, "groups need distinct sizes: null and '' look alike in CSV"
     for row in found:
         group = by_size[int(row["n"])]
         totals = [r[3] for r in group if r[3] is not None]
@@ -198,7 +198,7 @@ def test_having_limit_and_formats(fleet: Ringhaul, table: str, tmp_path: Path) -
 def test_embedded_query_with_a_large_group_by_spills(
     embedded: Ringhaul, table: str, rows: list[Any]
 ) -> None:
-    """One group a row; the partial tables of units are files, not Redis values."""
+    """Every row is a group; the units' partial tables are files, not Redis values."""
     sql = f"SELECT user, day, max(amount) AS m FROM {table} GROUP BY user, day"
     finished = embedded.run("query", sql, RINGHAUL_QUERY_PARTIAL_BYTES_MAX="1024")
     found = {(row["user"], int(row["day"])): Decimal(row["m"]) for row in result(finished)}
@@ -229,7 +229,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_answered_is_told(fleet: Ringhaul, table: str, case: str) -> None:
+def test_a_query_that_cannot_be_answered_is_refused(fleet: Ringhaul, table: str, case: str) -> None:
     sql, words = REFUSED[case]
     finished = fleet.run("query", sql.format(t=table))
     assert finished.code == 2, finished
@@ -255,7 +255,7 @@ def test_what_cannot_be_answered_is_told(fleet: Ringhaul, table: str, case: str)
         ),
     ],
 )
-def test_what_a_count_or_a_query_cannot_do_is_told_before_it_begins(
+def test_an_unsupported_count_or_query_is_refused_at_once(
     fleet: Ringhaul, table: str, given: list[str], code: int, words: str
 ) -> None:
     keyspace, _, name = table.partition(".")

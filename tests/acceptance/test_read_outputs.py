@@ -1,4 +1,4 @@
-"""Outputs that do not take what is read: told in words, with the exit code of docs/cli.md."""
+"""Outputs that fail: each is reported with a message and the exit code of docs/cli.md."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTE = "n" * 200
 
 @pytest.fixture(scope="module")
 def table(cassandra_session: Session, module_keyspace: str) -> str:
-    """Rows of 200 bytes."""
+    """A table with rows of 200 bytes."""
     name = create_table(cassandra_session, module_keyspace, "id int PRIMARY KEY, note text")
     insert = cassandra_session.prepare(f"INSERT INTO {name} (id, note) VALUES (?, ?)")
     execute_concurrent_with_args(cassandra_session, insert, [(n, NOTE) for n in range(ROWS)])
@@ -38,7 +38,7 @@ def table(cassandra_session: Session, module_keyspace: str) -> str:
 
 @contextmanager
 def small_disk(fleet: Ringhaul, bytes_max: int) -> Iterator[None]:
-    """The fleet's processes cannot write larger files while the block runs, as on a full disk."""
+    """Limit the file size of the fleet's processes in the block, as a full disk would."""
     with redis.Redis.from_url(fleet.env["RINGHAUL_BROKER_URL"]) as client:
         parents = [psutil.Process(worker.pid) for worker in Workers(Caller(client)).alive()]
     pids = [child.pid for parent in parents for child in parent.children(recursive=True)]
@@ -55,7 +55,7 @@ def small_disk(fleet: Ringhaul, bytes_max: int) -> Iterator[None]:
 
 
 def unloaded(out: Path) -> list[tuple[int, str]]:
-    """The rows of the parts that the manifest lists, in order; nothing else is beside these."""
+    """Return the sorted rows of the manifest's parts, and assert that there is no other file."""
     manifest = json.loads((out / "manifest.json").read_text())
     assert sorted(path.name for path in out.iterdir()) == sorted(
         ["manifest.json", *(part["name"] for part in manifest["parts"])]
@@ -67,7 +67,7 @@ def unloaded(out: Path) -> list[tuple[int, str]]:
     return sorted(found)
 
 
-def test_an_unload_to_a_full_disk_goes_on_when_there_is_room(
+def test_an_unload_to_a_full_disk_resumes_when_there_is_room(
     fleet: Ringhaul, table: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -82,7 +82,7 @@ def test_an_unload_to_a_full_disk_goes_on_when_there_is_room(
 
 
 class Namespaced(Ringhaul):
-    """The command where mounts are its own: `pid` is of a process that keeps them."""
+    """The command in a private mount namespace, which process `pid` holds."""
 
     def __init__(self, env: Mapping[str, str], cwd: Path, pid: int) -> None:
         super().__init__(env, cwd)
@@ -94,7 +94,7 @@ class Namespaced(Ringhaul):
 
 @pytest.fixture
 def mounts() -> Iterator[int]:
-    """The process that keeps a mount namespace, which goes with it, and all that is mounted."""
+    """Yield the pid of a process with a mount namespace; its mounts vanish with it."""
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
         pytest.skip("mount namespaces are not permitted here")
     with subprocess.Popen(["unshare", "--mount", "sleep", "infinity"]) as keeper:
@@ -109,7 +109,7 @@ def mounts() -> Iterator[int]:
 def test_an_unload_to_a_file_system_that_is_full(
     embedded: Ringhaul, mounts: int, table: str, tmp_path: Path
 ) -> None:
-    """A real one, of 100 KiB; 400 KiB are to be written. Made larger, it takes the rest."""
+    """A real file system of 100 KiB for 400 KiB of data. Enlarged, it takes the rest."""
     out = tmp_path / "out"
     out.mkdir()
     inside = Namespaced(embedded.env, embedded.cwd, mounts)
@@ -124,7 +124,7 @@ def test_an_unload_to_a_file_system_that_is_full(
     (job,) = set(re.findall(r"ul-[0-9a-f]{6}", full.err))
     subprocess.run([*mount, "remount,size=10m"], check=True)
     assert inside.run("resume", job).code == 0
-    assert not list(out.iterdir())  # all of it went to the file system under test
+    assert not list(out.iterdir())  # everything went to the file system under test
     assert unloaded(seen) == [(n, NOTE) for n in range(ROWS)]
 
 
@@ -144,12 +144,12 @@ def test_rows_to_a_standard_output_that_is_full(
             cwd=fleet.cwd,
             timeout=TIMEOUT_S,
         )
-    told = done.stderr.decode().splitlines()
-    assert done.returncode == 4, told
-    assert told[-1] == (
+    err = done.stderr.decode().splitlines()
+    assert done.returncode == 4, err
+    assert err[-1] == (
         "error: standard output cannot be written: No space left on device; the job is cancelled"
     )
-    assert not any(line.startswith("Traceback") for line in told)
+    assert not any(line.startswith("Traceback") for line in err)
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def test_a_standard_output_that_was_closed(
         cwd=fleet.cwd,
         timeout=TIMEOUT_S,
     )
-    told = done.stderr.decode()
-    assert done.returncode == code, told
-    assert words in told and "Traceback" not in told
+    err = done.stderr.decode()
+    assert done.returncode == code, err
+    assert words in err and "Traceback" not in err
 
 
 def test_standard_error_that_was_closed(fleet: Ringhaul, table: str) -> None:
@@ -216,9 +216,9 @@ def test_a_column_of_the_servers_own_type(
         done = fleet.run(*given)
         assert (done.code, done.out) == (2, ""), done
         assert words in done.err, done
-    asked = fleet.run("exec", f"SELECT v FROM {name} WHERE id = ?", "--params", keys)
-    assert asked.code == 2 and "which ringhaul does not know" in asked.err, asked
-    # The other columns are there for all
+    done = fleet.run("exec", f"SELECT v FROM {name} WHERE id = ?", "--params", keys)
+    assert done.code == 2 and "which ringhaul does not know" in done.err, done
+    # Every command can read the other columns
     answered = [
         (["unload", "-t", name, "--columns", "id,n", "-o", "-"], "id,n\n1,7\n"),
         (["count", "-t", name, "--where", "n > 6"], "count\n1\n"),
@@ -230,7 +230,7 @@ def test_a_column_of_the_servers_own_type(
         assert (done.code, done.out) == (0, out), done
 
 
-def test_keys_that_are_none_are_told_by_line_column_and_value(
+def test_bad_keys_are_reported_by_line_column_and_value(
     fleet: Ringhaul, table: str, tmp_path: Path
 ) -> None:
     keys = tmp_path / "keys.csv"
@@ -240,15 +240,15 @@ def test_keys_that_are_none_are_told_by_line_column_and_value(
     assert "4 rejected" in done.err
     job = re.search(r"lk-[0-9a-f]{6}", done.err)
     assert job is not None
-    told = sorted(fleet.run("errors", job[0]).out.splitlines())
+    errors = sorted(fleet.run("errors", job[0]).out.splitlines())
     wanted = (
         (3, 'column id: cast int: "one" is not '),
         (4, "column id: null or nothing, and a key needs it"),
         (6, "has 3 fields, expected 2"),
         (7, "column id: cast int: 2147483648 is outside"),
     )
-    for line, (number, words) in zip(told, wanted, strict=True):
-        assert line.startswith(f"{keys}:{number}  byte ") and words in line, told
+    for line, (number, words) in zip(errors, wanted, strict=True):
+        assert line.startswith(f"{keys}:{number}  byte ") and words in line, errors
 
 
 def test_a_state_folder_that_cannot_be_made(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_state_folder_that_cannot_be_made(fleet: Ringhaul, table: str, tmp_pat
     assert f"the state folder {state} cannot be used: Not a directory" in done.err, done
 
 
-def test_a_result_that_cannot_be_written_is_printed_again(fleet: Ringhaul, table: str) -> None:
+def test_resume_prints_a_result_that_could_not_be_written(fleet: Ringhaul, table: str) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             fleet.argv("count", "-t", table),
@@ -269,16 +269,18 @@ def test_a_result_that_cannot_be_written_is_printed_again(fleet: Ringhaul, table
             cwd=fleet.cwd,
             timeout=TIMEOUT_S,
         )
-    told = done.stderr.decode()
-    assert done.returncode == 4, told
-    found = re.search(r"No space left on device; `ringhaul resume (ct-[0-9a-f]{6})`", told)
-    assert found is not None, told
+    err = done.stderr.decode()
+    assert done.returncode == 4, err
+    found = re.search(r"No space left on device; `ringhaul resume (ct-[0-9a-f]{6})`", err)
+    assert found is not None, err
     again = fleet.run("resume", found[1])
     assert (again.code, again.out) == (0, f"count\n{ROWS}\n"), again
 
 
 @pytest.mark.parametrize("command", ["count", "query", "lookup", "exec", "load"])
-def test_a_reader_that_went_away(fleet: Ringhaul, table: str, tmp_path: Path, command: str) -> None:
+def test_a_reader_that_closes_the_pipe(
+    fleet: Ringhaul, table: str, tmp_path: Path, command: str
+) -> None:
     keys = tmp_path / "keys.csv"
     keys.write_text("id\nnone\n" if command == "load" else "id\n1\n2\n")
     given: list[object] = {
@@ -299,12 +301,12 @@ def test_a_reader_that_went_away(fleet: Ringhaul, table: str, tmp_path: Path, co
         timeout=TIMEOUT_S,
     )
     os.close(writing)
-    told = done.stderr.decode()
-    # A result is all there; of rows some are missing; a load goes on without its messages.
+    err = done.stderr.decode()
+    # A result is complete; some rows are missing; a load continues without its messages.
     codes = {"count": 0, "query": 0, "lookup": 6, "exec": 6, "load": 1}
-    assert done.returncode == codes[command], told
-    assert ("standard output was closed" in told) == (command in ("lookup", "exec"))
-    assert "Traceback" not in told
+    assert done.returncode == codes[command], err
+    assert ("standard output was closed" in err) == (command in ("lookup", "exec"))
+    assert "Traceback" not in err
 
 
 REFUSED = {
@@ -362,7 +364,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused_at_once(fleet: Ringhaul, table: str, tmp_path: Path, case: str) -> None:
+def test_an_unusable_output_is_refused_at_once(
+    fleet: Ringhaul, table: str, tmp_path: Path, case: str
+) -> None:
     arguments, words = REFUSED[case]
     keys = tmp_path / "keys.csv"
     keys.write_text("id\n1\n")

@@ -1,4 +1,4 @@
-"""The users of deploy/redis-users.acl: enough for all that ringhaul does, and for nothing else."""
+"""The users of deploy/redis-users.acl may do all that ringhaul needs, and nothing else."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ ROWS = 3000
 
 
 def shipped_users() -> dict[str, list[str]]:
-    """User -> rules, as the file has them."""
+    """Return user -> rules from the file."""
     lines = [line.split() for line in ACL.read_text().splitlines() if line.startswith("user ")]
     return {name: rules for _, name, *rules in lines}
 
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[EmbeddedValkey]:
-    """A Valkey with the shipped users; each one's password is its name."""
+    """A Valkey with the shipped users; each password equals the user's name."""
     with running_valkey() as valkey, redis.Redis.from_url(valkey.url) as admin:
         for name, rules in shipped_users().items():
             if name != "default":
@@ -44,14 +44,14 @@ def as_user(broker: EmbeddedValkey, name: str) -> str:
     return f"redis://{name}:{name}@127.0.0.1:{broker.port}/0"
 
 
-def test_without_a_password_nobody_gets_in(broker: EmbeddedValkey) -> None:
+def test_a_user_without_a_password_cannot_log_in(broker: EmbeddedValkey) -> None:
     users = shipped_users()
     assert set(users) == {"ringhaul-worker", "ringhaul-command", "ringhaul-flower", "default"}
     assert users["default"] == ["off"]
     with redis.Redis.from_url(broker.url) as admin:
-        admin.execute_command("ACL", "SETUSER", "nobody", "reset", *users["ringhaul-worker"])
-    for password in ("", "nobody"):
-        url = f"redis://nobody:{password}@127.0.0.1:{broker.port}/0"
+        admin.execute_command("ACL", "SETUSER", "locked", "reset", *users["ringhaul-worker"])
+    for password in ("", "locked"):
+        url = f"redis://locked:{password}@127.0.0.1:{broker.port}/0"
         with redis.Redis.from_url(url) as client, pytest.raises(AuthenticationError):
             client.ping()
 
@@ -77,7 +77,7 @@ def test_without_a_password_nobody_gets_in(broker: EmbeddedValkey) -> None:
     ],
     ids=lambda words: " ".join(words[:2]),
 )
-def test_what_no_user_may_do(broker: EmbeddedValkey, name: str, forbidden: list[str]) -> None:
+def test_a_user_may_not_run(broker: EmbeddedValkey, name: str, forbidden: list[str]) -> None:
     with redis.Redis.from_url(as_user(broker, name)) as client:
         assert client.ping()
         with pytest.raises(redis.ResponseError, match=r"(?i)permission|not allowed"):
@@ -122,9 +122,9 @@ def test_all_that_ringhaul_does_works_with_them(
             wait_until(lambda: Workers(Caller(admin)).slots() == 2, "the worker")
             _all_commands(command, keyspace, cassandra_session, tmp_path)
             _a_schedule(command, keyspace, tmp_path)
-            time.sleep(2)  # Flower tries again each second what it may not do
+            time.sleep(2)  # Flower retries a forbidden command each second
         refused = {entry[b"object"] for entry in admin.execute_command("ACL", "LOG")}
-    # CONFIG shows passwords: without it the settings of the server are taken from INFO.
+    # CONFIG would show passwords: without it, the server's settings come from INFO.
     assert refused <= {b"config|get"}
     assert "No permissions" not in (tmp_path / "flower.log").read_text()
 

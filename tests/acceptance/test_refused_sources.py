@@ -1,7 +1,7 @@
-"""Sources that cannot be loaded: each is told before a job exists (exit code 2, or 4 for damage).
+"""Sources that cannot be loaded are refused before a job exists (exit code 2, 4 for damage).
 
 Given a fleet, a table and a source that is missing, empty, misnamed or not for this table,
-when it is loaded, then one message says what is wrong, where and what to do, and nothing is
+when it is loaded, then one message says what is wrong, where and what to do, and no row is
 written.
 """
 
@@ -17,7 +17,7 @@ from cassandra.cluster import Session
 
 from producer.local.valkey import EmbeddedValkey
 from tests.acceptance.command import Ringhaul
-from tests.acceptance.refusals import COLUMNS, assert_refused, nothing_begun
+from tests.acceptance.refusals import COLUMNS, assert_refused, nothing_started
 from tests.services import fresh_keyspace
 
 GOOD = b"id,name,total\n1,a,10\n"
@@ -25,7 +25,7 @@ GOOD = b"id,name,total\n1,a,10\n"
 
 @pytest.fixture(scope="module")
 def table(cassandra_session: Session) -> Iterator[str]:
-    """A table that no test here fills."""
+    """A table that the tests of this file leave empty."""
     with fresh_keyspace(cassandra_session) as keyspace:
         cassandra_session.execute(f"CREATE TABLE {keyspace}.orders ({COLUMNS})")
         yield f"{keyspace}.orders"
@@ -35,12 +35,12 @@ def table(cassandra_session: Session) -> Iterator[str]:
 def nothing_written(
     cassandra_session: Session, table: str, fleet_broker: EmbeddedValkey
 ) -> Iterator[None]:
-    """No test here makes a job or writes a row."""
-    with nothing_begun(cassandra_session, table, fleet_broker.url):
+    """Assert for each test that it creates no job and writes no row."""
+    with nothing_started(cassandra_session, table, fleet_broker.url):
         yield
 
 
-def test_a_file_that_is_not_there_and_one_that_was_meant(fleet: Ringhaul, table: str) -> None:
+def test_a_missing_file_with_a_similar_name_nearby(fleet: Ringhaul, table: str) -> None:
     # Given
     (fleet.cwd / "orders.csv").write_bytes(GOOD)
     # When
@@ -49,7 +49,7 @@ def test_a_file_that_is_not_there_and_one_that_was_meant(fleet: Ringhaul, table:
     assert_refused(finished, 2, "ordres.csv: no such file; did you mean orders.csv?")
 
 
-def test_a_file_in_a_folder_that_is_not_there(fleet: Ringhaul, table: str) -> None:
+def test_a_file_in_a_missing_folder(fleet: Ringhaul, table: str) -> None:
     finished = fleet.run("load", "nowhere/orders.csv", "-t", table)
     assert_refused(finished, 2, "nowhere/orders.csv: no such file; there is no directory nowhere")
 
@@ -58,7 +58,7 @@ def test_one_missing_file_among_others_stops_all(fleet: Ringhaul, table: str) ->
     (fleet.cwd / "first.csv").write_bytes(GOOD)
     finished = fleet.run("load", "first.csv", "2.csv", "-t", table)
     assert_refused(finished, 2, "2.csv: no such file")
-    # When the list of them is piped in, by itself
+    # When only the list of them is piped in
     listed = b"first.csv\n2.csv\n"
     finished = fleet.run("load", "--urlfile", "-", "--dry-run", "-t", table, stdin=listed)
     assert_refused(finished, 2, "standard input, line 2: 2.csv: no such file")
@@ -105,7 +105,7 @@ def test_an_empty_file(fleet: Ringhaul, table: str, content: bytes, header: str)
     assert_refused(finished, 2, f"{path} is empty: it has {lacks}")
 
 
-def test_several_files_and_all_of_them_empty(fleet: Ringhaul, table: str) -> None:
+def test_several_files_that_are_all_empty(fleet: Ringhaul, table: str) -> None:
     for name in ("b.csv", "a.csv", "c.jsonl"):
         (fleet.cwd / name).write_bytes(b"")
     finished = fleet.run("load", "b.csv", "a.csv", "c.jsonl", "-t", table)
@@ -133,13 +133,13 @@ def test_a_compressed_standard_input(fleet: Ringhaul, table: str) -> None:
 
 
 def test_standard_input_is_not_kept_when_it_is_refused(fleet: Ringhaul, table: str) -> None:
-    # Given a state folder of the test's own, in which standard input is spooled
+    # Given a private state folder, in which standard input is spooled
     state = fleet.cwd / "state"
-    # When its header fits no column
+    # When no column matches its header
     finished = fleet.run(
         "load", "-", "-t", table, stdin=b"x,y\n1,2\n", RINGHAUL_STATE_DIR=str(state)
     )
-    # Then nothing of it stays on the disk
+    # Then none of it stays on the disk
     assert finished.code == 2
     assert "the header names no column" in finished.err
     assert list((state / "spool").iterdir()) == []
@@ -233,7 +233,7 @@ def test_a_header_of_100_megabytes(fleet: Ringhaul, table: str) -> None:
 
 
 def write_long(path: Path, before: bytes, after: bytes) -> None:
-    """100 MB of x between two texts."""
+    """Write 100 MB of x between two texts."""
     with path.open("wb") as file:
         file.write(before)
         for _ in range(100):

@@ -1,7 +1,6 @@
-"""Targets and options that cannot be used: told before a job exists.
+"""Targets and options that cannot be used are refused before a job exists.
 
-Exit code 2 for what the command line or a setting says, 4 for what the cluster or the broker
-answers.
+Exit code 2 if the command line or a setting is wrong, 4 if the cluster or the broker fails.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from cassandra.cluster import Session
 from producer.local.stack import Endpoints
 from producer.local.valkey import EmbeddedValkey
 from tests.acceptance.command import Ringhaul
-from tests.acceptance.refusals import COLUMNS, assert_refused, assert_usage, nothing_begun
+from tests.acceptance.refusals import COLUMNS, assert_refused, assert_usage, nothing_started
 from tests.services import fresh_keyspace
 
 
 @pytest.fixture(scope="module")
 def keyspace(cassandra_session: Session) -> Iterator[str]:
-    """A keyspace with the table `orders`, which no test here fills."""
+    """A keyspace with the table `orders`, which the tests of this file leave empty."""
     with fresh_keyspace(cassandra_session) as name:
         cassandra_session.execute(f"CREATE TABLE {name}.orders ({COLUMNS})")
         cassandra_session.execute(f"CREATE TABLE {name}.sets (id int PRIMARY KEY, tags set<text>)")
@@ -34,8 +33,8 @@ def keyspace(cassandra_session: Session) -> Iterator[str]:
 def nothing_written(
     cassandra_session: Session, keyspace: str, fleet_broker: EmbeddedValkey
 ) -> Iterator[None]:
-    """No test here makes a job or writes a row."""
-    with nothing_begun(cassandra_session, f"{keyspace}.orders", fleet_broker.url):
+    """Assert for each test that it creates no job and writes no row."""
+    with nothing_started(cassandra_session, f"{keyspace}.orders", fleet_broker.url):
         yield
 
 
@@ -46,10 +45,10 @@ def source(fleet: Ringhaul) -> Path:
     return path
 
 
-# The schema.
+# The schema
 
 
-def test_a_keyspace_that_is_not_there(fleet: Ringhaul, source: Path, keyspace: str) -> None:
+def test_a_missing_keyspace(fleet: Ringhaul, source: Path, keyspace: str) -> None:
     near = keyspace[:-1]
     finished = fleet.run("load", source, "-k", near, "-t", "orders")
     assert_refused(finished, 4, f"no keyspace {near!r} in this cluster; did you mean {keyspace!r}?")
@@ -57,7 +56,7 @@ def test_a_keyspace_that_is_not_there(fleet: Ringhaul, source: Path, keyspace: s
     assert_refused(finished, 4, "no keyspace 'zzz' in this cluster")
 
 
-def test_a_table_that_is_not_there(fleet: Ringhaul, source: Path, keyspace: str) -> None:
+def test_a_missing_table(fleet: Ringhaul, source: Path, keyspace: str) -> None:
     finished = fleet.run("load", source, "-k", keyspace, "-t", "order")
     assert_refused(
         finished, 4, f"no table 'order' in keyspace {keyspace!r}; did you mean 'orders'?"
@@ -68,7 +67,7 @@ def test_a_table_that_is_not_there(fleet: Ringhaul, source: Path, keyspace: str)
     )
 
 
-def test_a_type_that_is_not_loaded(fleet: Ringhaul, keyspace: str) -> None:
+def test_a_type_that_cannot_be_loaded(fleet: Ringhaul, keyspace: str) -> None:
     path = fleet.cwd / "in.csv"
     path.write_text("id,n\n1,1\n")
     finished = fleet.run("load", path, "-k", keyspace, "-t", "hits")
@@ -80,7 +79,7 @@ def test_a_type_that_is_not_loaded(fleet: Ringhaul, keyspace: str) -> None:
     )
 
 
-# The cluster and the broker.
+# The cluster and the broker
 
 
 def test_a_cluster_that_does_not_answer(fleet: Ringhaul, source: Path, keyspace: str) -> None:
@@ -108,7 +107,7 @@ def test_a_host_name_that_does_not_exist(
     )
 
 
-def test_a_data_centre_that_is_not_there(fleet: Ringhaul, source: Path, keyspace: str) -> None:
+def test_a_missing_data_centre(fleet: Ringhaul, source: Path, keyspace: str) -> None:
     finished = fleet.run("load", source, "-t", f"{keyspace}.orders", "--local-dc", "dc9")
     assert_refused(
         finished,
@@ -118,7 +117,7 @@ def test_a_data_centre_that_is_not_there(fleet: Ringhaul, source: Path, keyspace
 
 
 def test_a_broker_that_does_not_answer(fleet: Ringhaul, source: Path, keyspace: str) -> None:
-    begun = time.monotonic()
+    started = time.monotonic()
     finished = fleet.run(
         "load", source, "-t", f"{keyspace}.orders", "--broker", "redis://127.0.0.1:1"
     )
@@ -129,7 +128,7 @@ def test_a_broker_that_does_not_answer(fleet: Ringhaul, source: Path, keyspace: 
         "Connection refused. Is the address right (broker.url)? "
         "Jobs continue by themselves when it is back.",
     )
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - started < 30
 
 
 def test_a_broker_that_wants_another_password(
@@ -163,16 +162,14 @@ def test_a_password_on_the_command_line(fleet: Ringhaul, source: Path, keyspace:
     )
 
 
-def test_tls_files_that_are_not_there_or_no_certificates(
-    fleet: Ringhaul, source: Path, keyspace: str
-) -> None:
+def test_missing_or_invalid_tls_files(fleet: Ringhaul, source: Path, keyspace: str) -> None:
     load = ("load", source, "-t", f"{keyspace}.orders")
     finished = fleet.run(*load, RINGHAUL_CLUSTER_TLS="true", RINGHAUL_CLUSTER_TLS_CA="ca.pem")
     assert_refused(finished, 2, f"cluster.tls_ca: no such file {fleet.cwd}/ca.pem")
     (fleet.cwd / "ca.pem").write_text("no certificate\n")
     finished = fleet.run(*load, RINGHAUL_CLUSTER_TLS="true", RINGHAUL_CLUSTER_TLS_CA="ca.pem")
-    told = f"error: cluster.tls_ca: {fleet.cwd}/ca.pem cannot be used: [X509: NO_CERTIFICATE"
-    assert finished.err.startswith(told)
+    message = f"error: cluster.tls_ca: {fleet.cwd}/ca.pem cannot be used: [X509: NO_CERTIFICATE"
+    assert finished.err.startswith(message)
     assert (finished.code, finished.out) == (2, "")
 
 
@@ -186,10 +183,10 @@ def test_detaching_from_workers_that_end_with_the_command(
         2,
         "--detach needs workers that stay: configure a broker and start some",
     )
-    assert embedded.run("status", "--json").out == "[]\n", "no job was left behind"
+    assert embedded.run("status", "--json").out == "[]\n", "the refused command left a job"
 
 
-# The options.
+# The options
 
 OPTIONS = {
     "an unknown consistency": (
@@ -202,7 +199,7 @@ OPTIONS = {
         "consistency TWO needs 2 replicas, keyspace {keyspace} has 1 (SimpleStrategy); "
         "lower --consistency or raise the replication",
     ),
-    # As of a shell's variable that is not set: it must not mean all.
+    # As from an unset shell variable: it must not mean all.
     "no condition": (
         ["--where", ""],
         "--where is empty: give a condition, or leave it out",
@@ -296,7 +293,7 @@ OPTIONS = {
         ["--keyspace", "shop"],
         "--table names keyspace {keyspace}, --keyspace shop",
     ),
-    "workers of its own": (
+    "embedded workers": (
         ["-c", "2"],
         "-c is of embedded workers, and a broker is configured: those that stand are as many as "
         "`ringhaul worker -c` started (--broker none: embedded workers all the same)",
@@ -323,14 +320,14 @@ def test_an_option_that_cannot_be_used(
 ) -> None:
     table = f"{keyspace}.orders"
     finished = fleet.run("load", source, "-t", table, *options)
-    told = message.format(path=source, table=table, keyspace=keyspace, cwd=fleet.cwd)
-    assert_refused(finished, 2, told)
+    expected = message.format(path=source, table=table, keyspace=keyspace, cwd=fleet.cwd)
+    assert_refused(finished, 2, expected)
 
 
-def test_a_consistency_that_the_cluster_cannot_give(
+def test_a_consistency_that_the_cluster_cannot_meet(
     fleet: Ringhaul, source: Path, cassandra_session: Session, keyspace: str
 ) -> None:
-    # Given a keyspace that wants three replicas where there is one node
+    # Given a keyspace with three replicas in a cluster of one node
     one = ("--range", "id:1..3", "--consistency")
     with fresh_keyspace(cassandra_session, replication_factor=3) as name:
         cassandra_session.execute(f"CREATE TABLE {name}.orders ({COLUMNS})")
@@ -339,12 +336,12 @@ def test_a_consistency_that_the_cluster_cannot_give(
             "cluster knows of 1 node that can hold its rows: add nodes, or lower "
         )
         finished = fleet.run("load", source, "-t", f"{name}.orders", "--consistency", "QUORUM")
-        told = f"consistency QUORUM {nodes}--consistency or the replication factor"
-        assert_refused(finished, 2, told)
+        expected = f"consistency QUORUM {nodes}--consistency or the replication factor"
+        assert_refused(finished, 2, expected)
         insert = f"INSERT INTO {name}.orders (id) VALUES (?) IF NOT EXISTS"
         finished = fleet.run("exec", insert, *one, "ONE")
         assert_refused(finished, 2, f"a condition (IF) {nodes}the replication factor")
-    # and what the server would refuse row by row
+    # and levels that the server would refuse for each row
     insert = f"INSERT INTO {keyspace}.orders (id) VALUES (?) IF NOT EXISTS"
     finished = fleet.run("exec", insert, *one, "EACH_QUORUM")
     assert_refused(
@@ -390,14 +387,14 @@ USAGE = {
 def test_a_command_line_that_cannot_be_read(fleet: Ringhaul, args: list[str], message: str) -> None:
     finished = fleet.run(*args)
     lines = finished.err.splitlines()
-    # click adds what may have been meant
-    said = next(line for line in lines if line.startswith("Error: "))
-    assert said.startswith(f"Error: {message}")
-    assert_usage(finished, said.removeprefix("Error: "))
+    # click adds a suggestion
+    error = next(line for line in lines if line.startswith("Error: "))
+    assert error.startswith(f"Error: {message}")
+    assert_usage(finished, error.removeprefix("Error: "))
 
 
 @pytest.mark.parametrize("command", ["status", "errors", "cancel", "resume"])
-def test_a_job_that_nobody_knows(fleet: Ringhaul, command: str) -> None:
+def test_an_unknown_job(fleet: Ringhaul, command: str) -> None:
     finished = fleet.run(command, "ld-zzzzzz")
     assert_refused(
         finished,

@@ -1,5 +1,7 @@
-"""Jobs of all kinds are cancelled half way and resumed: what was done is not done again, and what
-was not is. Loads of CSV are in `test_jobs`, a killed command in `tests/chaos`."""
+"""Jobs of all kinds are cancelled half way and resumed: only the missing units run again.
+
+Loads of CSV are in `test_jobs`, a killed command in `tests/chaos`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from tests.acceptance.command import Finished, Ringhaul, wait_until
 from tests.acceptance.oracle import assert_report, assert_table, create_table, write_times
 
 ROWS = 400
-#: Rows of a second: half the job is done in one.
+#: Rows a second: half the job takes one second.
 RATE = 250
 
 
@@ -42,7 +44,7 @@ def table(cassandra_session: Session, keyspace: str) -> str:
 
 @pytest.fixture
 def filled(cassandra_session: Session, table: str) -> str:
-    """The table with rows that the driver wrote."""
+    """The table, filled by the driver."""
     insert = cassandra_session.prepare(f"INSERT INTO {table} (id, v) VALUES (?, ?)")
     execute_concurrent_with_args(cassandra_session, insert, [(n, f"v{n}") for n in range(ROWS)])
     return table
@@ -51,7 +53,7 @@ def filled(cassandra_session: Session, table: str) -> str:
 def cut_short(
     fleet: Ringhaul, ledger: Ledger, log: Path, *args: object, rate: int = RATE
 ) -> dict[str, Any]:
-    """The summary of a command whose job was cancelled when some units were done and not all."""
+    """Cancel a command's job after some of its units, and return the summary."""
     with fleet.started(*args, "--json", "--rate", rate, log=log) as process:
         found: list[str] = []
 
@@ -70,7 +72,7 @@ def cut_short(
 
 
 def resumed(fleet: Ringhaul, before: dict[str, Any]) -> dict[str, Any]:
-    """The summary of the job's second half."""
+    """Resume a job, and return the summary of its end."""
     done = fleet.run("resume", before["job"], "--json")
     assert done.code == 0, done
     assert f"{count_text(before['units_done'], 'unit')} done already" in done.err
@@ -107,7 +109,7 @@ def test_a_load(
 
 
 def listed(out: Path) -> list[Path]:
-    """The files of the manifest; there are no others."""
+    """Return the manifest's files, and assert that there are no others."""
     names = [part["name"] for part in json.loads((out / "manifest.json").read_text())["parts"]]
     assert sorted(path.name for path in out.iterdir()) == sorted([*names, "manifest.json"])
     return [out / name for name in names]
@@ -123,22 +125,22 @@ def test_an_unload_of_parquet(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_
     assert len(kept) == before["files"]
     summary = resumed(fleet, before)
     assert summary["rows"] == ROWS
-    assert kept < set(listed(out)), "what was done is not done again"
+    assert kept < set(listed(out)), "finished units must not run again"
     found = [row for path in listed(out) for row in pq.read_table(path).to_pylist()]
     assert sorted((row["id"], row["v"]) for row in found) == [(n, f"v{n}") for n in range(ROWS)]
 
 
-def test_a_query_whose_result_goes_to_a_file(
+def test_a_query_with_a_result_file(
     fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path
 ) -> None:
-    # Given one that was told where its result goes, and in which form
+    # Given a query with an output file and a format
     sql = f"SELECT count(*) AS n, sum(id) AS s FROM {filled}"
     before = cut_short(
         fleet, ledger, tmp_path / "log", "query", sql, "-o", "r.out", "--format", "json"
     )
     result = fleet.cwd / "r.out"
     assert not result.exists()
-    # When it is resumed from another folder, then its result is there
+    # When it is resumed from another folder, then the file has its result
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     there = Ringhaul(fleet.env, elsewhere)
@@ -149,14 +151,14 @@ def test_a_query_whose_result_goes_to_a_file(
     assert list(elsewhere.iterdir()) == []
 
 
-def test_a_query_that_is_let_go_of_and_followed_to_its_file(
+def test_a_detached_query_writes_its_file_when_followed(
     fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path
 ) -> None:
     log, sql = tmp_path / "log", f"SELECT count(*) AS n FROM {filled}"
     with fleet.started("query", sql, "-o", "r.json", "--rate", RATE, log=log) as process:
         wait_until(lambda: re.search(r"^qy-[0-9a-f]{6} ", log.read_text()), "its id")
         job = log.read_text().split()[0]
-        wait_until(lambda: ledger.status(job).done, "a unit")  # it is being watched
+        wait_until(lambda: ledger.status(job).done, "a unit")  # its command is watching
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 7, log.read_text()
     followed = fleet.run("status", "-f", job)
@@ -166,7 +168,7 @@ def test_a_query_that_is_let_go_of_and_followed_to_its_file(
 
 
 def test_a_lookup(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path) -> None:
-    # A unit of a look-up is 64 KiB of its keys at least.
+    # A lookup's unit is at least 64 KiB of keys.
     wanted = [n * 7 % (ROWS + 10) for n in range(ROWS)]
     keys = fleet.cwd / "keys.jsonl"
     keys.write_text("".join(json.dumps({"id": n, "of_no_use": "x" * 1000}) + "\n" for n in wanted))
@@ -182,7 +184,7 @@ def test_a_lookup(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path) 
         with path.open(newline="") as file:
             found += csv.DictReader(file)
     assert found == expected, "in the order of the keys"
-    # A command that went before it wrote the manifest is made good for.
+    # If the command dies before it writes the manifest, resume writes it.
     (out / "manifest.json").unlink()
     again = fleet.run("resume", before["job"], "--json")
     assert (again.code, "its manifest is written" in again.err) == (0, True), again
@@ -192,7 +194,7 @@ def test_a_lookup(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path) 
     assert (refused.code, f"{before['job']} has none" in refused.err) == (2, True), refused
 
 
-def test_what_must_not_be_done_twice_is_not_resumed(
+def test_a_statement_that_must_not_run_twice_is_not_resumed(
     fleet: Ringhaul, ledger: Ledger, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
     name = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, n counter")
@@ -204,17 +206,17 @@ def test_what_must_not_be_done_twice_is_not_resumed(
     again = fleet.run("resume", before["job"])
     assert again.code == 2
     assert "runs a statement that must not run twice" in again.err
-    # What is counted as done was done once, and what is not at most once.
+    # Requests counted as done ran once, all others at most once.
     counts = [row.n for row in cassandra_session.execute(f"SELECT n FROM {name}")]
     assert set(counts) == {1}
     assert len(counts) >= before["answered"]
 
 
-def test_what_cannot_be_resumed_is_told(fleet: Ringhaul, filled: str, tmp_path: Path) -> None:
+def test_a_resume_that_cannot_work_is_refused(fleet: Ringhaul, filled: str, tmp_path: Path) -> None:
     keys = tmp_path / "keys.csv"
     keys.write_text("id\n1\n")
     jobs: dict[str, list[object]] = {
-        "ct-told": ["count", "-t", filled],
+        "ct-done": ["count", "-t", filled],
         "ul-streamed": ["unload", "-t", filled, "-o", "-"],
         "lk-streamed": ["lookup", "-t", filled, "--keys", keys],
         "lk-kept": ["lookup", "-t", filled, "--keys", keys, "-o", tmp_path / "out"],
@@ -224,7 +226,7 @@ def test_what_cannot_be_resumed_is_told(fleet: Ringhaul, filled: str, tmp_path: 
         assert done.code == 0, done
     limit = ["--max-errors", 3]
     for name, more, words in (
-        ("ct-told", limit, "rejects never stop count job ct-told"),
+        ("ct-done", limit, "rejects never stop count job ct-done"),
         ("lk-kept", limit, "rejects never stop lookup job lk-kept"),
         ("ul-streamed", [], "wrote to the standard output of a command that has ended"),
         ("lk-streamed", [], "wrote to the standard output of a command that has ended"),

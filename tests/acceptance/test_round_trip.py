@@ -1,4 +1,4 @@
-"""Unload, load, unload: the same files and the same stored cells, whatever the table has."""
+"""Unload, load, unload: the same files and the same stored cells for any table."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from tests.property.cql.any_values import EXTREMES, short
 from tests.property.cql.pages import Pairs
 
 FORMATS = ["csv", "jsonl", "parquet"]
-#: Each command is a process of its own, most of whose second is its start: so three at a time.
+#: Each command is a process that takes a second, mostly to start: so three at a time.
 EXAMPLES = 6
-#: The driver's threads use it while a table is drawn, and Hypothesis cannot tell who did.
+#: The driver's threads call it while a table is drawn, which Hypothesis takes for the test.
 NOT_OURS = "ignore:Do not use the `random` module"
 
 
 class Trip:
-    """What the round trip of a table needs."""
+    """Round trips of tables in one keyspace."""
 
     def __init__(
         self, fleet: Ringhaul, session: Session, raw: Session, keyspace: str, folder: Path
@@ -50,7 +50,7 @@ class Trip:
         self._numbers = itertools.count()
 
     def run(self, table: AnyTable, forms: Sequence[str] = FORMATS) -> None:
-        """Through these formats, each into a table of its own."""
+        """Copy the table through each of these formats, and compare the cells."""
         source = f"t{next(self._numbers)}"
         create_tables(
             self.session, self.keyspace, table, [source, *(f"{source}_{f}" for f in forms)]
@@ -68,12 +68,12 @@ class Trip:
         copy = f"{self.keyspace}.{source}_{form}"
         self._unload(f"{self.keyspace}.{source}", first, form, rows)
         loaded = self.fleet.run("load", first, "-t", copy, "--json", "--allow-nul")
-        assert (loaded.code, loaded.summary["rows"]) == (0, rows), self._told(loaded)
-        # What was loaded is what the files hold, whatever form the server gives it.
+        assert (loaded.code, loaded.summary["rows"]) == (0, rows), self._errors(loaded)
+        # The loaded values equal those of the files, also if the server normalises them.
         verified = self.fleet.run(
             *("verify", first, "-t", copy, "--json", "--allow-nul", "--nulls", "tombstone")
         )
-        assert (verified.code, verified.summary["rows"]) == (0, rows), self._told(verified)
+        assert (verified.code, verified.summary["rows"]) == (0, rows), self._errors(verified)
         self._unload(copy, second, form, rows)
         if form == "parquet":
             assert_same_tables(parquet_table(first), parquet_table(second))
@@ -87,7 +87,7 @@ class Trip:
         )
         assert (done.code, done.summary["rows"]) == (0, rows), done
 
-    def _told(self, loaded: Finished) -> str:
+    def _errors(self, loaded: Finished) -> str:
         errors = self.fleet.run("errors", loaded.summary["job"]) if loaded.out else None
         return f"{loaded}\n{errors and errors.out}"
 
@@ -105,7 +105,7 @@ def trip(
 
 
 def records(folder: Path, form: str) -> bytes:
-    """The records of all files, the first file's header in front."""
+    """Return the records of all files after the first file's header."""
     head, text = b"", []
     for path in parts(folder):
         data = path.read_bytes()
@@ -116,7 +116,7 @@ def records(folder: Path, form: str) -> bytes:
 
 
 def split_head(data: bytes) -> tuple[bytes, bytes]:
-    """The header with its line end, which may not be the first one, and what follows."""
+    """Split off the header with its line end; a quoted name may contain line ends, too."""
     end = data.index(b"\n") + 1
     while data[:end].count(b'"') % 2:
         end = data.index(b"\n", end) + 1
@@ -136,11 +136,11 @@ def parts(folder: Path) -> list[Path]:
 def assert_same_tables(left: pa.Table, right: pa.Table) -> None:
     assert left.schema.equals(right.schema, check_metadata=True)
     for name in left.column_names:
-        assert told(left[name]) == told(right[name]), name
+        assert as_text(left[name]) == as_text(right[name]), name
 
 
-def told(column: pa.ChunkedArray) -> list[str]:
-    """The values as text: one NaN is the other then, and -0.0 is not 0.0."""
+def as_text(column: pa.ChunkedArray) -> list[str]:
+    """Return the values as text, in which all NaNs are equal, and -0.0 differs from 0.0."""
     chunks = (
         chunk.storage if isinstance(chunk, pa.ExtensionArray) else chunk for chunk in column.chunks
     )
@@ -148,7 +148,7 @@ def told(column: pa.ChunkedArray) -> list[str]:
 
 
 def plain(kind: pa.DataType) -> pa.DataType:
-    """The type with numbers for what Python's dates and times cannot hold."""
+    """Return the type with integers for times that Python's types cannot hold."""
     if pa.types.is_date32(kind):
         return pa.int32()
     if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
@@ -176,7 +176,7 @@ Extremes = Mapping[str, Sequence[Any]]
 
 
 def value(kind: CqlType, number: int, extremes: Extremes) -> Any:
-    """The value of that number: the extremes by turns, in a container the next ones, too."""
+    """Return the value of that number: the extremes in turn; a container has the next ones, too."""
 
     def inner(place: int) -> Any:
         of = kind.of[place] if kind.name in ("tuple", "udt") else kind.of[0]
@@ -200,12 +200,12 @@ def value(kind: CqlType, number: int, extremes: Extremes) -> Any:
 
 SCALARS = [CqlType(name) for name in EXTREMES]
 KEYABLE = [kind for kind in SCALARS if kind.name != "duration"]
-#: A row for each extreme of the type that has most, and one with no value at all.
+#: A row for each extreme of the type with the most, and one with only nulls.
 ROWS = max(map(len, EXTREMES.values())) + 1
 
 
 def containers(kind: CqlType, key: CqlType) -> list[CqlType]:
-    """Each container of a type, and one of depth 3."""
+    """Return each container of a type, and one of depth 3."""
     pair = CqlType("tuple", (kind, kind))
     vector = CqlType("vector", (kind,), size=2)
     deep = CqlType("list", (CqlType("map", (key, CqlType("tuple", (kind, vector)))),))
@@ -224,7 +224,7 @@ def udt(*of: CqlType) -> CqlType:
 
 
 def wide_table() -> AnyTable:
-    """A column of every type there is, of every container of it, and both kinds of user types."""
+    """Return a table with every type, every container of it, and both kinds of user types."""
     kinds = list(SCALARS)
     for kind in SCALARS:
         kinds += containers(kind, kind if kind in KEYABLE else CqlType("int"))
@@ -243,7 +243,7 @@ def wide_table() -> AnyTable:
 
 
 def key_table() -> AnyTable:
-    """Every type that a key may have in a key, in both orders of clustering."""
+    """Return a table with every allowed type in its key, in both clustering orders."""
     partition = [*KEYABLE[::2], CqlType("set", (CqlType("decimal"),))]
     clustering = [*KEYABLE[1::2], *containers(CqlType("double"), CqlType("inet")), udt(*KEYABLE)]
     kinds = [*partition, *clustering, CqlType("text")]
@@ -269,14 +269,14 @@ def test_every_type_comes_back_with_its_extremes(trip: Trip, make: Callable[[], 
     derandomize=True,
     database=None,
     deadline=None,
-    # An example takes seconds: there is no time for the search of a smaller one.
+    # An example takes seconds: too slow for shrinking.
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
 @given(table=tables() | tables(EMPTIABLE))
 def test_any_table_comes_back(trip: Trip, table: AnyTable) -> None:
     has_empty = any("EMPTY" in repr(row) for row in table.rows)
-    trip.run(table, ["csv", "jsonl"] if has_empty else FORMATS)  # Parquet has none
+    trip.run(table, ["csv", "jsonl"] if has_empty else FORMATS)  # Parquet has no empty values
 
 
 def test_counters_are_unloaded_and_not_loaded(

@@ -1,4 +1,4 @@
-"""Schedules as an operator has them: two beats, one of them killed; files that arrive; by hand."""
+"""Schedules in operation: two beats, one of them killed; arriving files; runs by hand."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from tests.acceptance.oracle import assert_table, create_table
 COLUMNS = "id int PRIMARY KEY, a text"
 LEASE_S = 3
 DUE_EVERY_S = 5
-#: For several commands, each of which takes a second or two, on a machine that is busy.
+#: Enough for several commands of one or two seconds each on a busy machine.
 LONG_S = 120.0
 
 
 class Etl:
-    """The command in front of the standing workers, with a schedule file of the test's own."""
+    """The command with the running workers and a private schedule file."""
 
     def __init__(self, fleet: Ringhaul, table: str, client: redis.Redis) -> None:
         self.name = f"s-{secrets.token_hex(4)}"
@@ -54,7 +54,7 @@ class Etl:
         self.book = ScheduleBook(self.ledger.caller)
 
     def write(self, keys: str) -> None:
-        """The schedule file, with one schedule."""
+        """Write the schedule file, with one schedule."""
         self.file.write_text(f"[schedule.{self.name}]\n{keys}\n")
 
     @contextlib.contextmanager
@@ -63,18 +63,18 @@ class Etl:
             yield process
 
     def runs(self) -> list[Run]:
-        """Every run of the history, in the order of due times."""
+        """Return every run of the history, in the order of due times."""
         return sorted(self.book.runs(self.name, 1000), key=lambda run: run.due_ms)
 
     def done(self) -> list[Run]:
         return [run for run in self.runs() if run.state is RunState.DONE]
 
     def jobs(self) -> list[JobStatus]:
-        """The jobs of the schedule that the ledger lists."""
+        """Return the schedule's jobs in the ledger."""
         return [job for job in self.ledger.jobs(10_000) if job.job.startswith(f"{self.name}-")]
 
     def sources(self) -> dict[str, list[int]]:
-        """Path of a file that was loaded -> its size in each job that loaded it."""
+        """Return path of a loaded file -> its size in each job that loaded it."""
         found: dict[str, list[int]] = {}
         for job in self.jobs():
             if job.labels["kind"] == "load" and job.state is JobState.COMPLETE:
@@ -94,14 +94,14 @@ def etl(fleet: Ringhaul, cassandra_session: Session, keyspace: str) -> Iterator[
 
 
 def write_rows(path: Path, first: int, count: int) -> list[tuple[int, str]]:
-    """A file of `count` records; what the table must hold of it."""
+    """Write a file of `count` records, and return the rows that the table must hold."""
     rows = [(number, f"a{number}") for number in range(first, first + count)]
     path.write_text("id,a\n" + "".join(f"{number},{text}\n" for number, text in rows))
     return rows
 
 
 def read_csv_folder(folder: Path) -> list[tuple[int, str]]:
-    """The rows of the files that an unload's manifest lists."""
+    """Return the rows of the files that an unload's manifest lists."""
     names = [part["name"] for part in json.loads((folder / "manifest.json").read_text())["parts"]]
     rows = []
     for name in names:
@@ -144,7 +144,7 @@ def test_two_beats_one_of_them_killed_make_one_run_for_each_due_time(
         killed.send_signal(signal.SIGKILL)
         killed.wait()
         (survivor,) = beats.values()
-        # Then the other one goes on with that run, and with those after it
+        # Then the other one continues that run, and starts the next ones
         wait_until(lambda: len(etl.done()) >= 3, f"three runs; see {etl.folder}", LONG_S)
         assert etl.ringhaul.run("schedule", "pause", etl.name).code == 0
         wait_until(etl.idle, "the last run")
@@ -152,12 +152,12 @@ def test_two_beats_one_of_them_killed_make_one_run_for_each_due_time(
         assert survivor.wait(30) == 0
     assert psutil.wait_procs(orphans, timeout=30)[1] == [], "the step of the killed beat ended"
 
-    # Then the history has one run for each due time, none left out
+    # Then the history has one run for each due time, without a gap
     runs = etl.runs()
     dues = [run.due_ms // 1000 for run in runs]
     assert dues == list(range(dues[0], dues[0] + len(dues) * DUE_EVERY_S, DUE_EVERY_S))
     assert {run.state for run in runs} == {RunState.DONE}
-    # each with three steps that are done, after one try each
+    # each with three finished steps, of one try each
     for run in runs:
         assert [(step.code, step.tries, step.rows) for step in run.steps] == [(0, 1, 300)] * 3, run
         assert run.started_ms is not None and run.ended_ms is not None
@@ -166,23 +166,23 @@ def test_two_beats_one_of_them_killed_make_one_run_for_each_due_time(
             assert step.started_ms is not None and step.ended_ms is not None
             times += [step.started_ms, step.ended_ms]
         assert times == sorted(times), "one after the other"
-    # the one that was taken over says so
+    # the run that was taken over says so
     assert [run.takeovers for run in runs] == [1] + [0] * (len(runs) - 1)
     assert {run.host for run in runs} == {f"{host}:{survivor.pid}"}
-    # and there is one job for each step of each due time, and no other
+    # and there is exactly one job for each step of each due time
     jobs = etl.jobs()
     named = [f"{etl.name}-{run.id}-{number}" for run in runs for number in (1, 2, 3)]
     assert sorted(job.job for job in jobs) == sorted(named)
     assert {job.state for job in jobs} == {JobState.COMPLETE}
-    # What they did is right, row by row
+    # Their result is correct, row by row
     assert_table(cassandra_session, etl.table, "id, a", rows)
     for run in runs:
         assert read_csv_folder(etl.folder / "out" / run.id) == rows
-    # and programs are told the same
-    told = json.loads(etl.ringhaul.run("schedule", "history", etl.name, "--json").out)
-    assert [run["run"] for run in reversed(told)] == [run.id for run in runs]
-    assert {run["state"] for run in told} == {"DONE"}
-    assert [step["exit_code"] for step in told[0]["steps"]] == [0, 0, 0]
+    # and --json reports the same
+    history = json.loads(etl.ringhaul.run("schedule", "history", etl.name, "--json").out)
+    assert [run["run"] for run in reversed(history)] == [run.id for run in runs]
+    assert {run["state"] for run in history} == {"DONE"}
+    assert [step["exit_code"] for step in history[0]["steps"]] == [0, 0, 0]
     (listed,) = json.loads(etl.ringhaul.run("schedule", "list", "--json").out)["schedules"]
     assert (listed["state"], listed["last"]["run"]) == ("paused", runs[-1].id)
 
@@ -211,7 +211,7 @@ def test_each_file_that_arrives_is_loaded_once(etl: Etl, cassandra_session: Sess
             try:
                 for number in range(49):
                     rows += write_rows(drop / f"n{number:02}.csv", number * 1000, 20)
-                # Then those that are whole are loaded, and that one waits
+                # Then the complete ones are loaded, and that one waits
                 wait_until(lambda: len(etl.sources()) >= 49, f"49 loads; see {etl.folder}", LONG_S)
                 assert str(growing) not in etl.sources()
             finally:
@@ -221,13 +221,13 @@ def test_each_file_that_arrives_is_loaded_once(etl: Etl, cassandra_session: Sess
         wait_until(etl.idle, "the end of its run")
         rows += grown
 
-        # Then each was loaded once, as it was when it was whole
+        # Then each was loaded once, in its complete form
         sizes = {str(path): [path.stat().st_size] for path in drop.iterdir()}
         assert etl.sources() == sizes
         assert_table(cassandra_session, etl.table, "id, a", rows)
         jobs = len(etl.jobs())
 
-        # When one is touched, one changed, one new, and one cannot be loaded
+        # When one is touched, one changed, one added, and one cannot be loaded
         os.utime(drop / "n00.csv")
         (drop / "n01.csv").write_text("id,a\n1000,changed\n")
         new = write_rows(drop / "n50.csv", 50_000, 20)
@@ -245,18 +245,18 @@ def test_each_file_that_arrives_is_loaded_once(etl: Etl, cassandra_session: Sess
         )
         wait_until(etl.idle, "the end of the last run")
 
-    # Then what changed was loaded again, what was touched was not, and the bad one holds up nobody
+    # Then the changed one is loaded again, the touched one is not, and the bad one blocks none
     sources = etl.sources()
     assert len(sources[str(drop / "n00.csv")]) == 1
     assert str(bad) not in sources
     assert sum(map(len, sources.values())) == 52
     expected = dict([*rows, *new]) | {1000: "changed"}
     assert_table(cassandra_session, etl.table, "id, a", list(expected.items()))
-    assert len(etl.jobs()) == jobs + 2, "the changed one and the new one, each in a job of its own"
+    assert len(etl.jobs()) == jobs + 2, "one job for the changed file and one for the new file"
     failed = [run for run in etl.runs() if run.state is RunState.FAILED]
     assert [len(run.files) for run in failed] == [3, 1]
     assert failed[1].files[0].path == str(bad)
-    # When somebody mends it, it is a new file; and by hand there is nothing left to do
+    # When the bad one is corrected, it counts as new; a run by hand then finds no new files
     bad.write_text("id,a\n51000,mended\n")
     by_hand = etl.ringhaul.run("schedule", "run", etl.name)
     assert by_hand.code == 0, by_hand
@@ -266,7 +266,7 @@ def test_each_file_that_arrives_is_loaded_once(etl: Etl, cassandra_session: Sess
 
 
 def grow(file, rows: list[tuple[int, str]], stop: threading.Event) -> None:  # type: ignore[no-untyped-def]
-    """Write a record now and then until told to stop, in two pieces each."""
+    """Append records, each in two writes, until `stop` is set."""
     while not stop.wait(0.3):
         number = 49_000 + len(rows)
         file.write(f"{number},a")
@@ -276,11 +276,11 @@ def grow(file, rows: list[tuple[int, str]], stop: threading.Event) -> None:  # t
         rows.append((number, f"a{number}"))
 
 
-def test_a_step_that_fails_stops_the_chain_and_somebody_is_told(
+def test_a_step_that_fails_stops_the_chain_and_sends_a_notification(
     etl: Etl, cassandra_session: Session
 ) -> None:
-    # Given a chain whose second step has no input, and somebody who wants to be told
-    told = etl.folder / "told.json"
+    # Given a chain whose second step has no input, and a notification command
+    notified = etl.folder / "notified.json"
     etl.write(
         f"""
         cron = "30 1 * * *"
@@ -292,10 +292,10 @@ def test_a_step_that_fails_stops_the_chain_and_somebody_is_told(
         ]
         [[schedule.{etl.name}.notify]]
         on = ["success", "failure"]
-        command = ["/bin/sh", "-c", "cat > {told}"]
+        command = ["/bin/sh", "-c", "cat > {notified}"]
         """
     )
-    # When the run of a due time is worked on by hand
+    # When the run of a due time is started by hand
     command = ("schedule", "run", etl.name, "--due", "2026-11-19T00:30")
     failed = etl.ringhaul.run(*command)
 
@@ -306,7 +306,7 @@ def test_a_step_that_fails_stops_the_chain_and_somebody_is_told(
     assert (run.state, run.id) == (RunState.FAILED, "20261119T003000Z")
     assert [(step.code, step.tries) for step in run.steps] == [(0, 1), (2, 1), (None, 0)]
     assert [job.job for job in etl.jobs()] == [f"{etl.name}-{run.id}-1"]
-    document = json.loads(told.read_text())
+    document = json.loads(notified.read_text())
     assert (document["schedule"], document["state"], document["late_s"] > 0) == (
         *(etl.name, "FAILED"),
         True,
@@ -314,7 +314,7 @@ def test_a_step_that_fails_stops_the_chain_and_somebody_is_told(
     assert [step["exit_code"] for step in document["steps"]] == [0, 2, None]
     assert etl.runs()[0].notified == ("ok",)
 
-    # When the input is there, it goes on with the step that failed
+    # When the input exists, the run continues with the failed step
     rows = write_rows(etl.folder / "in-2026-11-19.csv", 0, 50)
     mended = etl.ringhaul.run(*command)
     assert mended.code == 0, mended
@@ -322,20 +322,20 @@ def test_a_step_that_fails_stops_the_chain_and_somebody_is_told(
     assert [(step.code, step.tries) for step in run.steps] == [(0, 1)] * 3
     assert len(etl.jobs()) == 3
     assert_table(cassandra_session, etl.table, "id, a", rows)
-    assert json.loads(told.read_text())["state"] == "DONE"
-    # and a due time that is done is not done again
+    assert json.loads(notified.read_text())["state"] == "DONE"
+    # and a finished due time does not run again
     again = etl.ringhaul.run(*command)
     assert (again.code, "not run again" in again.err) == (0, True)
     assert len(etl.jobs()) == 3
 
-    # Then people are told, too
+    # Then the text output reports it, too
     listed = etl.ringhaul.run("schedule", "list")
     assert re.search(rf"{etl.name} +waiting .* 20261119T003000Z +DONE", listed.out), listed
     assert "no beat is up" in listed.err
     history = etl.ringhaul.run("schedule", "history", etl.name).out.splitlines()
     assert re.match(rf"{etl.name}  20261119T003000Z  DONE  .* late", history[0]), history
     assert re.match(rf" +load 0 +{etl.name}-20261119T003000Z-2  COMPLETE  50 rows", history[2])
-    # A file that is not right is told at once
+    # An invalid file is reported at once
     etl.write('cron = "30 25 * * *"\nsteps = [["count", "-t", "k.t"]]')
     wrong = etl.ringhaul.run("beat")
     assert wrong.code == 2
@@ -343,7 +343,7 @@ def test_a_step_that_fails_stops_the_chain_and_somebody_is_told(
 
 
 def test_a_command_with_a_job_id_may_be_repeated(etl: Etl, cassandra_session: Session) -> None:
-    # Given a load with an id of its own, whose command is killed
+    # Given a load with a job id, whose command is killed
     rows = write_rows(etl.folder / "in.csv", 0, 600)
     job = f"{etl.name}-load"
     load = ("load", "in.csv", "-t", etl.table, "--job-id", job, "--rate", 900, "--unit-size", 500)
@@ -351,12 +351,12 @@ def test_a_command_with_a_job_id_may_be_repeated(etl: Etl, cassandra_session: Se
         wait_until(lambda: [found.job for found in etl.jobs()] == [job], "the job")
         killed.kill()
         killed.wait()
-    # When it is given again, it goes on with the job; and again, it tells the end
+    # When it is repeated, it continues the job; when repeated again, it reports the end
     for _ in range(2):
         done = etl.ringhaul.run(*load, "--json")
         assert (done.code, done.summary["rows"], done.summary["job"]) == (0, 600, job), done
     assert_table(cassandra_session, etl.table, "id, a", rows)
-    # and so do the commands that read
+    # and so do the reading commands
     out = etl.folder / "out"
     unload = ("unload", "-t", etl.table, "-o", out, "--job-id", f"{etl.name}-unload")
     printed = ("unload", "-t", etl.table, "--job-id", f"{etl.name}-printed", "-o", "-")
@@ -368,31 +368,31 @@ def test_a_command_with_a_job_id_may_be_repeated(etl: Etl, cassandra_session: Se
         assert etl.ringhaul.run(*count).out.splitlines()[-1] == "600"
         assert read_csv_folder(out) == rows
     assert len(etl.jobs()) == 4
-    # but not those whose rows went to the standard output of the command before
+    # but not those whose rows went to the standard output of an earlier command
     assert len(etl.ringhaul.run(*printed).out.splitlines()) == 601
     again = etl.ringhaul.run(*printed)
     assert (again.code, again.out) == (2, ""), again
     assert "went to the standard output of the command that began it" in again.err
-    # A job of another kind is not gone on with
+    # A job of another kind is not continued
     other = etl.ringhaul.run("count", "-t", etl.table, "--job-id", job)
     assert (other.code, "it is a load" in other.err) == (2, True)
-    # nor one of another table; what is over is told as that
+    # nor one of another table; a finished job is reported as finished
     other = etl.ringhaul.run("load", "in.csv", "-t", "shop.other", "--job-id", job)
     assert other.code == 2
     assert f"(--table '{etl.table}', here 'shop.other'); give another id" in other.err
     other = etl.ringhaul.run(*largest[:1], largest[1].replace("max", "min"), *largest[2:])
     assert (other.code, "here 'SELECT min(id)" in other.err) == (2, True), other
-    # nor one of other rows, of another file, or whose rows are elsewhere; others are as they were
+    # nor one with other rows, another file or another output; the jobs stay unchanged
     (etl.folder / "other.csv").write_text("id,a\n700,x\n")
-    for command, told in (
+    for command, message in (
         ((*count, "--by", "host"), "(--by not given, here 'host')"),
         ((*count, "--where", "id = 1"), "(--where not given, here 'id = 1')"),
         (("load", "other.csv", *load[2:]), f"here '{etl.folder}/other.csv')"),
         ((*unload[:3], "-o", etl.folder / "out2", *unload[5:]), f"(-o '{out}', here '{out}2')"),
     ):
         other = etl.ringhaul.run(*command)
-        assert (other.code, told in other.err) == (2, True), other
-    # What is over is told as that, also when its files are gone, in and out
+        assert (other.code, message in other.err) == (2, True), other
+    # A finished job is reported as finished, also without its input and output files
     (etl.folder / "in.csv").unlink()
     for path in out.iterdir():
         path.unlink()

@@ -1,4 +1,4 @@
-"""Transforms of loads into a real cluster: rows, rejects and counts, and who may run what."""
+"""Transforms of loads into a real cluster: rows, rejects, counts and allowed functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def masked(email: str) -> str:
 
 
 def counts(finished: Finished, **expected: Any) -> dict[str, Any]:
-    """The summary, in which every record is accounted for."""
+    """Assert that the summary accounts for every record, and return it."""
     summary = finished.summary
     assert summary["records"] == (
         summary["loaded"] + summary["dropped"] + summary["filtered"] + summary["rejected"]
@@ -45,7 +45,7 @@ def rejects(command: Ringhaul, job: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in command.run("errors", job, "--json").out.splitlines()]
 
 
-def test_masked_columns_are_in_the_table_and_nothing_else_changed(
+def test_masked_columns_are_loaded_and_others_are_unchanged(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
     table = create_table(
@@ -76,7 +76,7 @@ def test_masked_columns_are_in_the_table_and_nothing_else_changed(
 def test_a_wide_record_becomes_a_row_for_each_of_its_fields(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
-    # Given census-like records of 200 counts, a few of which are not known
+    # Given census-like records of 200 counts, a few of which are unknown
     table = create_table(
         cassandra_session, keyspace,
         "logrecno int, item text, matrix text, value bigint, PRIMARY KEY (logrecno, item)",
@@ -115,7 +115,7 @@ def test_a_wide_record_becomes_a_row_for_each_of_its_fields(
         (number, item): [matrix, value, base_us + number]
         for number, item, matrix, value in expected
     }
-    # and the closing words tell records from rows
+    # and the text summary distinguishes records from rows
     shown = fleet.run("status", summary["job"])
     assert "records  120: 120 loaded, 0 dropped by rh_etl:census, 0 rejected" in shown.err
 
@@ -135,12 +135,14 @@ def test_records_on_which_a_function_raises_are_rejects_with_their_place(
     done = fleet.run("load", "in.csv", "-t", table, "--json", "--unit-size", "8K",
                      "--transform", "rh_etl:picky")  # fmt: skip
 
-    # Then exactly these are rejects, with file, line, bytes and the words of the exception
+    # Then exactly these are rejects, with file, line, bytes and the exception's message
     summary = counts(done, records=1500, rows=1495, loaded=1495, rejected=5, exit_code=1)
     assert summary["reject_reasons"] == {"transform": 4, "cast id": 1}
-    told = [(r["file"], r["line"], r["stage"], r["reason"]) for r in rejects(fleet, summary["job"])]
+    found = [
+        (r["file"], r["line"], r["stage"], r["reason"]) for r in rejects(fleet, summary["job"])
+    ]
     path = str(fleet.cwd / "in.csv")
-    assert sorted(told) == [
+    assert sorted(found) == [
         (path, 5, "transform", "rh_etl:picky: ValueError: no such thing"),
         (path, 52, "cast", 'cast int: "x" is not a whole number'),
         (path, 702, "transform", "rh_etl:picky: SystemExit: leaving"),
@@ -151,7 +153,7 @@ def test_records_on_which_a_function_raises_are_rejects_with_their_place(
     assert_table(
         cassandra_session, table, "id, a", [(n, f"a{n}") for n in range(1500) if n not in bad]
     )
-    # and they load again once mended
+    # and they load again once corrected
     fleet.run("errors", summary["job"], "--export", "bad.csv")
     mended = (fleet.cwd / "bad.csv").read_text()
     mended = re.sub("raise|exit|memory", "mended", mended).replace("x,", "50,")
@@ -161,7 +163,7 @@ def test_records_on_which_a_function_raises_are_rejects_with_their_place(
     assert len(read_rows(cassandra_session, table, "id")) == 1500
 
 
-def test_records_that_become_several_rows_or_none_are_counted_apart(
+def test_records_that_become_several_rows_or_none_are_counted_separately(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
     table = create_table(
@@ -185,7 +187,7 @@ def test_records_that_become_several_rows_or_none_are_counted_apart(
 
 
 @pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
-def test_where_loads_the_rows_that_a_condition_wants(
+def test_where_loads_the_rows_that_meet_its_condition(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, file_format: str
 ) -> None:
     table = create_table(
@@ -225,19 +227,19 @@ def test_where_loads_the_rows_that_a_condition_wants(
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--where", "nothing = 1"), "no column 'nothing' in table"),
         (("--where", "b = 1", "--skip-columns", "b"), "nothing is loaded into it"),
         (("--transform", "os:system"), f"transform os:system on host {HOST} is not"),
     ],
 )
-def test_what_cannot_work_is_told_before_a_row_is_written(
+def test_an_unusable_transform_or_condition_is_refused_before_any_write(
     fleet: Ringhaul,
     cassandra_session: Session,
     keyspace: str,
     options: tuple[str, ...],
-    told: str,
+    message: str,
 ) -> None:
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text, b int")
     (fleet.cwd / "in.csv").write_text("id,a,b\n1,x,2\n")
@@ -245,14 +247,14 @@ def test_what_cannot_work_is_told_before_a_row_is_written(
     done = fleet.run("load", "in.csv", "-t", table, *options)
 
     assert done.code == 2, done
-    assert told in done.err.replace("\n", " "), done
+    assert message in done.err.replace("\n", " "), done
     assert read_rows(cassandra_session, table, "id") == []
 
 
 def test_a_worker_that_does_not_allow_a_function_ends_the_job(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
-    # Given a command whose own settings allow more than those of the worker
+    # Given a command whose settings allow more than the worker's
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text")
     (fleet.cwd / "in.csv").write_text("id,a\n1,x\n")
 
@@ -262,19 +264,19 @@ def test_a_worker_that_does_not_allow_a_function_ends_the_job(
                      RINGHAUL_TRANSFORM_ALLOWED="rh_more:same",
                      RINGHAUL_TRANSFORM_PATH=str(fleet.cwd / "more"))  # fmt: skip
 
-    # Then the job has failed, and its last words name host, setting and function
+    # Then the job has failed, with a message that names host, setting and function
     summary = counts(done, rows=0, state="FAILED", exit_code=4)
     assert summary["last_error"] == (
         f"transform rh_more:same on host {HOST} is not allowed: the setting "
         "transform.allowed lists rh_etl:*; add it there and restart the worker"
     )
     assert read_rows(cassandra_session, table, "id") == []
-    # and the worker goes on with others
+    # and the worker still runs other jobs
     done = fleet.run("load", "in.csv", "-t", table, "--json", "--transform", "rh_etl:picky")
     counts(done, rows=1, state="COMPLETE")
 
 
-def test_a_function_that_gives_no_result_ends_the_job(
+def test_a_function_with_an_invalid_result_fails_the_job(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text")
@@ -313,10 +315,10 @@ def test_embedded_workers_obey_the_same_settings_and_dry_runs_run_the_function(
     assert_table(cassandra_session, table, "id, email", [(1, masked("a@example.org")), (2, None)])
 
 
-def test_a_job_that_was_killed_is_resumed_to_the_same_rows(
+def test_a_killed_job_is_resumed_to_the_same_rows(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
-    # Given a load through a transform that takes a while
+    # Given a load through a slow transform
     table = create_table(
         cassandra_session, keyspace, "id int, part int, a ascii, PRIMARY KEY (id, part)"
     )
@@ -328,7 +330,7 @@ def test_a_job_that_was_killed_is_resumed_to_the_same_rows(
     ) as load:
         job = job_in(log)
         wait_for(log, "units_done")
-        # When its command is killed, and the job ended in the middle
+        # When its command is killed, and the job is cancelled in the middle
         load.send_signal(signal.SIGKILL)
         load.wait(30)
     assert fleet.run("cancel", job).code == 0
@@ -337,7 +339,7 @@ def test_a_job_that_was_killed_is_resumed_to_the_same_rows(
 
     done = resume_at_full_speed(fleet, job)
 
-    # Then the rows are those of the whole file, with the timestamps the job was given at first
+    # Then the rows are those of the whole file, with the timestamps of the job's start
     wanted = [n for n in range(300) if n % 7]
     summary = counts(done, records=300, loaded=len(wanted), rows=2 * len(wanted),
                      dropped=300 - len(wanted), filtered=0, rejected=0)  # fmt: skip
@@ -350,7 +352,7 @@ def test_a_job_that_was_killed_is_resumed_to_the_same_rows(
     ]
 
 
-def test_a_share_of_errors_is_one_of_records_and_not_of_rows(
+def test_the_error_limit_is_a_share_of_records_not_rows(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
     # Given 2,000 records that become 3 rows each, 4 % of them bad: 1.3 % of the rows

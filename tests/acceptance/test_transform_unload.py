@@ -18,7 +18,7 @@ from tests.acceptance.test_transform import rejects
 
 @pytest.fixture(scope="module")
 def notes(cassandra_session: Session, module_keyspace: str) -> str:
-    """A table of 3,000 rows with words; every tenth is null, row 777 has 100 characters."""
+    """A table of 3,000 notes; every tenth is null, that of row 777 has 100 characters."""
     name = create_table(cassandra_session, module_keyspace, "id int PRIMARY KEY, a text, u uuid")
     insert = cassandra_session.prepare(f"INSERT INTO {name} (id, a) VALUES (?, ?)")
     rows = [(n, note(n)) for n in range(3000)]
@@ -36,11 +36,11 @@ def parts(folder: Path) -> tuple[dict[str, Any], str]:
     return manifest, "".join(texts)
 
 
-def test_an_unload_writes_what_comes_out_of_a_function(fleet: Ringhaul, notes: str) -> None:
+def test_an_unload_writes_the_rows_that_a_function_returns(fleet: Ringhaul, notes: str) -> None:
     done = fleet.run("unload", "-t", notes, "-o", "out", "--format", "jsonl", "--json",
                      "--transform", "rh_etl:counted")  # fmt: skip
 
-    # Then every row is in a file, left out, or a reject
+    # Then every row is in a file, filtered out, or a reject
     summary = done.summary
     assert (done.code, summary["state"]) == (1, "PARTIAL"), done
     assert (summary["rows"], summary["rows_given"], summary["dropped"], summary["rejected"]) == (
@@ -63,7 +63,7 @@ def test_an_unload_writes_what_comes_out_of_a_function(fleet: Ringhaul, notes: s
         "functions": ["rh_etl:counted"], "rows_given": 3000, "dropped": 300, "rejected": 1,
     }  # fmt: skip
     assert manifest["totals"]["rows"] == 2699
-    # and the reject is the row, with what was wrong
+    # and the reject has the row and the reason
     (reject,) = rejects(fleet, summary["job"])
     assert reject["file"] == notes
     assert "rh_etl:counted: ZeroDivisionError" in reject["reason"]
@@ -74,7 +74,7 @@ def test_an_unload_writes_what_comes_out_of_a_function(fleet: Ringhaul, notes: s
     assert "rh_etl:counted: 3,000 rows became 2,699, 300 dropped, 1 rejected" in shown
 
 
-def test_an_unload_to_standard_output_and_what_it_refuses(fleet: Ringhaul, notes: str) -> None:
+def test_an_unload_to_standard_output_with_a_function(fleet: Ringhaul, notes: str) -> None:
     done = fleet.run("unload", "--query", f"SELECT id AS age, a FROM {notes} WHERE id < 40",
                      "-o", "-", "--transform", "rh_etl:grown_ups")  # fmt: skip
     assert done.code == 0, done
@@ -104,7 +104,7 @@ def test_an_unload_that_fails_on_too_many_rows_stops(fleet: Ringhaul, notes: str
 def test_an_unload_stops_before_the_end_of_a_unit_that_fails_too_often(
     fleet: Ringhaul, cassandra_session: Session, module_keyspace: str
 ) -> None:
-    # Given a table of which each unit is many pages
+    # Given a table whose units have many pages
     name = create_table(
         cassandra_session, module_keyspace, "id int PRIMARY KEY, a text", "long_notes"
     )
@@ -116,7 +116,7 @@ def test_an_unload_stops_before_the_end_of_a_unit_that_fails_too_often(
     done = fleet.run("unload", "-t", name, "-o", "out", "--json", "--transform", "rh_etl:refused",
                      "--max-errors", "10")  # fmt: skip
 
-    # Then no unit is done, and what was rejected until then is told and listed
+    # Then no unit is done, and the rejects so far are reported and listed
     summary = done.summary
     assert (done.code, summary["state"], summary["units_done"]) == (3, "STOPPED", 0), done
     assert (summary["rows"], summary["rejected"], summary["files"]) == (0, 0, 0)

@@ -1,4 +1,4 @@
-"""Unload: every row of the table is in the files once, each value the same, and loads again."""
+"""Unload: every row of the table is in the files exactly once, unchanged, and loads again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = "id, seq, v, note"
 
 @pytest.fixture(scope="module")
 def table(cassandra_session: Session, module_keyspace: str) -> str:
-    """Rows in partitions of 1 to 9 rows; some values are null, some empty, some awkward."""
+    """A table with partitions of 1 to 9 rows; some values are null, empty or need quoting."""
     name = create_table(
         cassandra_session,
         module_keyspace,
@@ -53,7 +53,7 @@ def table(cassandra_session: Session, module_keyspace: str) -> str:
 
 
 def manifest(folder: Path) -> dict[str, Any]:
-    """The manifest, after checking it against the files."""
+    """Check the manifest against the files, and return it."""
     found: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
     names = [part["name"] for part in found["parts"]]
     assert sorted(names) == names, "parts are in token order"
@@ -70,7 +70,7 @@ def csv_rows(text: str) -> list[dict[str, str]]:
 
 
 def unloaded_csv(folder: Path) -> list[dict[str, str]]:
-    """The records of all parts, each of which has its header."""
+    """Return the records of all parts, each of which has a header."""
     rows: list[dict[str, str]] = []
     for part in manifest(folder)["parts"]:
         records = csv_rows((folder / part["name"]).read_bytes().decode())
@@ -108,7 +108,7 @@ def test_csv_holds_every_row_once_and_loads_again_bit_for_bit(
     assert_table(cassandra_session, again, COLUMNS, read_rows(cassandra_session, table, COLUMNS))
 
 
-def test_another_dialect_loads_again_without_saying_it(
+def test_another_dialect_loads_again_without_options(
     fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -174,12 +174,12 @@ def test_a_partition_key_in_where_reads_only_those_partitions(
     finished = fleet.run("unload", "-t", table, "-o", out, "--where", f"id IN ({listed})", "--json")
     wanted = [row for row in read_rows(cassandra_session, table, "id, seq") if row[0] in keys]
     summary = assert_unloaded(finished, len(wanted))
-    assert summary["rows_read"] == len(wanted), "the server sent nothing else"
+    assert summary["rows_read"] == len(wanted), "the server sent only these rows"
     found = [(row["id"], int(row["seq"])) for row in unloaded_csv(out)]
     assert sorted(found) == sorted(wanted)
 
 
-def test_files_are_as_long_as_asked(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
+def test_files_have_the_chosen_size(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     finished = fleet.run(
         *("unload", "-t", table, "-o", out, "--json", "--max-rows-per-file", 700),
@@ -191,7 +191,7 @@ def test_files_are_as_long_as_asked(fleet: Ringhaul, table: str, tmp_path: Path)
     assert max(rows) == 700
 
 
-def test_stdout_in_token_order_is_the_same_every_time(
+def test_stdout_in_token_order_is_reproducible(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
     first = fleet.run("unload", "-t", table, "-o", "-", "--order", "token", "-q")
@@ -205,7 +205,7 @@ def test_stdout_in_token_order_is_the_same_every_time(
     assert order == sorted(order)
 
 
-def test_a_reader_that_goes_away_ends_it(fleet: Ringhaul, table: str) -> None:
+def test_a_reader_that_closes_the_pipe_ends_an_unload(fleet: Ringhaul, table: str) -> None:
     command = fleet.argv("unload", "-t", table, "-o", "-")
     with subprocess.Popen(
         command, env=fleet.env, cwd=fleet.cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -213,15 +213,15 @@ def test_a_reader_that_goes_away_ends_it(fleet: Ringhaul, table: str) -> None:
         assert process.stdout is not None and process.stderr is not None
         line = process.stdout.readline()
         process.stdout.close()
-        told = process.stderr.read().decode()
+        err = process.stderr.read().decode()
         code = process.wait(60)
     assert line == b"id,seq,note,v\n"
-    assert code == 6, told
-    assert "standard output was closed" in told
-    assert "Traceback" not in told
+    assert code == 6, err
+    assert "standard output was closed" in err
+    assert "Traceback" not in err
 
 
-def test_what_a_killed_unload_to_standard_output_left_is_removed_by_the_next(
+def test_the_next_unload_removes_the_spool_files_of_a_killed_one(
     fleet: Ringhaul, table: str, tmp_path: Path
 ) -> None:
     state = tmp_path / "state"
@@ -236,7 +236,7 @@ def test_what_a_killed_unload_to_standard_output_left_is_removed_by_the_next(
         killed.wait()
     assert [path.name[:3] for path in spool.iterdir()] == ["ul-"]
 
-    # When others follow, then nothing is left, once its worker has noticed, too
+    # When others follow, then its files are removed, once its worker has noticed the kill
     def follow() -> bool:
         done = fleet.run(*unload, "--where", "seq > 7", "-q", **env)
         assert done.code == 0, done
@@ -255,7 +255,7 @@ REFUSED = {
     "blank lines": (["-t", "{table}", "--columns", "note"], 2, "give --null NULL"),
     "limit": (["--query", "SELECT id FROM {table} LIMIT 3"], 2, "LIMIT"),
 }
-#: Told although no node answers.
+#: Refused without a connection to the cluster.
 REFUSED_BEFORE = {
     "no columns": (["-t", "{table}", "--columns", ""], "--columns '' names no column"),
     "no condition": (["-t", "{table}", "--where", " "], "--where is empty: give a condition"),
@@ -276,7 +276,7 @@ REFUSED_BEFORE = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_work_is_refused_before_anything_is_read(
+def test_an_unload_that_cannot_work_is_refused_before_any_read(
     fleet: Ringhaul, table: str, tmp_path: Path, case: str
 ) -> None:
     options, code, words = REFUSED[case]
@@ -290,15 +290,15 @@ def test_what_cannot_work_is_refused_before_anything_is_read(
 
 
 @pytest.mark.parametrize("case", REFUSED_BEFORE)
-def test_what_cannot_work_with_any_table_is_refused_before_the_cluster_is_asked(
+def test_an_invalid_unload_is_refused_before_the_cluster_is_contacted(
     fleet: Ringhaul, tmp_path: Path, case: str
 ) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
     options, words = REFUSED_BEFORE[case]
     names = {"table": "shop.orders", "here": tmp_path}
-    nobody = ("--contact-points", "127.0.0.1", "--port", 1)
+    closed_port = ("--contact-points", "127.0.0.1", "--port", 1)
     given = (option.format(**names) for option in options)
-    finished = fleet.run("unload", "-o", tmp_path / "out", *nobody, *given)
+    finished = fleet.run("unload", "-o", tmp_path / "out", *closed_port, *given)
     assert finished.code == 2, finished
     assert words.format(**names) in finished.err
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
@@ -312,14 +312,16 @@ def test_a_folder_with_files_is_refused(fleet: Ringhaul, table: str, tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_a_folder_that_cannot_be_made_is_told(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(
+    fleet: Ringhaul, table: str, tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
     finished = fleet.run("unload", "-t", table, "-o", tmp_path / "file" / "out")
     assert finished.code == 2
     assert f"{tmp_path / 'file'} is no folder" in finished.err
 
 
-def test_a_detached_unload_gets_its_manifest_from_whoever_follows_it(
+def test_a_command_that_follows_a_detached_unload_writes_its_manifest(
     fleet: Ringhaul, table: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -331,13 +333,13 @@ def test_a_detached_unload_gets_its_manifest_from_whoever_follows_it(
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["job"] == job
     assert sum(part["rows"] for part in manifest["parts"]) == followed.summary["rows"]
-    # Once more it is left alone, whoever took it away, and `resume` writes it again
+    # `status` does not write a deleted manifest again, and `resume` does
     (out / "manifest.json").unlink()
     assert fleet.run("status", "-f", job).code == 0
     assert not (out / "manifest.json").exists()
     assert fleet.run("resume", job).code == 0
     assert json.loads((out / "manifest.json").read_text()) == manifest
-    # and without its files it is told all the same
+    # and a finished job is reported also without its files
     for path in out.iterdir():
         path.unlink()
     assert fleet.run("status", "-f", job).code == 0

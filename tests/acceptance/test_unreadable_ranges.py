@@ -1,4 +1,4 @@
-"""Partitions that no replica can read: named within seconds, and left out where that is wanted."""
+"""Partitions that no replica can read: reported within seconds, or skipped with an option."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from producer.local.stack import Stack
 from tests.services import connected, user_cache_dir
 
 TOMBSTONES_MAX = 1000
-#: Every failure is in the hands of the command well before this; a time-out alone takes 12 s.
+#: Every failure reaches the command well before this; one read timeout alone takes 12 s.
 SOON_S = 45.0
 PARTITIONS, ROWS_EACH = 300, 5
 KEPT = {(p, c, f"{p}-{c}") for p in range(2, PARTITIONS) for c in range(ROWS_EACH)}
@@ -43,7 +43,7 @@ class Node:
         )
 
     def corrupt(self, table: str) -> None:
-        """Flush by a stop, flip some bytes in the middle of the table's data, start again."""
+        """Stop the node, which flushes, flip some bytes in the table's data, and start it again."""
         self.stack.down()
         files = list((self.folder / "local").glob(f"**/{table}-*/*-Data.db"))
         assert files
@@ -86,12 +86,12 @@ def _fill(session: Session) -> None:
 
 
 _random = random.Random(7)
-#: Texts that do not compress: the damage is in few of the chunks.
+#: Texts that do not compress, so that the damage hits few chunks.
 DAMAGED = [(p, c, _random.randbytes(60).hex()) for p in range(400) for c in range(ROWS_EACH)]
 
 
 def _rows(folder: Path) -> list[tuple[int, int, str]]:
-    """The rows of the parts that the manifest lists."""
+    """Return the rows of the parts that the manifest lists."""
     manifest = json.loads((folder / "manifest.json").read_text())
     found = []
     for part in manifest["parts"]:
@@ -103,7 +103,7 @@ def _rows(folder: Path) -> list[tuple[int, int, str]]:
     return found
 
 
-def test_too_many_tombstones_fail_a_job_soon_and_with_their_place(node: Node) -> None:
+def test_too_many_tombstones_fail_a_job_soon_and_are_located(node: Node) -> None:
     began_s = time.monotonic()
     done = node.run("count", "-t", "h.deleted")
     took_s = time.monotonic() - began_s
@@ -112,8 +112,8 @@ def test_too_many_tombstones_fail_a_job_soon_and_with_their_place(node: Node) ->
     assert "token -4069959284402364209 of h.deleted cannot be read: 127.0.0.1: " in done.stderr
     assert "READ_TOO_MANY_TOMBSTONES: more tombstones than" in done.stderr
     assert "--skip-failed-ranges" in done.stderr
-    # Between two looks of the command at its job nothing is shown.
-    assert took_s < 5 or "retrying=" in done.stderr, "nothing was said while it was tried again"
+    # Between two polls the command shows no progress.
+    assert took_s < 5 or "retrying=" in done.stderr, "the retries were not shown"
 
 
 @pytest.mark.parametrize("order", ["any", "token"])
@@ -171,7 +171,7 @@ def test_a_corrupt_sstable(node: Node, tmp_path: Path) -> None:
     with connected(node.stack.endpoints()) as session:
         tokens = _tokens(session)
     lost = {p for p, _, _ in set(DAMAGED) - set(rows)}
-    # A chunk of 4 KiB holds some six partitions; those at its edges are damaged, too.
+    # A chunk of 4 KiB holds about six partitions; those at its edges are damaged, too.
     assert 0 < len(lost) <= 40
     for p in lost:
         assert any(one["token_after"] < tokens[p] <= one["token_to"] for one in missing), p
@@ -181,7 +181,7 @@ def test_a_corrupt_sstable(node: Node, tmp_path: Path) -> None:
 
 
 def _tokens(session: Session) -> dict[int, int]:
-    """Token of each partition of `DAMAGED`, as the server computes it."""
+    """Return the token of each partition of `DAMAGED`, computed by the server."""
     session.execute("CREATE TABLE IF NOT EXISTS h.tokens (p int PRIMARY KEY)")
     insert = session.prepare("INSERT INTO h.tokens (p) VALUES (?)")
     execute_concurrent_with_args(session, insert, [(p,) for p in {p for p, _, _ in DAMAGED}])

@@ -1,5 +1,5 @@
-"""`ringhaul verify`: a file is what the table holds, or each record that is not is told, exported
-and mended by a load."""
+"""`ringhaul verify`: a file matches the table, or each difference is reported, exported and
+repaired by a load."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def ledger(fleet: Ringhaul) -> Iterator[Ledger]:
 
 
 def assert_compared(done: Finished, *, same: int, missing: int = 0, differing: int = 0) -> str:
-    """The summary says exactly this; the job."""
+    """Assert that the summary has exactly these counts, and return the job."""
     found, others = done.summary, missing + differing
     assert (found["kind"], found["rows"], found["rejected"]) == ("verify", same, others), done
     assert (found["missing"], found["differing"]) == (missing, differing)
@@ -56,16 +56,16 @@ def assert_compared(done: Finished, *, same: int, missing: int = 0, differing: i
     return str(found["job"])
 
 
-def test_differences_are_told_exported_and_mended_by_a_load(
+def test_differences_are_listed_exported_and_repaired_by_a_load(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
-    # Given a table that was loaded, then all of it is the same
+    # Given a loaded table, then every record is the same
     before = sorted(map(repr, read_rows(cassandra_session, table, "id, v, n, writetime(v)")))
     done = fleet.run("verify", "in.csv", "-t", table)
     assert (done.code, done.out) == (0, "")
     assert done.err.splitlines()[-1] == f" complete: 3,000 rows are the same in {table}"
     assert f"verify {table}   1 file" in done.err.splitlines()[0]
-    # and nothing was written
+    # and verify wrote no row
     after = sorted(map(repr, read_rows(cassandra_session, table, "id, v, n, writetime(v)")))
     assert after == before
 
@@ -82,7 +82,7 @@ def test_differences_are_told_exported_and_mended_by_a_load(
     assert done.summary["units"] > 1
     assert done.summary["reject_reasons"] == {"missing": 1, "differs v": 1, "differs tags": 1}
 
-    # Then each is told with its line, its column, and both values
+    # Then each is listed with its line, its column, and both values
     path = fleet.cwd / "in.csv"
     lines = fleet.run("errors", job).out.splitlines()
     assert [line.split("  byte ")[0] for line in lines] == [f"{path}:{n}" for n in (9, 10, 3001)]
@@ -99,14 +99,14 @@ def test_differences_are_told_exported_and_mended_by_a_load(
     wrong = (fleet.cwd / "wrong.csv").read_text().splitlines()
     assert wrong == [records().splitlines()[n] for n in (0, 8, 9, 3000)]
     assert fleet.run("load", "wrong.csv", "-t", table).code == 0
-    # Then the table is the file's again
+    # Then the table matches the file again
     assert_compared(fleet.run("verify", "in.csv", "-t", table, "--json"), same=ROWS)
 
 
 def test_files_with_some_of_the_columns(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
-    # Given unloads of some columns, then the others are not compared, nor changed by the mend
+    # Given unloads of some columns, then the others are neither compared nor changed by the load
     for form in ("csv", "jsonl", "parquet"):
         unload = ("unload", "-t", table, "--columns", "id,v", "-o", form, "--format", form)
         assert fleet.run(*unload).code == 0
@@ -143,7 +143,7 @@ def test_which_records_and_columns_are_compared(
     done = fleet.run("verify", "in.csv", "-t", table, "--json", "--where", "id < 6")
     found = done.summary
     assert (found["rows"], found["differing"], found["filtered"]) == (5, 1, ROWS - 6)
-    # A field without a value says nothing, or that the column has none
+    # A field without a value is not compared, or expects a null
     (fleet.cwd / "sparse.csv").write_text("id,v\n1,\n2,v2\n")
     sparse = fleet.run("verify", "sparse.csv", "-t", table, "--json", "--nulls", "tombstone")
     assert_compared(sparse, same=1, differing=1)
@@ -151,7 +151,7 @@ def test_which_records_and_columns_are_compared(
     assert_compared(sparse, same=2)
 
 
-def test_of_records_with_one_key_the_table_has_the_last(
+def test_the_last_record_of_a_key_is_compared(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
     (fleet.cwd / "twice.csv").write_text("id,v\n1,first\n1,last\n")
@@ -172,7 +172,7 @@ def test_standard_input_and_records_that_cannot_be_read(fleet: Ringhaul, table: 
     assert found["reject_reasons"] == {"cast id": 1, "differs v": 1, "missing": 1}
 
 
-def test_too_many_differences_stop_it_and_it_can_go_on(
+def test_too_many_differences_stop_a_verification_and_resume_continues_it(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
     cassandra_session.execute(f"TRUNCATE {table}")
@@ -186,13 +186,13 @@ def test_too_many_differences_stop_it_and_it_can_go_on(
 
 
 def test_a_verification_is_a_job_like_others(fleet: Ringhaul, ledger: Ledger, table: str) -> None:
-    # Given one that is slow, left to the workers
+    # Given a slow, detached verification
     left = fleet.run(
         *("verify", "in.csv", "-t", table, "--detach", "--rate", 500, "--unit-size", "10K"),
         *("--job-id", "nightly-check"),
     )
     assert (left.code, left.out.strip()) == (7, "nightly-check")
-    # Then it is listed, and may be paused and sped up
+    # Then it is listed, and can be paused and sped up
     listed = fleet.run("status").out.splitlines()
     assert any(line.split()[:2] == ["nightly-check", "verify"] for line in listed)
     assert fleet.run("pause", "nightly-check").code == 0
@@ -200,16 +200,16 @@ def test_a_verification_is_a_job_like_others(fleet: Ringhaul, ledger: Ledger, ta
     assert fleet.run("throttle", "nightly-check", "--off").code == 0
     done = fleet.run("resume", "nightly-check", "--json")
     assert done.code in (0, 7), done
-    # When the command is repeated, then it tells the end of that job
+    # When the command is repeated, then it reports the end of that job
     again = fleet.run("verify", "in.csv", "-t", table, "--job-id", "nightly-check", "--json")
     assert_compared(again, same=ROWS)
-    # and a load by that id is refused
+    # and a load with that id is refused
     load = fleet.run("load", "in.csv", "-t", table, "--job-id", "nightly-check")
     assert load.code == 2
     assert "there is a job of this id, and it is a verify" in load.err
 
 
-def test_it_starts_workers_of_its_own_where_there_are_none(
+def test_verify_without_a_broker_starts_embedded_workers(
     embedded: Ringhaul, cassandra_session: Session, module_table: str
 ) -> None:
     path = embedded.cwd / "one.csv"
@@ -224,7 +224,7 @@ def test_it_starts_workers_of_its_own_where_there_are_none(
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--ttl", "5"], "No such option '--ttl'"),
         (["--skip-columns", "id"], "id"),
@@ -232,11 +232,11 @@ def test_it_starts_workers_of_its_own_where_there_are_none(
         (["--max-errors", "x"], "max_errors"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
-    fleet: Ringhaul, module_table: str, tmp_path: Path, options: list[str], told: str
+def test_a_verification_that_cannot_work_is_refused(
+    fleet: Ringhaul, module_table: str, tmp_path: Path, options: list[str], message: str
 ) -> None:
     (tmp_path / "in.csv").write_text("id,v\n1,v1\n")
     refused = fleet.run("verify", tmp_path / "in.csv", "-t", module_table, *options)
     assert (refused.code, refused.out) == (2, ""), refused
-    assert told in refused.err
+    assert message in refused.err
     assert "Traceback" not in refused.err

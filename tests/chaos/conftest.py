@@ -1,4 +1,4 @@
-"""A fleet whose workers a test may kill, and an embedded command."""
+"""A fleet with workers that a test may kill, and an embedded command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from producer.local.stack import Endpoints
 from producer.local.valkey import EmbeddedValkey
 from ringhaul.ledger.workers import Workers
 from tests.acceptance.command import Ringhaul, wait_until
-from tests.chaos.rig import TIMING, Looker, Rig
+from tests.chaos.rig import TIMING, LedgerView, Rig
 from tests.services import running_valkey
 
 #: start_worker(slots, *options, **environment) -> the worker's parent process, once it is up.
@@ -23,7 +23,7 @@ StartWorker = Callable[..., subprocess.Popen[str]]
 
 @pytest.fixture
 def valkey() -> Iterator[EmbeddedValkey]:
-    """A broker that this test alone uses, and may kill."""
+    """A broker for this test alone, which may kill it."""
     with running_valkey() as server:
         yield server
 
@@ -38,9 +38,9 @@ def cluster_env(endpoints: Endpoints, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def looker(valkey: EmbeddedValkey) -> Iterator[Looker]:
+def ledger_view(valkey: EmbeddedValkey) -> Iterator[LedgerView]:
     """The ledger in the fleet's broker."""
-    watching = Looker(valkey.url)
+    watching = LedgerView(valkey.url)
     yield watching
     watching.close()
 
@@ -53,7 +53,7 @@ def fleet(
     keyspace: str,
     tmp_path: Path,
 ) -> Rig:
-    """A command in front of the broker; `start_worker` gives it workers."""
+    """A command with the broker; `start_worker` starts its workers."""
     env = cluster_env | {"RINGHAUL_BROKER_URL": valkey.url}
     return Rig(Ringhaul(env, tmp_path), cassandra_session, keyspace, tmp_path)
 
@@ -62,19 +62,19 @@ def fleet(
 def embedded(
     cluster_env: dict[str, str], cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> Rig:
-    """A command with no broker configured."""
+    """A command without a broker in its settings."""
     return Rig(Ringhaul(cluster_env, tmp_path), cassandra_session, keyspace, tmp_path)
 
 
 @pytest.fixture
 def own_valkey(embedded: Rig) -> EmbeddedValkey:
-    """The Valkey that `embedded` starts; only to be looked at."""
+    """The Valkey that `embedded` starts, for inspection only."""
     return EmbeddedValkey(embedded.folder / "state" / "valkey")
 
 
 @pytest.fixture
-def start_worker(fleet: Rig, looker: Looker) -> Iterator[StartWorker]:
-    """Start workers of the fleet; each has a log file in the test's folder."""
+def start_worker(fleet: Rig, ledger_view: LedgerView) -> Iterator[StartWorker]:
+    """A function that starts workers of the fleet, each with a log file in the test's folder."""
     with ExitStack() as stack:
         started: list[subprocess.Popen[str]] = []
 
@@ -88,7 +88,7 @@ def start_worker(fleet: Rig, looker: Looker) -> Iterator[StartWorker]:
 
             def is_up() -> bool:
                 assert process.poll() is None, log.read_text()
-                alive = Workers(looker.ledger.caller).alive()
+                alive = Workers(ledger_view.ledger.caller).alive()
                 return any(worker.pid == process.pid for worker in alive)
 
             wait_until(is_up, f"the worker; see {log}")

@@ -1,4 +1,4 @@
-"""A load to strike at, and the invariants that hold after every strike.
+"""A load for fault injection, and the invariants that hold after every fault.
 
 Invariants (`check_exact`): the table equals the source, value by value and write timestamp by
 write timestamp; the report counts each record once; the ledger agrees with the report and is
@@ -31,7 +31,7 @@ from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import LoadUnit, UnitResult
 from tests.acceptance.command import Ringhaul, wait_until
 
-#: Short, so that what was lost is soon found: a fault costs at most lease + sweep.
+#: Short, so that lost units are noticed soon: a fault costs at most lease + sweep.
 TIMING = {
     "RINGHAUL_WORKER_LEASE_S": "3",
     "RINGHAUL_WORKER_SWEEP_S": "0.5",
@@ -46,7 +46,7 @@ Row = tuple[str, int, str | None]
 
 @dataclass(frozen=True)
 class Source:
-    """A file, and what the table must hold once it is loaded."""
+    """A file, and the rows that the table must hold after its load."""
 
     path: Path
     good: dict[int, Row]  #: ordinal (also the key) -> the other columns
@@ -60,7 +60,7 @@ class Source:
 def write_source(
     path: Path, records: int, first: int = 0, *, bad_every: int | None = 401
 ) -> Source:
-    """A CSV file with quoted newlines, nulls, and every 401st record bad in its number."""
+    """Write a CSV file with quoted newlines, nulls, and a bad number in every 401st record."""
     good: dict[int, Row] = {}
     bad: dict[int, str] = {}
     with path.open("w", newline="") as file:
@@ -74,7 +74,7 @@ def write_source(
             file.write(text)
             if amount == "many":
                 bad[ordinal] = text
-    # What was meant is read back by another parser than ours.
+    # An independent parser reads the file back.
     with path.open(newline="") as file:
         for record in csv.DictReader(file):
             if record["amount"] != "many":
@@ -85,15 +85,15 @@ def write_source(
 
 @dataclass
 class Load:
-    """A `ringhaul load` (or `resume`) that runs beside the test."""
+    """A `ringhaul load` (or `resume`) in the background."""
 
     process: subprocess.Popen[str]
     summary_file: Path
 
     def finish(self, code: int, timeout_s: float = 120.0) -> dict[str, Any]:
-        """Wait for its end; its summary."""
-        _, told = self.process.communicate(timeout=timeout_s)
-        assert self.process.returncode == code, told
+        """Wait for its end, and return its summary."""
+        _, err = self.process.communicate(timeout=timeout_s)
+        assert self.process.returncode == code, err
         summary: dict[str, Any] = json.loads(self.summary_file.read_text())
         return summary
 
@@ -109,12 +109,12 @@ class Rig:
         )
 
     def rows_count(self) -> int:
-        """Rows in the table now."""
+        """Return the number of rows in the table."""
         return int(self.session.execute(f"SELECT count(*) FROM {self.table}").one()[0])
 
     @contextmanager
     def load(self, *sources: Source | Path, **env: str) -> Iterator[Load]:
-        """Start loading in units of some 200 records, slowly enough to strike."""
+        """Start a load in units of about 200 records, slow enough for a fault."""
         paths = [item.path if isinstance(item, Source) else item for item in sources]
         options = ["-t", self.table, "--unit-size", "6 KiB", "--rate", "2500"]
         with self.started("load", *paths, *options, **env) as load:
@@ -122,7 +122,7 @@ class Rig:
 
     @contextmanager
     def started(self, *args: object, **env: str) -> Iterator[Load]:
-        """Start a command that ends with a summary; ended with the block."""
+        """Start a command that prints a summary; killed at the block's end if it still runs."""
         summary = self.folder / f"summary-{len(list(self.folder.glob('summary-*')))}.json"
         summary.touch()
         with self.command.started(
@@ -131,8 +131,8 @@ class Rig:
             yield Load(process, summary)
 
 
-class Looker:
-    """The ledger of the one job in a broker, as a test sees it."""
+class LedgerView:
+    """A test's view of the ledger of the only job in a broker."""
 
     def __init__(self, url: str) -> None:
         self.client = connect(url)
@@ -143,7 +143,7 @@ class Looker:
 
     @property
     def job(self) -> str:
-        """The id of the one job."""
+        """The id of the only job."""
         (status,) = self.ledger.jobs()
         return status.job
 
@@ -151,7 +151,7 @@ class Looker:
         return self.ledger.status(self.job)
 
     def alive(self) -> list[Worker]:
-        """The workers that say they are there."""
+        """Return the workers with a heartbeat."""
         return Workers(self.ledger.caller).alive()
 
     def wait_done(self, units: int, timeout_s: float = 60.0) -> None:
@@ -162,7 +162,7 @@ class Looker:
         assert not status.finished, f"over before it was struck: {status.last_error or status}"
 
     def child_at_work(self, units_before: int = 3) -> tuple[int, int]:
-        """(unit, process id) of a pool process that is in the middle of a unit."""
+        """Return (unit, process id) of a pool process in the middle of a unit."""
         self.wait_done(units_before)
         found: list[tuple[int, int]] = []
 
@@ -174,32 +174,34 @@ class Looker:
         return found[0]
 
     def children_by_unit(self) -> dict[int, int]:
-        """Process id of the pool process that works on each unit."""
+        """Return unit -> process id of the pool process that runs it."""
         owners = self.client.hgetall(keys.job_key(self.job, "owner"))
         return {int(unit): int(token.rsplit(b":", 1)[1]) for unit, token in owners.items()}
 
     def leftovers(self) -> dict[str, Any]:
-        """What a job that did all its units should have none of."""
+        """Return the remains that a job with all units done must not have."""
         job = self.job
         types = {part: self.client.type(keys.job_key(job, part)) for part in keys.UNDONE}
         return {part: kind for part, kind in types.items() if kind != b"none"}
 
 
 @contextmanager
-def looking_at(valkey: EmbeddedValkey) -> Iterator[Looker]:
-    """The ledger in the Valkey of an embedded command, which is starting it.
+def viewing_ledger(valkey: EmbeddedValkey) -> Iterator[LedgerView]:
+    """View the ledger in the Valkey that an embedded command is starting.
 
-    The test counts as a user of the server: it stays until the ledger was looked at.
+    The test registers as a user of the server, so that it stays until the end of the block.
     """
     wait_until(lambda: valkey.port and valkey.answers(), "the command's Valkey")
     with valkey:
-        looker = Looker(valkey.url)
-        yield looker
-        looker.close()
+        ledger_view = LedgerView(valkey.url)
+        yield ledger_view
+        ledger_view.close()
 
 
-def check_exact(rig: Rig, looker: Looker, summary: dict[str, Any], *sources: Source) -> None:
-    """Every invariant of a job that did all its records."""
+def check_exact(
+    rig: Rig, ledger_view: LedgerView, summary: dict[str, Any], *sources: Source
+) -> None:
+    """Assert every invariant of a job with all records done."""
     good = {ordinal: row for source in sources for ordinal, row in source.good.items()}
     bad = {ordinal: text for source in sources for ordinal, text in source.bad.items()}
     check_table(rig, summary, good)
@@ -210,27 +212,27 @@ def check_exact(rig: Rig, looker: Looker, summary: dict[str, Any], *sources: Sou
         "rejected": len(bad),
         "state": "PARTIAL" if bad else "COMPLETE",
     }
-    status = looker.status()
+    status = ledger_view.status()
     assert status.left == 0 and status.bad == 0
     assert summary["units"] == summary["units_done"] == status.units
-    done = looker.client.bitcount(keys.job_key(status.job, "done"))
+    done = ledger_view.client.bitcount(keys.job_key(status.job, "done"))
     assert done == status.units
-    assert looker.leftovers() == {}
-    results = dict(looker.ledger.results(status.job))
+    assert ledger_view.leftovers() == {}
+    results = dict(ledger_view.ledger.results(status.job))
     assert sorted(results) == list(range(status.units))
     packed = [UnitResult.unpack(result) for result in results.values()]
     assert sum(result.written for result in packed) == status.totals["rows"] == len(good)
     assert sum(result.rejected for result in packed) == status.totals["rejected"] == len(bad)
     rejects = [
         reject.data
-        for _, blob in looker.ledger.extras(status.job)
+        for _, blob in ledger_view.ledger.extras(status.job)
         for reject in unpack_rejects(blob)
     ]
     assert rejects == [bad[ordinal].rstrip("\n").encode() for ordinal in sorted(bad)]
 
 
 def check_table(rig: Rig, summary: dict[str, Any], good: dict[int, Row]) -> None:
-    """The table holds exactly these rows, each written at the time that its ordinal gives it."""
+    """Assert that the table holds exactly these rows, each with the write time of its ordinal."""
     found: dict[int, Row] = {}
     times: dict[int, set[int]] = {}
     for row in rig.session.execute(
@@ -248,26 +250,26 @@ def check_table(rig: Rig, summary: dict[str, Any], good: dict[int, Row]) -> None
     assert not late, (base_us, dict(list(late.items())[:5]))
 
 
-def unit_records(looker: Looker, unit: int) -> range:
-    """The ordinals of a unit's records."""
-    packed = looker.ledger.unit_spec(looker.job, unit)
+def unit_records(ledger_view: LedgerView, unit: int) -> range:
+    """Return the ordinals of a unit's records."""
+    packed = ledger_view.ledger.unit_spec(ledger_view.job, unit)
     assert packed is not None
     spec = LoadUnit.unpack(packed)
     return range(spec.first_ordinal, spec.first_ordinal + spec.records_count)
 
 
 def kill(pid: int) -> None:
-    """SIGKILL one process."""
+    """Send SIGKILL to one process."""
     os.kill(pid, signal.SIGKILL)
 
 
 def children_of(pid: int) -> list[psutil.Process]:
-    """The pool processes of a worker's parent process."""
+    """Return the pool processes of a worker's parent process."""
     return psutil.Process(pid).children()
 
 
 def gone(processes: list[psutil.Process]) -> Callable[[], bool]:
-    """Whether all of these processes have ended."""
+    """Return a function that is true once all of these processes have ended."""
     return lambda: (
         not any(
             process.is_running() and process.status() != psutil.STATUS_ZOMBIE

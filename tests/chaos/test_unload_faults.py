@@ -1,4 +1,4 @@
-"""An unload is struck at each of its parts: every row is in the manifest's files once."""
+"""Faults at every stage of an unload: every row is in the manifest's files once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from producer.local.stack import Stack
 from producer.local.valkey import EmbeddedValkey
 from tests.acceptance.command import wait_until
 from tests.chaos.conftest import StartWorker
-from tests.chaos.rig import RECOVERY_S, Load, Looker, Rig, kill
+from tests.chaos.rig import RECOVERY_S, LedgerView, Load, Rig, kill
 from tests.services import restart_valkey
 
 ROWS = 12_000
@@ -37,7 +37,7 @@ def filled(fleet: Rig) -> Rig:
 
 
 def fill(rig: Rig) -> None:
-    """Give the rig's table its rows, which the driver writes."""
+    """Fill the rig's table with the driver."""
     insert = rig.session.prepare(
         f"INSERT INTO {rig.table} (id, name, amount, note) VALUES (?, ?, ?, ?)"
     )
@@ -52,23 +52,23 @@ def row(number: int) -> tuple[int, str, int, str | None]:
 
 @contextmanager
 def unloading(rig: Rig, out: Path, **env: str) -> Iterator[Load]:
-    """Start an unload, slow enough to strike."""
+    """Start an unload, slow enough for a fault."""
     with rig.started("unload", "-t", rig.table, "-o", out, "--rate", 3000, **env) as load:
         yield load
 
 
-def check_unloaded(out: Path, looker: Looker, summary: dict[str, Any]) -> None:
-    """The files of the manifest, and no others, hold every row once; the counts say so."""
+def check_unloaded(out: Path, ledger_view: LedgerView, summary: dict[str, Any]) -> None:
+    """Assert that exactly the manifest's files hold every row once, and the counts agree."""
     found = []
-    for records in check_files(out, looker, summary, ROWS):
+    for records in check_files(out, ledger_view, summary, ROWS):
         found += [(int(r["id"]), r["name"], int(r["amount"])) for r in records]
     assert sorted(found) == [row(number)[:3] for number in range(ROWS)]
 
 
 def check_files(
-    out: Path, looker: Looker, summary: dict[str, Any], rows_count: int
+    out: Path, ledger_view: LedgerView, summary: dict[str, Any], rows_count: int
 ) -> list[list[dict[str, str]]]:
-    """The records of each file of the manifest; there are no others, and all counts agree."""
+    """Return the records of each of the manifest's files, after checking counts and orphans."""
     manifest = json.loads((out / "manifest.json").read_text())
     names = {part["name"] for part in manifest["parts"]}
     assert {path.name for path in out.iterdir()} == names | {"manifest.json"}, "an orphan is left"
@@ -79,26 +79,31 @@ def check_files(
         assert len(files[-1]) == part["rows"]
     assert summary["rows"] == summary["rows_read"] == manifest["totals"]["rows"] == rows_count
     assert (summary["state"], summary["units_done"]) == ("COMPLETE", summary["units"])
-    assert looker.leftovers() == {}
+    assert ledger_view.leftovers() == {}
     return files
 
 
 @pytest.mark.parametrize("point", ["after_claim", "mid_write", "after_write", "after_commit"])
 def test_a_child_killed_at_any_point_costs_nothing(
-    filled: Rig, looker: Looker, start_worker: StartWorker, tmp_path: Path, out: Path, point: str
+    filled: Rig,
+    ledger_view: LedgerView,
+    start_worker: StartWorker,
+    tmp_path: Path,
+    out: Path,
+    point: str,
 ) -> None:
     struck = tmp_path / "struck"
-    # The worker's parent sees a process die: no other unit's lease may run out meanwhile.
+    # The worker's parent notices the death: no other unit's lease may expire meanwhile.
     start_worker(2, RINGHAUL_WORKER_LEASE_S="60", _RINGHAUL_FAILPOINT=f"{point}:5:{struck}")
     with unloading(filled, out) as load:
         summary = load.finish(0)
-    assert struck.exists(), "nobody was killed"
-    check_unloaded(out, looker, summary)
+    assert struck.exists(), "no process was killed"
+    check_unloaded(out, ledger_view, summary)
     assert summary["repeated_units"] == (0 if point == "after_commit" else 1)
 
 
 WIDE_ROWS = 12_000
-#: Some 700 of these make a page: the partition has many.
+#: About 700 of these make a page: the partition has many pages.
 NOTE = "one of many " * 120
 
 
@@ -113,13 +118,18 @@ def wide(fleet: Rig) -> str:
     return name
 
 
-def test_a_killed_child_s_wide_partition_goes_on_where_it_was(
-    fleet: Rig, wide: str, looker: Looker, start_worker: StartWorker, tmp_path: Path, out: Path
+def test_a_killed_child_s_wide_partition_continues_where_it_was(
+    fleet: Rig,
+    wide: str,
+    ledger_view: LedgerView,
+    start_worker: StartWorker,
+    tmp_path: Path,
+    out: Path,
 ) -> None:
     """
-    1. Units keep where they are twice a second.
-    2. A process dies as soon as it has, in the middle of the one partition there is.
-    3. Another goes on from there: the rows that were kept are not read again.
+    1. Units write a checkpoint twice a second.
+    2. A process dies right after one, in the middle of the only partition.
+    3. Another continues from there: checkpointed rows are not read again.
     """
     struck = tmp_path / "struck"
     start_worker(
@@ -130,93 +140,97 @@ def test_a_killed_child_s_wide_partition_goes_on_where_it_was(
     )
     with fleet.started("unload", "-t", wide, "-o", out, "--rate", 3000) as load:
         summary = load.finish(0)
-    assert struck.exists(), "nobody was killed"
-    files = check_files(out, looker, summary, WIDE_ROWS)
+    assert struck.exists(), "no process was killed"
+    files = check_files(out, ledger_view, summary, WIDE_ROWS)
     assert summary["repeated_units"] == 1
-    # The partition's rows are in their order over the files.
+    # The partition's rows are in order over the files.
     assert [int(r["c"]) for records in files for r in records] == list(range(WIDE_ROWS))
-    # The first file is what the process kept before it died.
+    # The first file has the rows that the process checkpointed before it died.
     parts = json.loads((out / "manifest.json").read_text())["parts"]
     attempts = [part["name"].removesuffix(".csv").rsplit("-", 1)[1] for part in parts]
     assert len(set(attempts)) == 2 and attempts.count(attempts[0]) == 1
     assert 0 < parts[0]["rows"] < WIDE_ROWS
-    # And bytes are counted from the pages of both, each once.
+    # And the bytes are those of both processes' pages, each counted once.
     assert 1 < summary["bytes_read"] / (WIDE_ROWS * len(NOTE)) < 1.05
 
 
-def test_what_a_killed_child_had_half_written_is_removed(
-    fleet: Rig, wide: str, looker: Looker, start_worker: StartWorker, out: Path
+def test_a_killed_child_s_incomplete_file_is_removed(
+    fleet: Rig, wide: str, ledger_view: LedgerView, start_worker: StartWorker, out: Path
 ) -> None:
     start_worker(2, RINGHAUL_WORKER_LEASE_S="60")
     with fleet.started("unload", "-t", wide, "-o", out, "--rate", 3000) as load:
         wait_until(lambda: list(out.glob(".part-*.tmp")) != [], "a part that is being written")
         (half,) = out.glob(".part-*.tmp")
         unit = int(half.name.split("-")[1])
-        kill(looker.children_by_unit()[unit])
+        kill(ledger_view.children_by_unit()[unit])
         summary = load.finish(0)
-    files = check_files(out, looker, summary, WIDE_ROWS)
+    files = check_files(out, ledger_view, summary, WIDE_ROWS)
     assert [int(r["c"]) for records in files for r in records] == list(range(WIDE_ROWS))
     assert summary["repeated_units"] == 1
 
 
-def test_a_restart_of_redis(
-    filled: Rig, looker: Looker, valkey: EmbeddedValkey, start_worker: StartWorker, out: Path
+def test_an_unload_survives_a_restart_of_redis(
+    filled: Rig,
+    ledger_view: LedgerView,
+    valkey: EmbeddedValkey,
+    start_worker: StartWorker,
+    out: Path,
 ) -> None:
     start_worker(2)
     with unloading(filled, out) as load:
-        looker.child_at_work(units_before=1)
+        ledger_view.child_at_work(units_before=1)
         restart_valkey(valkey)
-        looker.wait_done(looker.status().done + 1, RECOVERY_S)
+        ledger_view.wait_done(ledger_view.status().done + 1, RECOVERY_S)
         summary = load.finish(0)
-    check_unloaded(out, looker, summary)
+    check_unloaded(out, ledger_view, summary)
 
 
-def test_a_node_that_is_killed_and_comes_back(
-    filled: Rig, looker: Looker, stack: Stack, start_worker: StartWorker, out: Path
+def test_an_unload_survives_a_restart_of_the_node(
+    filled: Rig, ledger_view: LedgerView, stack: Stack, start_worker: StartWorker, out: Path
 ) -> None:
-    """The one node there is: units wait for it, and lose nothing of what they had."""
+    """The only node is killed: units wait for it, and keep their checkpoints."""
     start_worker(2, RINGHAUL_CLUSTER_REQUEST_TIMEOUT_S="4", RINGHAUL_WORKER_LEASE_S="60")
     (node,) = stack.nodes()
     assert node.pid is not None
     with unloading(filled, out) as load:
-        looker.child_at_work(units_before=1)
+        ledger_view.child_at_work(units_before=1)
         os.kill(node.pid, signal.SIGSTOP)
         try:
             time.sleep(10)
-            assert not looker.status().finished
+            assert not ledger_view.status().finished
         finally:
             os.kill(node.pid, signal.SIGCONT)
         summary = load.finish(0)
-    check_unloaded(out, looker, summary)
+    check_unloaded(out, ledger_view, summary)
 
 
-def test_a_cancelled_unload_goes_on_where_it_was(
-    filled: Rig, looker: Looker, start_worker: StartWorker, out: Path
+def test_a_cancelled_unload_continues_where_it_was(
+    filled: Rig, ledger_view: LedgerView, start_worker: StartWorker, out: Path
 ) -> None:
     start_worker(2)
     with unloading(filled, out) as load:
-        looker.child_at_work(units_before=2)
-        assert filled.command.run("cancel", looker.job).code == 0
+        ledger_view.child_at_work(units_before=2)
+        assert filled.command.run("cancel", ledger_view.job).code == 0
         stopped = load.finish(6)
     assert not (out / "manifest.json").exists()
     assert 0 < stopped["units_done"] < stopped["units"]
-    with filled.started("resume", looker.job) as resumed:
+    with filled.started("resume", ledger_view.job) as resumed:
         summary = resumed.finish(0)
-    check_unloaded(out, looker, summary)
+    check_unloaded(out, ledger_view, summary)
 
 
-def test_a_killed_command_is_followed_by_a_resume(
-    filled: Rig, looker: Looker, start_worker: StartWorker, out: Path
+def test_resume_finishes_the_unload_of_a_killed_command(
+    filled: Rig, ledger_view: LedgerView, start_worker: StartWorker, out: Path
 ) -> None:
-    """The workers go on; `resume` writes the manifest that the command did not get to."""
+    """The workers continue; `resume` writes the manifest instead of the killed command."""
     start_worker(2)
     with unloading(filled, out) as load:
-        looker.child_at_work(units_before=1)
+        ledger_view.child_at_work(units_before=1)
         kill(load.process.pid)
         load.process.wait()
-    wait_until(lambda: looker.status().finished, "the workers to finish", 60.0)
+    wait_until(lambda: ledger_view.status().finished, "the workers to finish", 60.0)
     assert not (out / "manifest.json").exists()
-    finished = filled.command.run("resume", looker.job)
+    finished = filled.command.run("resume", ledger_view.job)
     assert finished.code == 0, finished
-    summary = filled.command.run("status", looker.job, "--json").summary
-    check_unloaded(out, looker, summary)
+    summary = filled.command.run("status", ledger_view.job, "--json").summary
+    check_unloaded(out, ledger_view, summary)

@@ -1,6 +1,6 @@
-"""One fleet for all tests here: its servers take half a minute to come up.
+"""One fleet for all tests of this package: its servers take half a minute to start.
 
-Tests here are on one of its hosts. No other test may be: the fixture ends with this package.
+These tests run on one of its hosts. No other test may: the fixture ends with this package.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 
 from tests.hosts.fleet import Fleet, running_fleet
 
-#: Those of the README's section about many hosts; `ops` is where commands are run.
+#: The addresses of the README's section about many hosts; commands run on `ops`.
 ADDRESSES = {
     "cassandra1": "10.0.0.21",
     "cassandra2": "10.0.0.22",
@@ -49,6 +49,6 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 @pytest.fixture(autouse=True)
 def every_host_is_connected(fleet: Fleet) -> Iterator[None]:
-    """A test that fails while a host is cut off is the only one."""
+    """Reconnect all hosts after a test that failed while one was cut off."""
     yield
-    fleet.network.mend_all()
+    fleet.network.reconnect_all()

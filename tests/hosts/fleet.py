@@ -1,4 +1,4 @@
-"""A fleet for tests: hosts, what they need, and the command in front of them."""
+"""A fleet for tests: hosts, their servers, and the command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.object_store import ObjectStore, running_object_store
 from tests.services import connected
 
 STORE_PORT = 9000
-#: Short, so that what was lost is soon found.
+#: Short, so that losses are noticed soon.
 TIMING = {
     "RINGHAUL_WORKER_LEASE_S": "4",
     "RINGHAUL_WORKER_SWEEP_S": "0.5",
@@ -50,11 +50,11 @@ class Fleet:
 
     @property
     def ringhaul(self) -> Ringhaul:
-        """The command, on the host that this thread is on."""
+        """The command, on the host of the current thread."""
         return Ringhaul(self.host_env("ops"), self.home("ops"))
 
     def home(self, name: str) -> Path:
-        """The folder in which a host's processes run, and its state; made when it is asked for."""
+        """Return the folder of a host's processes and state; create it on first use."""
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         return folder
@@ -64,9 +64,9 @@ class Fleet:
         return clean | self.env | {"RINGHAUL_STATE_DIR": str(self.home(name) / "state")} | env
 
     def workers(self, *names: str, **settings: str) -> None:
-        """Have workers on these hosts and on no others; those that run with these settings stay.
+        """Run workers on exactly these hosts; those that run with these settings stay.
 
-        Waits until the ledger knows of these alone, if they are any.
+        Wait until the ledger lists exactly these, if there are any.
         """
         for name in set(self._running) - set(names):
             self.stop(name)
@@ -84,12 +84,12 @@ class Fleet:
         )
 
     def begin(self, name: str, **settings: str) -> None:
-        """Have a worker on a host, too, and wait until it is there."""
+        """Start one more worker on a host, and wait for its heartbeat."""
         self._start(name, settings)
         wait_until(lambda: self.is_alive(name), f"{name}; see {self.home(name)}/worker.log")
 
     def _start(self, name: str, settings: dict[str, str]) -> None:
-        # A node's name where hosts have none of their own.
+        # A node name for hosts without a separate host name.
         named = [] if self.network[name].namespace else [f"--hostname=celery@{name}"]
         command = [sys.executable, "-P", "-m", "producer", "worker", "-c", "1", *named]
         home = self.home(name)
@@ -101,12 +101,12 @@ class Fleet:
         self._running[name] = (settings, stack)
 
     def stop(self, name: str) -> None:
-        """As when a host goes down: nothing is told to anybody."""
+        """Kill a host's worker, as when the host goes down."""
         _, stack = self._running.pop(name)
         stack.close()
 
     def alive(self) -> set[str]:
-        """The hosts whose workers say that they are there."""
+        """Return the hosts whose workers have a heartbeat."""
         return {worker.host for worker in Workers(self.ledger.caller).alive()}
 
     def wait_for_job(self, job: str) -> None:
@@ -117,12 +117,12 @@ class Fleet:
         return name in self.alive()
 
     def units_of(self, job: str, name: str) -> set[int]:
-        """The units that a host's workers hold now."""
+        """Return the units that a host's workers hold now."""
         owners = self.ledger.caller.client.hgetall(keys.job_key(job, "owner"))
         return {int(unit) for unit, token in owners.items() if f"@{name}:" in token.decode()}
 
     def hosts_by_unit(self, job: str) -> dict[int, str]:
-        """The host whose attempt counted, for each unit that is done."""
+        """Return done unit -> host of the committed attempt."""
         results = self.ledger.results(job)
         return {unit: packed.rsplit(",", 1)[1].rpartition(":")[0] for unit, packed in results}
 
@@ -134,10 +134,11 @@ class Fleet:
 def running_fleet(
     folder: Path, addresses: dict[str, str], nodes: dict[str, str], hidden: dict[str, Path]
 ) -> Iterator[Fleet]:
-    """Hosts and servers; `nodes`: hosts of Cassandra and their data centres, the first of which is
-    every worker's own. `broker`, `store` and `ops` are other hosts; the block runs on `ops`.
+    """Start hosts and servers. `nodes`: Cassandra's hosts and their data centres; the first one is
+    the local data centre of every worker. `broker`, `store` and `ops` are other hosts; the block
+    runs on `ops`.
 
-    `hidden`: folders that some hosts do not see, by host.
+    `hidden`: host -> folder that the host does not see.
     """
     with ExitStack() as stack:
         network = stack.enter_context(running_network(addresses))
@@ -156,7 +157,7 @@ def running_fleet(
             user=None,
             password_file=None,
         )
-        # Wherever its copies are, a row is seen.
+        # At this level a row is visible in whatever data centre its replicas are.
         session = stack.enter_context(connected(ends, ConsistencyLevel.ALL))
         broker = f"{network['broker'].address}:{BROKER_PORT}/0"
         client = connect(f"redis://:{password.read_text()}@{broker}")

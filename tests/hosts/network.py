@@ -1,10 +1,10 @@
-"""Hosts with addresses of their own: network namespaces on one switch, which is one as well.
+"""Hosts with separate addresses: network namespaces on one switch, which is a namespace as well.
 
-Nothing of it is outside the namespaces: no address, no route, no interface. All are removed with
-the block, and what still runs in them before.
+Nothing exists outside the namespaces: no address, no route, no interface. The end of the block
+kills their processes and removes them all.
 
-Where namespaces are not permitted hosts are loopback addresses of this machine. Then a host is cut
-off by stopping its processes.
+Where namespaces are not permitted, hosts are loopback addresses of this machine. Then stopping a
+host's processes cuts it off.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ CLONE_NEWNET = 0x40000000
 
 
 class NotPermitted(Exception):
-    """Network namespaces cannot be made here."""
+    """Raised if network namespaces cannot be created here."""
 
 
 @dataclass
 class Host:
-    """A host, and what runs on it."""
+    """A host and its processes."""
 
     name: str
     address: str
     namespace: str  #: empty: a loopback address of this machine
-    #: A folder that is another, empty one here; only where there are namespaces.
+    #: A folder that is replaced by an empty one on this host; only with namespaces.
     hidden: Path | None = None
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -46,7 +46,7 @@ class Host:
     def running(
         self, command: list[str], log: Path, env: Mapping[str, str], cwd: Path | None = None
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """A process on this host, which knows the host's name; ended with the block."""
+        """Run a process on this host, under its host name; kill it at the end of the block."""
         with log.open("ab") as out:
             process = subprocess.Popen(
                 [*self.enter, *command],
@@ -66,7 +66,7 @@ class Host:
 
     @property
     def enter(self) -> list[str]:
-        """What comes before a command that is to run here, under the host's own name."""
+        """Return the prefix of a command that runs here, under the host's name."""
         if not self.namespace:
             return []
         words = ["ip", "netns", "exec", self.namespace, "unshare", "--uts", "--mount", "sh", "-c"]
@@ -75,7 +75,7 @@ class Host:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """This thread, and what it starts, are on this host for the length of the block."""
+        """Move this thread, and the processes it starts, onto this host for the block."""
         if not self.namespace:
             yield
             return
@@ -88,7 +88,7 @@ class Host:
                 _enter(home.fileno())
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to every process that was started here, and to their children."""
+        """Send a signal to every process started here, and to their children."""
         for process in self.processes:
             for one in _family(process.pid):
                 with contextlib.suppress(psutil.NoSuchProcess):
@@ -96,7 +96,7 @@ class Host:
 
 
 class Network:
-    """Hosts by their names, and the switch between them."""
+    """Hosts by name, and the switch between them."""
 
     def __init__(self, hosts: Mapping[str, Host], switch: str) -> None:
         self.hosts = hosts
@@ -107,28 +107,28 @@ class Network:
         return self.hosts[name]
 
     def cut(self, name: str) -> None:
-        """Pull a host's plug: packets are lost, and nobody is told."""
+        """Cut a host off: packets are lost without a notice to either side."""
         self._cut.add(name)
         if self._switch:
             _ip("-n", self._switch, "link", "set", f"to-{name}", "down")
         else:
             self.hosts[name].signal(signal.SIGSTOP)
 
-    def mend(self, name: str) -> None:
+    def reconnect(self, name: str) -> None:
         if self._switch:
             _ip("-n", self._switch, "link", "set", f"to-{name}", "up")
         else:
             self.hosts[name].signal(signal.SIGCONT)
         self._cut.discard(name)
 
-    def mend_all(self) -> None:
+    def reconnect_all(self) -> None:
         for name in list(self._cut):
-            self.mend(name)
+            self.reconnect(name)
 
 
 @contextmanager
 def running_network(addresses: Mapping[str, str]) -> Iterator[Network]:
-    """Hosts with these addresses (10.x.y.z), by name; all reach each other."""
+    """Start hosts with these addresses (10.x.y.z), by name; all reach each other."""
     tag = f"ringhaul-{secrets.token_hex(3)}"
     switch = f"{tag}-switch"
     hosts = {name: Host(name, address, f"{tag}-{name}") for name, address in addresses.items()}
@@ -175,7 +175,7 @@ def _ip(*words: str) -> str:
 
 
 def _remove(name: str) -> None:
-    """End what still runs in a namespace, and remove it."""
+    """Kill the processes of a namespace, and remove it."""
     if not Path("/run/netns", name).exists():
         return
     deadline = time.monotonic() + 10
@@ -189,7 +189,7 @@ def _remove(name: str) -> None:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and all that it has started, stopped ones too."""
+    """Kill a process and its descendants, stopped ones too."""
     family = _family(process.pid)
     for one in family:
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -1,4 +1,4 @@
-"""What a fleet needs, each on a host of its own: Cassandra nodes, a broker, an object store."""
+"""The servers of a fleet, each on a separate host: Cassandra nodes, a broker, an object store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BROKER_PORT = 6379
 
 @contextmanager
 def running_cassandra(places: Sequence[tuple[Host, str]], folder: Path) -> Iterator[None]:
-    """A ring for the length of the block: hosts, and the data centres of their nodes."""
+    """Run a ring for the length of the block. `places`: hosts and their nodes' data centres."""
     jars, java = cassandra_jars(user_cache_dir(), lambda done, total: None), find_java()
     hosts = [host for host, _ in places]
     nodes: list[Node] = []
@@ -39,7 +39,7 @@ def running_cassandra(places: Sequence[tuple[Host, str]], folder: Path) -> Itera
                 storage_port=STORAGE_PORT,
                 pid=None,
             )
-            with host.inside(), _told_where(node.folder, data_centre):
+            with host.inside(), _data_centre_of_next_node(node.folder, data_centre):
                 pid = start_node(
                     node,
                     java=java,
@@ -50,7 +50,7 @@ def running_cassandra(places: Sequence[tuple[Host, str]], folder: Path) -> Itera
                     auth=False,
                     extra_yaml={
                         "endpoint_snitch": "GossipingPropertyFileSnitch",
-                        # There is nothing yet that a node could be given.
+                        # The ring is empty: a joining node has no data to stream.
                         "auto_bootstrap": False,
                     },
                 )
@@ -67,8 +67,8 @@ def running_cassandra(places: Sequence[tuple[Host, str]], folder: Path) -> Itera
 
 
 @contextmanager
-def _told_where(folder: Path, data_centre: str) -> Iterator[None]:
-    """A node that is started in the block is of this data centre."""
+def _data_centre_of_next_node(folder: Path, data_centre: str) -> Iterator[None]:
+    """Put a node that starts in the block into this data centre."""
     folder.mkdir(parents=True)
     properties = folder / "cassandra-rackdc.properties"
     properties.write_text(f"dc={data_centre}\nrack=rack1\n")
@@ -81,7 +81,7 @@ def _told_where(folder: Path, data_centre: str) -> Iterator[None]:
 
 @contextmanager
 def running_broker(host: Host, folder: Path) -> Iterator[Path]:
-    """A Valkey for the length of the block; the file with its password."""
+    """Run a Valkey for the length of the block, and yield the file with its password."""
     password = folder / "redis_password"
     password.write_text(secrets.token_urlsafe(12))
     config = folder / "valkey.conf"

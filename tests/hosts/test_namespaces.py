@@ -1,7 +1,7 @@
-"""Jobs over hosts that are real: network namespaces with their own addresses and names.
+"""Jobs over several hosts: network namespaces with separate addresses and host names.
 
 Worker hosts A, B, C and D, a host for commands, one for the broker, one for the object store, and
-Cassandra's. Nothing but the network is between them: inputs and outputs are on S3 (moto's server).
+Cassandra's. They share only the network: inputs and outputs are on S3 (moto's server).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def csv_of(records: list[Row]) -> bytes:
 def test_a_host_is_cut_off_and_another_joins(fleet: Fleet) -> None:
     """
     1. Hosts A, B and C load from S3.
-    2. C is cut off from everything while it works on a unit, and D joins.
-    3. C's unit is done by another host; every row is in the table once.
-    4. C is back: what it tries to tell of the unit it had counts for nothing.
+    2. C is cut off while it works on a unit, and D joins.
+    3. Another host does C's unit; every row is in the table once.
+    4. C is back: its late reports about that unit have no effect.
     5. All four unload to S3: the manifest's objects hold every row once.
     """
     table = create_table(fleet.session, "hosts", COLUMNS, "moved")
@@ -57,8 +57,8 @@ def test_a_host_is_cut_off_and_another_joins(fleet: Fleet) -> None:
         fleet.begin("D")
         wait_until(lambda: "D" in fleet.units_by_host(job), "a unit done on D")
         assert fleet.ringhaul.run("throttle", job, "--rows-per-second", 5000).code == 0
-        out, told = load.communicate(timeout=120)
-    assert load.returncode == 0, told
+        out, err = load.communicate(timeout=120)
+        assert load.returncode == 0, err
     by_unit = fleet.hosts_by_unit(job)
     assert held and "C" not in {by_unit[unit] for unit in held}
     assert set(by_unit.values()) == {"A", "B", "C", "D"}
@@ -68,7 +68,7 @@ def test_a_host_is_cut_off_and_another_joins(fleet: Fleet) -> None:
     assert {worker.rpartition(":")[0] for worker in summary["workers"]} == set("ABCD")
     assert_table(fleet.session, table, NAMES, records)
 
-    fleet.network.mend("C")
+    fleet.network.reconnect("C")
     fleet.workers("A", "B", "C", "D")
     assert fleet.hosts_by_unit(job) == by_unit
     assert fleet.ledger.status(job).totals["rows"] == ROWS
@@ -79,17 +79,17 @@ def test_a_host_is_cut_off_and_another_joins(fleet: Fleet) -> None:
         *("--rate", "300", "--job-id", job),
     ) as unload:
         fleet.wait_for_job(job)
-        # C may still be busy with giving up what it had.
+        # C may still be busy with dropping its unit.
         wait_until(lambda: len(fleet.units_by_host(job)) == 4, "units done on each host")
         assert fleet.ringhaul.run("throttle", job, "--rows-per-second", 50_000).code == 0
-        out, told = unload.communicate(timeout=120)
-    assert unload.returncode == 0, told
+        out, err = unload.communicate(timeout=120)
+    assert unload.returncode == 0, err
     assert summary_of(out)["rows"] == ROWS
     assert sorted(unloaded(fleet, "out")) == records
 
 
 def cut_at_work(fleet: Fleet, job: str, name: str) -> set[int]:
-    """Cut a host off while it works; the units that it had, and has not told of."""
+    """Cut a host off while it works, and return its unfinished units."""
     while True:
         wait_until(lambda: fleet.units_of(job, name), f"a unit on {name}")
         held = fleet.units_of(job, name)
@@ -97,11 +97,11 @@ def cut_at_work(fleet: Fleet, job: str, name: str) -> set[int]:
         held -= fleet.hosts_by_unit(job).keys()
         if held:
             return held
-        fleet.network.mend(name)  # it was quicker
+        fleet.network.reconnect(name)  # it finished first
 
 
 def unloaded(fleet: Fleet, folder: str) -> list[Row]:
-    """The rows of an unload in the store, after its files were checked against its manifest."""
+    """Check an unload's files in the store against its manifest, and return its rows."""
     manifest = json.loads(fleet.store.get(f"{folder}/manifest.json"))
     names = [part["name"] for part in manifest["parts"]]
     assert fleet.store.keys(f"{folder}/") == sorted([*names, "manifest.json"])
@@ -121,9 +121,9 @@ def summary_of(out: str) -> dict[str, Any]:
 
 
 def test_a_host_that_does_not_see_the_input_is_named(fleet: Fleet) -> None:
-    """The folder `share` is a mount of all hosts but B, where it is another one."""
+    """The folder `share` is the same mount on all hosts except B."""
     if not fleet.network["B"].namespace:
-        return  # one machine has one view of its files: see tests/acceptance/test_visibility.py
+        return  # one machine has one view of its files: see acceptance/test_file_visibility.py
     table = create_table(fleet.session, "hosts", COLUMNS, "seen")
     share = fleet.folder / "share"
     (share / "x.csv").write_bytes(csv_of(rows(10)))
@@ -143,10 +143,10 @@ def test_a_host_that_does_not_see_the_input_is_named(fleet: Fleet) -> None:
 
 def test_units_go_to_the_data_centre_of_their_rows_while_it_has_workers(fleet: Fleet) -> None:
     """
-    1. A is of dc1, as the command is, C of dc2. The rows are in both.
-    2. A alone takes units of a load.
-    3. A is lost. C takes the units that A had, those in its queue, and the rest.
-    4. Rows that are only in dc2 are counted by C while A is there.
+    1. A and the command are in dc1, C is in dc2. The rows are in both.
+    2. Only A takes units of a load.
+    3. A is lost. C takes A's units, those in A's queue, and the rest.
+    4. C counts rows that are only in dc2 while A is running.
     """
     table = create_table(fleet.session, "both", COLUMNS)
     far = create_table(fleet.session, "far", COLUMNS)
@@ -162,8 +162,8 @@ def test_units_go_to_the_data_centre_of_their_rows_while_it_has_workers(fleet: F
         wait_until(lambda: len(fleet.hosts_by_unit(job)) >= 5, "five units")
         assert set(fleet.units_by_host(job)) == {"A"}
         fleet.stop("A")
-        out, told = load.communicate(timeout=120)
-    assert load.returncode == 0, told
+        out, err = load.communicate(timeout=120)
+    assert load.returncode == 0, err
     assert summary_of(out)["rows"] == 4000
     assert set(fleet.units_by_host(job)) == {"A", "C"}
     assert_table(fleet.session, table, NAMES, records)
@@ -178,11 +178,11 @@ def test_a_host_that_does_not_answer_is_named(fleet: Fleet) -> None:
     table = create_table(fleet.session, "hosts", COLUMNS, "unanswered")
     url = fleet.store.put("unanswered.csv", csv_of(rows(10)))
     fleet.workers("A")
-    # Workers count as alive for four sweeps after they were last heard of.
+    # Workers count as alive for four sweeps after their last heartbeat.
     fleet.begin("D", RINGHAUL_WORKER_SWEEP_S="3.5")
     fleet.network.cut("D")
     done = fleet.ringhaul.run("load", url, "-t", table)
-    fleet.network.mend("D")
+    fleet.network.reconnect("D")
     assert done.code == 0, done
     assert "D did not answer whether it sees the input" in done.err
     assert_table(fleet.session, table, NAMES, rows(10))

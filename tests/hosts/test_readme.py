@@ -1,9 +1,9 @@
-"""The README's section about many hosts, followed to the letter on hosts that are real.
+"""Follow the README's section about many hosts exactly, on separate hosts.
 
-Its addresses are those of the namespaces, its settings file is put on every host, and its commands
-are run by a shell, each on the host that it is for. One line is stood in for: what `pip install`
-brings is the package that is built from this checkout, in a fresh environment; its dependencies are
-those of the tests, since there is no index in a namespace.
+The namespaces have the section's addresses, every host gets its settings file, and a shell runs
+each command on its host. Only `pip install` is replaced: it installs the package built from this
+checkout into a fresh environment; the dependencies are those of the tests, since a namespace has no
+index.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def commands() -> list[str]:
     return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
 
 
-def test_the_section_has_what_this_follows() -> None:
+def test_the_section_has_the_expected_commands() -> None:
     named = set(re.findall(r"\b10(?:\.\d+){3}\b", section()))
     assert named == {ADDRESSES[n] for n in ("cassandra1", "cassandra2", "broker", "store")}
     kinds = [" ".join(line.split()[:2]) for line in commands()]
@@ -67,7 +67,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `bin` folder of a fresh environment with the built package."""
     folder = tmp_path_factory.mktemp("package")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    # From a copy: setuptools builds in the folder of the source.
+    # From a copy: setuptools builds inside the source folder.
     source = folder / "source"
     source.mkdir()
     for name in (
@@ -100,14 +100,14 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return venv / "bin"
 
 
-def test_the_section_is_followed(fleet: Fleet, environment: Path) -> None:
+def test_the_section_s_commands_work(fleet: Fleet, environment: Path) -> None:
     """
     1. Every host gets the settings file, the password, and the environment.
-    2. Three hosts run the worker's line.
-    3. A fourth runs the lines of load, unload and status.
+    2. Three hosts run the worker command.
+    3. A fourth runs the load, unload and status commands.
     """
     if not fleet.network["A"].namespace:
-        return  # the section's addresses are nowhere: `running_network` has warned
+        return  # the section's addresses do not exist: `running_network` has warned
     fleet.workers()
     rows = [(f"r{n % 7}", n, f"note {n}") for n in range(9000)]
     for day in range(9):
@@ -143,9 +143,9 @@ def test_the_section_is_followed(fleet: Fleet, environment: Path) -> None:
             stack.enter_context(
                 fleet.network[name].running(typed("worker"), home / "log", env, home)
             )
-            # One after the other: the first compiles kernels that the next find beside the package.
+            # In sequence: the first one compiles the kernels, and the others find them.
             wait_until(partial(fleet.is_alive, name), f"the worker on {name}; see {home / 'log'}")
-        told = {}
+        output = {}
         for verb in ("load", "unload", "status"):
             done = subprocess.run(
                 [*fleet.network["ops"].enter, *typed(verb)],
@@ -156,13 +156,13 @@ def test_the_section_is_followed(fleet: Fleet, environment: Path) -> None:
                 timeout=120,
             )
             assert done.returncode == 0, done
-            told[verb] = done.stdout + done.stderr
+            output[verb] = done.stdout + done.stderr
         assert_table(fleet.session, "shop.orders", "region, id, note", rows)
         newest = fleet.ledger.jobs(2)
         jobs = {status.labels.get("kind"): status.job for status in newest}
         assert set(fleet.units_by_host(jobs["load"])) == set("ABC")
-        assert "9,000" in told["load"] and "9,000" in told["unload"]
-        assert jobs["load"] in told["status"] and jobs["unload"] in told["status"]
+        assert "9,000" in output["load"] and "9,000" in output["unload"]
+        assert jobs["load"] in output["status"] and jobs["unload"] in output["status"]
         found = []
         for key in fleet.store.keys("dump/"):
             if key.endswith(".parquet"):

@@ -1,4 +1,4 @@
-"""What tests of parts that read the process's settings share."""
+"""Fixtures for tests of code that reads the process's settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Settle = Callable[..., Settings]
 
 @pytest.fixture
 def settle(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settle]:
-    """Settings of this process, and its Celery application by them, until the test's end."""
+    """Set this process's settings and its Celery application until the test's end."""
 
     def settled(**values: object) -> Settings:
         for name, value in {"BROKER_URL": broker_url, **values}.items():

@@ -1,4 +1,4 @@
-"""What the containers do at their start, done here without containers."""
+"""The containers' start-up steps, run without containers."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
 def init_volumes(folder: Path) -> tuple[Path, Path, Path]:
-    """Run the compose file's `init` on empty folders; those of secrets, Redis and Grafana."""
+    """Run the compose file's `init` on empty folders: those of secrets, Redis and Grafana."""
     secrets, data, metrics, pages = (folder / name for name in ("secrets", "data", "p", "g"))
     for path in (secrets, data, metrics, pages):
         path.mkdir(exist_ok=True)

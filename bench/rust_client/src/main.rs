@@ -1,8 +1,8 @@
-//! Loads the bench's small table with the `scylla` driver, as one would write it in Rust to be fast.
+//! Load the bench's small table with the `scylla` driver, as a fast Rust client would.
 //!
 //! `rust-client HOST PORT KEYSPACE.TABLE FILE THREADS IN_FLIGHT` prints one JSON line. THREADS 0 is
 //! tokio's current-thread runtime. Every record is parsed, typed and sent as a single prepared
-//! statement at LOCAL_QUORUM, as ours does; nothing is kept of where a load stands.
+//! statement at LOCAL_QUORUM, as in ringhaul; the progress of the load is not recorded.
 
 use std::error::Error;
 use std::fs::File;
@@ -26,14 +26,15 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 const COLUMNS: &str = "id, seq, temperature, humidity, sensor, taken";
 
-/// As many as ours has, and as the replayed frames have.
+/// As many as ringhaul and the replayed frames use.
 const CONNECTIONS: usize = 2;
 
 const TRIES_MAX: u32 = 5;
-/// After the first failure; that much longer after each.
+/// Pause after the first failure; each further one adds as much.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Text is borrowed from the record. In the order of COLUMNS, which spares looking names up per row.
+/// Text is borrowed from the record. The fields are in the order of COLUMNS, so that no row needs a
+/// lookup by name.
 #[derive(Deserialize, SerializeRow)]
 #[scylla(flavor = "enforce_order")]
 struct Row<'a> {
@@ -74,7 +75,7 @@ async fn load(
     in_flight: usize,
 ) -> Result<(u64, f64), Failure> {
     let connections = NonZeroUsize::new(CONNECTIONS).expect("a constant above 0");
-    // Token-aware is what the driver does by itself.
+    // The driver is token-aware by default.
     let session = SessionBuilder::new()
         .known_node(address)
         .pool_size(PoolSize::PerHost(connections))
@@ -99,10 +100,10 @@ async fn load(
     Ok((rows, started.elapsed().as_secs_f64()))
 }
 
-/// One request after the other: so many lanes are so many requests in flight.
+/// Send one request after the other; the number of lanes is the number of requests in flight.
 ///
-/// A task for each row and a semaphore would cost an allocation and a wake-up more per row; a lane
-/// even has its record's memory for all its rows.
+/// A task for each row with a semaphore would cost one more allocation and wake-up per row; a lane
+/// even reuses its record's memory for all its rows.
 async fn lane(
     session: &Session,
     insert: &PreparedStatement,
@@ -117,7 +118,7 @@ async fn lane(
     {
         let row: Row = record.deserialize(None)?;
         let mut tries = 1;
-        // The driver's own policy gives up on a write that timed out; a busy server has some.
+        // The driver's policy does not retry a write timeout; a busy server has some.
         while let Err(error) = session.execute_unpaged(insert, &row).await {
             if tries == TRIES_MAX {
                 return Err(error.into());

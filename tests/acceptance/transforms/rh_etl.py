@@ -1,4 +1,4 @@
-"""Transforms of the tests, as a user would have them in the folder of `transform.path`."""
+"""Transforms of the tests, as a user would keep them in the folder of `transform.path`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ census = split_wide(["logrecno"], dictionary=str(HERE / "fields.csv"))
 
 
 def picky(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Raises in all the ways that a function can, each for one value of `a`."""
+    """Fail in every way that a function can, each for one value of `a`."""
     values = batch.column("a").to_pylist()
     if "exit" in values:
         sys.exit("leaving")
@@ -35,19 +35,19 @@ def picky(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def short(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The right thing for the first records, and another for others."""
+    """Return a correct result for the first records, and an invalid one for others."""
     return batch if "1" in batch.column("id").to_pylist() else batch.drop_columns("a")
 
 
 def grown_ups(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Leaves rows out, and says what it does."""
+    """Keep the rows of adults, and print a line."""
     print("grown_ups is called")
     return batch.filter(pc.greater_equal(pc.cast(batch.column("age"), "int64"), 18))
 
 
 @each_row
 def thrice(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Some records become three rows, some none, and some nothing good."""
+    """Turn a record into three rows, every seventh one into none; raise on an invalid id."""
     number = int(row["id"])
     if number % 7:
         for part in range(3):
@@ -56,7 +56,7 @@ def thrice(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @each_row(columns={"id": pa.int32(), "words": pa.list_(pa.string()), "length": pa.int64()})
 def counted(row: dict[str, Any]) -> dict[str, Any] | None:
-    """Rows of a table; one of them cannot be counted."""
+    """Split a note into words; drop rows without one; fail on the note of 100 characters."""
     if row["a"] is None:
         return None
     return {"id": row["id"], "words": row["a"].split(), "length": 100 // (100 - len(row["a"]))}
@@ -64,11 +64,11 @@ def counted(row: dict[str, Any]) -> dict[str, Any] | None:
 
 @each_row(columns={"id": pa.int32(), "born": pa.int32()})
 def birth_years(row: dict[str, Any]) -> dict[str, Any]:
-    """As docs/transforms.md has it: fails on a row without an age."""
+    """The example of docs/transforms.md, which fails on a row without an age."""
     return {"id": row["id"], "born": 2026 - row["age"]}
 
 
 @each_row(columns={"id": pa.int32(), "a": pa.string()})
 def refused(row: dict[str, Any]) -> dict[str, Any]:
-    """No row is good enough."""
+    """Reject every row."""
     raise ValueError("not good enough")

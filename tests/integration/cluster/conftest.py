@@ -1,4 +1,4 @@
-"""A cluster that asks for a password, and one behind TLS."""
+"""A cluster with password authentication, and one with TLS."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.services import running_stack
 
 @pytest.fixture
 def config(endpoints: Endpoints) -> ClusterConfig:
-    """The way to the session's node."""
+    """The configuration for the session's node."""
     return ClusterConfig(
         contact_points=tuple(endpoints.contact_points),
         port=endpoints.port,
@@ -27,23 +27,23 @@ def config(endpoints: Endpoints) -> ClusterConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class GuardedNode:
-    """A node that asks for a password, and on another port for a certificate as well."""
+    """A node that requires a password, and on another port a client certificate as well."""
 
-    endpoints: Endpoints  #: of the port without TLS
+    endpoints: Endpoints  #: the port without TLS
     tls_port: int
     folder: Path  #: with the PEM files named below
 
     def pem(self, name: str) -> str:
         """The path of a file in `folder`.
 
-        ca: the authority that node and clients trust. client, client_key: what it issued for a
-        client. stranger_ca, stranger, stranger_key: of an authority that the node does not know.
+        ca: the authority that node and clients trust. client, client_key: issued by it for a
+        client. stranger_ca, stranger, stranger_key: from an authority that the node does not trust.
         """
         return str(self.folder / f"{name}.pem")
 
     @property
     def tls_config(self) -> ClusterConfig:
-        """With everything that the node asks for."""
+        """Return a configuration with everything that the node requires."""
         return ClusterConfig(
             contact_points=("127.0.0.1",),
             port=self.tls_port,
@@ -58,7 +58,7 @@ class GuardedNode:
 
 @pytest.fixture(scope="package")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
-    """A node of its own that refuses everybody but its superuser."""
+    """A separate node that accepts only its superuser."""
     folder = tmp_path_factory.mktemp("pem")
     known, unknown = Authority("known"), Authority("unknown")
     files = {"ca": known.certificate, "stranger_ca": unknown.certificate}
@@ -89,5 +89,5 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
 
 @pytest.fixture(scope="package")
 def login(guarded: GuardedNode) -> Endpoints:
-    """The node that asks for a password, without TLS."""
+    """The node that requires a password, without TLS."""
     return guarded.endpoints

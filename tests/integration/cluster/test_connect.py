@@ -1,4 +1,4 @@
-"""Sessions on a real cluster: opened, closed, and refused in the user's words."""
+"""Sessions on a real cluster: opened, closed, and refused with a clear message."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def opened(config: ClusterConfig) -> Iterator[Session]:
         assert close_session(session, 20)
 
 
-def test_a_session_answers_with_the_settings_it_was_given(config: ClusterConfig) -> None:
-    asked = replace(config, consistency="local_one", request_timeout_s=7.5)
-    with opened(asked) as session:
+def test_a_session_has_the_configured_settings(config: ClusterConfig) -> None:
+    configured = replace(config, consistency="local_one", request_timeout_s=7.5)
+    with opened(configured) as session:
         row = session.execute("SELECT cluster_name, data_center FROM system.local").one()
         assert row.data_center == "datacenter1"
         assert row.cluster_name == session.cluster.metadata.cluster_name
@@ -45,14 +45,14 @@ def test_a_session_answers_with_the_settings_it_was_given(config: ClusterConfig)
         assert profile.request_timeout == 7.5
 
 
-def test_a_session_without_a_data_centre_takes_that_of_its_contact_point(
+def test_a_session_without_a_data_centre_uses_that_of_its_contact_point(
     config: ClusterConfig,
 ) -> None:
     with opened(replace(config, local_dc="")) as session:
         assert session.execute("SELECT release_version FROM system.local").one() is not None
 
 
-def test_a_statement_that_is_wrong_is_not_retried(config: ClusterConfig) -> None:
+def test_an_invalid_statement_is_not_retried(config: ClusterConfig) -> None:
     with opened(config) as session, pytest.raises(InvalidRequest):
         session.execute("SELECT nothing FROM system.local")
 
@@ -66,15 +66,15 @@ def test_closing_ends_the_drivers_threads(config: ClusterConfig) -> None:
     assert session.cluster.is_shutdown
 
 
-def test_nobody_listens(config: ClusterConfig) -> None:
-    with pytest.raises(ClusterUnavailable) as told:
+def test_a_closed_port(config: ClusterConfig) -> None:
+    with pytest.raises(ClusterUnavailable) as raised:
         open_session(replace(config, port=1))
-    assert str(told.value) == (
+    assert str(raised.value) == (
         "no node answers at 127.0.0.1:1: Connection refused. Is it the right address "
         "(--contact-points, cluster.contact_points) and is the node up? `ringhaul local up` "
         "starts one to try with"
     )
-    assert told.value.exit_code == EXIT_FATAL
+    assert raised.value.exit_code == EXIT_FATAL
 
 
 def test_one_of_two_contact_points_is_enough(config: ClusterConfig) -> None:
@@ -84,26 +84,26 @@ def test_one_of_two_contact_points_is_enough(config: ClusterConfig) -> None:
         assert session.execute("SELECT release_version FROM system.local").one() is not None
 
 
-def test_no_such_host(config: ClusterConfig) -> None:
-    with pytest.raises(ClusterUnavailable) as told:
+def test_an_unknown_host(config: ClusterConfig) -> None:
+    with pytest.raises(ClusterUnavailable) as raised:
         open_session(replace(config, contact_points=("no-host.invalid",)))
-    assert str(told.value) == (
+    assert str(raised.value) == (
         f"no host name in no-host.invalid:{config.port} can be resolved; check the spelling "
         "(--contact-points, cluster.contact_points)"
     )
 
 
-def test_a_server_that_says_nothing(config: ClusterConfig, silent_port: int) -> None:
-    begun = time.monotonic()
-    with pytest.raises(ClusterUnavailable) as told:
+def test_a_silent_server(config: ClusterConfig, silent_port: int) -> None:
+    started = time.monotonic()
+    with pytest.raises(ClusterUnavailable) as raised:
         open_session(replace(config, port=silent_port, connect_timeout_s=1.0))
-    assert time.monotonic() - begun < 15
-    assert str(told.value).startswith(f"no node answers at 127.0.0.1:{silent_port}: ")
+    assert time.monotonic() - started < 15
+    assert str(raised.value).startswith(f"no node answers at 127.0.0.1:{silent_port}: ")
 
 
 @pytest.fixture
 def silent_port() -> Iterator[int]:
-    """A port that takes connections and never answers."""
+    """A port that accepts connections and never answers."""
     import socket
 
     with socket.socket() as listener:
@@ -112,16 +112,16 @@ def silent_port() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def test_a_data_centre_that_is_not_there(config: ClusterConfig) -> None:
-    with pytest.raises(ClusterError) as told:
+def test_a_missing_data_centre(config: ClusterConfig) -> None:
+    with pytest.raises(ClusterError) as raised:
         open_session(replace(config, local_dc="dc9"))
-    assert str(told.value) == (
+    assert str(raised.value) == (
         "no data centre 'dc9' in this cluster; it has datacenter1 (--local-dc, cluster.local_dc)"
     )
-    assert told.value.exit_code == EXIT_FATAL
+    assert raised.value.exit_code == EXIT_FATAL
 
 
-# Who may come in.
+# Authentication
 
 
 def refusal(login: Endpoints, user: str, password: str) -> ClusterError:
@@ -132,11 +132,11 @@ def refusal(login: Endpoints, user: str, password: str) -> ClusterError:
         user=user,
         password=password,
     )
-    with pytest.raises(ClusterError) as told:
+    with pytest.raises(ClusterError) as raised:
         open_session(config)
-    assert told.value.exit_code == EXIT_FATAL
-    assert "sesame" not in str(told.value)
-    return told.value
+    assert raised.value.exit_code == EXIT_FATAL
+    assert "sesame" not in str(raised.value)
+    return raised.value
 
 
 def test_a_wrong_password(login: Endpoints) -> None:
@@ -147,7 +147,7 @@ def test_a_wrong_password(login: Endpoints) -> None:
     )
 
 
-def test_no_password_where_one_is_asked_for(login: Endpoints) -> None:
+def test_a_missing_password(login: Endpoints) -> None:
     assert str(refusal(login, "", "")) == (
         f"the cluster at 127.0.0.1:{login.port} asks for a user and none is set "
         "(--user and --password-file, or cluster.user and cluster.password_file)"
@@ -164,21 +164,21 @@ def test_the_right_password(login: Endpoints) -> None:
     )
     with opened(config) as session:
         assert session.execute("SELECT release_version FROM system.local").one() is not None
-    assert "cassandra" not in repr(config), "a config that is logged tells no secret"
+    assert "cassandra" not in repr(config), "a logged config must not contain a secret"
 
 
-# TLS.
+# TLS
 
 
-def test_tls_files_that_are_missing(config: ClusterConfig, tmp_path: Path) -> None:
+def test_missing_tls_files(config: ClusterConfig, tmp_path: Path) -> None:
     for option in ("tls_ca", "tls_cert", "tls_key"):
         path = str(tmp_path / "no.pem")
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as raised:
             open_session(replace(config, tls=True, **{option: path}))
-        assert str(told.value) == f"cluster.{option}: no such file {path}"
+        assert str(raised.value) == f"cluster.{option}: no such file {path}"
 
 
-def test_tls_files_that_hold_something_else(config: ClusterConfig, tmp_path: Path) -> None:
+def test_tls_files_with_other_content(config: ClusterConfig, tmp_path: Path) -> None:
     path = tmp_path / "ca.pem"
     path.write_text("no certificate\n")
     with pytest.raises(UsageError) as ca:
@@ -186,14 +186,14 @@ def test_tls_files_that_hold_something_else(config: ClusterConfig, tmp_path: Pat
     assert str(ca.value).startswith(f"cluster.tls_ca: {path} cannot be used: ")
     with pytest.raises(UsageError) as cert:
         open_session(replace(config, tls=True, tls_cert=str(path), tls_key=str(path)))
-    told = f"cluster.tls_cert {path} with cluster.tls_key {path} cannot be used: "
-    assert str(cert.value).startswith(told)
+    message = f"cluster.tls_cert {path} with cluster.tls_key {path} cannot be used: "
+    assert str(cert.value).startswith(message)
 
 
-def test_tls_with_a_server_that_does_not_speak_it(config: ClusterConfig) -> None:
-    with pytest.raises(ClusterUnavailable) as told:
+def test_tls_with_a_server_without_tls(config: ClusterConfig) -> None:
+    with pytest.raises(ClusterUnavailable) as raised:
         open_session(replace(config, tls=True, connect_timeout_s=2.0))
-    assert str(told.value).startswith(f"no node answers at {config.where}: ")
+    assert str(raised.value).startswith(f"no node answers at {config.where}: ")
 
 
 @pytest.mark.parametrize("name", ["LOCAL_QUORUM", "local_one", "Each_Quorum"])
@@ -202,14 +202,14 @@ def test_consistency_levels_by_name(name: str) -> None:
 
 
 def test_an_unknown_consistency_level() -> None:
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as raised:
         consistency_level("LOCAL_QUORM")
-    assert str(told.value).startswith("no consistency level 'LOCAL_QUORM'; one of ANY, ONE, ")
+    assert str(raised.value).startswith("no consistency level 'LOCAL_QUORM'; one of ANY, ONE, ")
 
 
 @contextmanager
 def old_server(config: ClusterConfig) -> Iterator[int]:
-    """A port behind which the server speaks version 3 at most: what is above is refused."""
+    """A port of a proxy that refuses protocol versions above 3."""
     listener = socket.create_server(("127.0.0.1", 0))
     threading.Thread(target=_accept_old, args=(listener, config.port), daemon=True).start()
     try:
@@ -245,14 +245,14 @@ def _serve_old(client: socket.socket, port: int) -> None:
 
 
 def _pass_on(source: socket.socket, target: socket.socket) -> None:
-    """All bytes of one connection to another, to the end."""
+    """Forward all bytes of one connection to another, until the first one ends."""
     with suppress(OSError):
         while data := source.recv(65536):
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
 
 
-def test_the_protocol_is_not_looked_for_among_versions_of_other_servers(
+def test_the_protocol_version_is_negotiated_without_foreign_versions(
     config: ClusterConfig, caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(config) as session:
@@ -260,10 +260,10 @@ def test_the_protocol_is_not_looked_for_among_versions_of_other_servers(
     assert "Downgrading" not in caplog.text
 
 
-def test_a_server_that_only_speaks_an_older_protocol_is_spoken_to_in_that(
+def test_a_server_with_an_older_protocol_is_used_with_that_version(
     config: ClusterConfig,
 ) -> None:
-    # Given a way to the server on which version 4 is refused, as Cassandra 2.1 refuses it
+    # Given a proxy to the server that refuses version 4, as Cassandra 2.1 does
     with old_server(config) as port, opened(replace(config, port=port)) as session:
         assert session.cluster.protocol_version == ProtocolVersion.V3
         assert session.execute("SELECT cluster_name FROM system.local").one() is not None

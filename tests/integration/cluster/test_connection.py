@@ -1,4 +1,4 @@
-"""A connection that the other side ends in the middle of an answer is over at once."""
+"""A connection that the server closes in the middle of an answer fails at once."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from ringhaul.errors import ClusterUnavailable
 from tests.integration.cluster.conftest import GuardedNode
 from tests.proxy import proxied
 
-#: Without an end to the connection this is how long an answer would be waited for.
+#: How long the client would wait for the answer if the connection stayed open.
 PATIENCE_S = 200.0
 
 
 def check_cut(config: ClusterConfig) -> None:
-    """Cut an answer, which is told soon; the session goes on with another connection."""
+    """Cut an answer, which must fail soon; then the session uses another connection."""
     with proxied(("127.0.0.1", config.port)) as (proxy, port):
         session = open_session(replace(config, port=port, request_timeout_s=PATIENCE_S))
         try:
             large = session.prepare("SELECT * FROM system_schema.columns")
             proxy.cut_answers()
-            begun = time.monotonic()
+            started = time.monotonic()
             with pytest.raises(ConnectionShutdown, match="has closed the connection"):
                 session.execute(large)
-            assert time.monotonic() - begun < PATIENCE_S / 4
+            assert time.monotonic() - started < PATIENCE_S / 4
             assert proxy.cut >= 1
-            # The driver tries again after a second and longer, and nobody else has the node down.
+            # The driver reconnects after a second or more; only this session marks the node down.
             until = time.monotonic() + PATIENCE_S / 4
             while not any(state["open_count"] for state in session.get_pool_state().values()):
                 assert time.monotonic() < until
@@ -39,19 +39,19 @@ def check_cut(config: ClusterConfig) -> None:
             assert close_session(session, 20)
 
 
-def test_an_answer_that_is_cut(config: ClusterConfig) -> None:
+def test_a_cut_answer_fails_at_once(config: ClusterConfig) -> None:
     check_cut(config)
 
 
-def test_an_answer_that_is_cut_within_tls(guarded: GuardedNode) -> None:
+def test_a_cut_answer_with_tls_fails_at_once(guarded: GuardedNode) -> None:
     check_cut(guarded.tls_config)
 
 
-def test_a_server_that_closes_the_connection_at_once_is_not_waited_for(
+def test_a_connection_that_the_server_closes_at_once_fails_at_once(
     config: ClusterConfig,
 ) -> None:
-    with proxied(("127.0.0.1", 1)) as (_, port):  # nobody listens there
-        begun = time.monotonic()
+    with proxied(("127.0.0.1", 1)) as (_, port):  # a closed port
+        started = time.monotonic()
         with pytest.raises(ClusterUnavailable, match=r"closed the connection|reset by peer"):
             open_session(replace(config, port=port, connect_timeout_s=PATIENCE_S))
-        assert time.monotonic() - begun < PATIENCE_S / 4
+        assert time.monotonic() - started < PATIENCE_S / 4

@@ -1,4 +1,4 @@
-"""`ringhaul load` into a cluster that asks for a password."""
+"""`ringhaul load` into a cluster with password authentication."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.services import connected, fresh_keyspace
 
 @pytest.fixture
 def ringhaul(login: Endpoints, tmp_path: Path) -> Ringhaul:
-    """The command, which knows the address and no password."""
+    """The command with the address and without a password."""
     (tmp_path / "rows.csv").write_text("id\n1\n2\n")
     return Ringhaul(cluster_env(login, tmp_path / "state"), tmp_path)
 
@@ -24,7 +24,7 @@ def ringhaul(login: Endpoints, tmp_path: Path) -> Ringhaul:
 LOAD = ("load", "rows.csv", "-t", "shop.orders")
 
 
-def test_no_user(ringhaul: Ringhaul, login: Endpoints) -> None:
+def test_a_missing_user(ringhaul: Ringhaul, login: Endpoints) -> None:
     assert_refused(
         ringhaul.run(*LOAD),
         4,
@@ -44,7 +44,7 @@ def test_a_wrong_password(ringhaul: Ringhaul, login: Endpoints) -> None:
     )
 
 
-def test_a_password_file_that_is_not_there(ringhaul: Ringhaul) -> None:
+def test_a_missing_password_file(ringhaul: Ringhaul) -> None:
     finished = ringhaul.run(*LOAD, "--user", "cassandra", "--password-file", "no-file")
     path = ringhaul.cwd / "no-file"
     message = f"cluster.password_file: cannot read {path}: No such file or directory"

@@ -1,4 +1,4 @@
-"""What a prepared statement is about, by the schema of a real cluster."""
+"""The columns of a prepared statement's markers, with the schema of a real cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session opened beside other work: handed over, refused, and closed without being waited for."""
+"""A session opened in the background: handed over, refused, and closed without waiting."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def settings(config: ClusterConfig, port: int) -> Settings:
     return load_settings(flags).settings
 
 
-def test_the_session_is_the_openings_and_ends_with_it(config: ClusterConfig) -> None:
+def test_the_opening_closes_its_session(config: ClusterConfig) -> None:
     with Opening(settings(config, config.port)) as opening:
         session = opening.session()
         assert session.execute("SELECT cluster_name FROM system.local").one() is not None
@@ -35,7 +35,7 @@ def test_the_session_is_the_openings_and_ends_with_it(config: ClusterConfig) -> 
     assert session.is_shutdown
 
 
-def test_a_cluster_that_cannot_be_reached_is_told_when_the_session_is_wanted(
+def test_an_unreachable_cluster_raises_when_the_session_is_requested(
     config: ClusterConfig,
 ) -> None:
     with Opening(settings(config, 1)) as opening:
@@ -44,7 +44,7 @@ def test_a_cluster_that_cannot_be_reached_is_told_when_the_session_is_wanted(
                 opening.session()
 
 
-def test_leaving_does_not_wait_for_a_connection_that_nobody_wants(config: ClusterConfig) -> None:
+def test_leaving_does_not_wait_for_an_unused_connection(config: ClusterConfig) -> None:
     began = time.monotonic()
     with Opening(settings(config, config.port)):
         pass

@@ -1,4 +1,4 @@
-"""Users who may not do all: told who may not do what, with nothing done and nothing left behind."""
+"""Users with missing permissions: the message names user and permission, and nothing is done."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = [(1,), (2,)]
 
 @pytest.fixture(scope="module")
 def table(login: Endpoints) -> Iterator[str]:
-    """Two rows; `reader` may read them, `writer` may write."""
+    """A table of two rows; `reader` may read it, `writer` may write it."""
     with connected(login) as session, fresh_keyspace(session) as keyspace:
         name = create_table(session, keyspace, "id int PRIMARY KEY")
         session.execute(f"INSERT INTO {name} (id) VALUES (1)")
@@ -34,7 +34,7 @@ def table(login: Endpoints) -> Iterator[str]:
 
 @pytest.fixture
 def ringhaul(login: Endpoints, tmp_path: Path) -> Ringhaul:
-    """The command with the password of both users, and keys of three rows."""
+    """The command with the password of both users, and a file of three keys."""
     (tmp_path / "password").write_text(PASSWORD)
     (tmp_path / "keys.csv").write_text("id\n1\n2\n3\n")
     env = cluster_env(login, tmp_path / "state")
@@ -53,21 +53,23 @@ def ringhaul(login: Endpoints, tmp_path: Path) -> Ringhaul:
         ("reader", "MODIFY", ["load", "keys.csv", "-t", "{t}"]),
     ],
 )
-def test_what_a_user_may_not(
+def test_a_missing_permission_is_reported(
     ringhaul: Ringhaul, login: Endpoints, table: str, user: str, right: str, words: list[str]
 ) -> None:
     done = ringhaul.run(*(word.format(t=table) for word in words), "--user", user, "-c", "1")
-    # `lookup` and `exec` begin their output with the header
+    # `lookup` and `exec` start their output with the header
     assert done.code == 4 and done.out in ("", "id\n"), done
-    told = f": User {user} has no {right} permission on <table {table}> or any of its parents\n"
-    assert told in done.err and "Traceback" not in done.err, done.err
+    message = f": User {user} has no {right} permission on <table {table}> or any of its parents\n"
+    assert message in done.err and "Traceback" not in done.err, done.err
     assert not (ringhaul.cwd / "out" / "manifest.json").exists()
     with connected(login) as session:
         assert_table(session, table, "id", ROWS)
 
 
-def test_what_a_user_may(ringhaul: Ringhaul, login: Endpoints, table: str) -> None:
-    """What docs/operations.md asks for is enough."""
+def test_the_documented_permissions_are_enough(
+    ringhaul: Ringhaul, login: Endpoints, table: str
+) -> None:
+    """The permissions in docs/operations.md are enough."""
     read = ringhaul.run("unload", "-t", table, "-o", "-", "--user", "reader", "-c", "1")
     assert (read.code, sorted(read.out.split())) == (0, ["1", "2", "id"]), read
     written = ringhaul.run("load", "keys.csv", "-t", table, "--user", "writer", "-c", "1", "--json")

@@ -1,4 +1,4 @@
-"""A table's schema as a job carries it, read from a real cluster."""
+"""A table's schema in a job, read from a real cluster."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_columns_keys_and_types_in_their_order(cassandra_session: Session, keysp
         "tags": "frozen<list<text>>",
     }
     assert [column.name for column in table.columns if column.static] == ["note"]
-    # and it survives its way through the ledger
+    # and it survives the ledger's serialization
     assert TableSchema.from_json(json.loads(json.dumps(table.to_json()))) == table
 
 
@@ -50,7 +50,7 @@ def test_identifiers_with_any_character(cassandra_session: Session, keyspace: st
     assert cassandra_session.execute(f"SELECT {column} FROM {keyspace}.odd").one()[0] == 7
 
 
-def test_names_that_are_not_there(cassandra_session: Session, keyspace: str) -> None:
+def test_unknown_names(cassandra_session: Session, keyspace: str) -> None:
     metadata = cassandra_session.cluster.metadata
     cassandra_session.execute(f"CREATE TABLE {keyspace}.orders (id int PRIMARY KEY)")
     cases = [
@@ -70,13 +70,13 @@ def test_names_that_are_not_there(cassandra_session: Session, keyspace: str) -> 
         ((keyspace, "zzz"), f"no table 'zzz' in keyspace {keyspace!r}"),
     ]
     for (space, table), message in cases:
-        with pytest.raises(ClusterError) as told:
+        with pytest.raises(ClusterError) as raised:
             find_table(metadata, space, table)
-        assert str(told.value) == message
-        assert told.value.exit_code == EXIT_FATAL
+        assert str(raised.value) == message
+        assert raised.value.exit_code == EXIT_FATAL
 
 
-def test_a_keyspace_without_tables_says_so(cassandra_session: Session, keyspace: str) -> None:
-    with pytest.raises(ClusterError) as told:
+def test_a_keyspace_without_tables(cassandra_session: Session, keyspace: str) -> None:
+    with pytest.raises(ClusterError) as raised:
         find_table(cassandra_session.cluster.metadata, keyspace, "orders")
-    assert str(told.value) == f"no table 'orders' in keyspace {keyspace!r}; it has no table"
+    assert str(raised.value) == f"no table 'orders' in keyspace {keyspace!r}; it has no table"

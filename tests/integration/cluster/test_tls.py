@@ -1,4 +1,4 @@
-"""A cluster that is spoken to by TLS alone, and asks for a client certificate and a password."""
+"""A cluster that accepts only TLS, with a client certificate and a password."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tls_session(guarded: GuardedNode) -> Iterator[Session]:
 
 @pytest.fixture
 def ringhaul(guarded: GuardedNode, tmp_path: Path) -> Ringhaul:
-    """The command with everything that the node asks for."""
+    """The command with everything that the node requires."""
     (tmp_path / "rows.csv").write_text("id,v\n" + "".join(f"{i},v{i}\n" for i in range(3000)))
     (tmp_path / "password").write_text(PASSWORD)
     env = {
@@ -50,7 +50,7 @@ def ringhaul(guarded: GuardedNode, tmp_path: Path) -> Ringhaul:
 
 
 def test_rows_go_through_the_pipeline_by_tls(tls_session: Session, tmp_path: Path) -> None:
-    # Given small rows, and some that are larger than a TLS record and than the socket's buffer
+    # Given small rows, and some larger than a TLS record and than the socket's buffer
     with fresh_keyspace(tls_session) as keyspace:
         table = make_table(tls_session, keyspace, "id int PRIMARY KEY, v text")
         rows = [(i, f"v{i}" * (1 if i % 100 else 20_000)) for i in range(5000)]
@@ -59,7 +59,7 @@ def test_rows_go_through_the_pipeline_by_tls(tls_session: Session, tmp_path: Pat
         seen: set[tuple[object, ...]] = set()
 
         def look() -> None:
-            """Who is connected, says the node, and is not the driver, which says its name."""
+            """Note the node's clients except the driver, which sends its name."""
             for client in tls_session.execute("SELECT * FROM system_views.clients"):
                 if client.driver_name != DRIVER_NAME and client.connection_stage == "ready":
                     seen.add((client.ssl_enabled, client.username))
@@ -67,10 +67,10 @@ def test_rows_go_through_the_pipeline_by_tls(tls_session: Session, tmp_path: Pat
         outcome = run_file(
             tls_session, table, path, ["id", "v"], strategy="pipeline", ticks=Ticks(then=look)
         )
-        # Then all of them are there
+        # Then all of them are in the table
         assert (outcome.written, rejects_of(outcome), outcome.retries) == (5000, [], 0)
         assert read_table(tls_session, keyspace, "id, v") == sorted(rows, key=repr)
-        # And they came by a connection of the pipeline's own, encrypted, under the user's name
+        # And they came over the pipeline's connection, encrypted, as the configured user
         assert outcome.window is not None
         assert seen == {(True, USER)}
 
@@ -96,7 +96,7 @@ def test_an_authority_that_did_not_sign_the_nodes_certificate(
 
 
 def assert_handshake_ended(finished: Finished, guarded: GuardedNode, hint: str) -> None:
-    """With what words the node ends it depends on who notices first."""
+    """Assert the message, whose end depends on which side notices first."""
     begin = f"error: the cluster at 127.0.0.1:{guarded.tls_port} ended the TLS handshake: "
     assert finished.err.startswith(begin)
     assert finished.err.endswith(f". {hint}\n")
@@ -104,7 +104,7 @@ def assert_handshake_ended(finished: Finished, guarded: GuardedNode, hint: str) 
     assert (finished.code, finished.out) == (4, "")
 
 
-def test_no_client_certificate(ringhaul: Ringhaul, guarded: GuardedNode) -> None:
+def test_a_missing_client_certificate(ringhaul: Ringhaul, guarded: GuardedNode) -> None:
     del ringhaul.env["RINGHAUL_CLUSTER_TLS_CERT"], ringhaul.env["RINGHAUL_CLUSTER_TLS_KEY"]
     assert_handshake_ended(
         ringhaul.run(*LOAD),
@@ -127,7 +127,7 @@ def test_a_client_certificate_of_another_authority(
     )
 
 
-def test_a_wrong_password_by_tls(ringhaul: Ringhaul, guarded: GuardedNode) -> None:
+def test_a_wrong_password_with_tls(ringhaul: Ringhaul, guarded: GuardedNode) -> None:
     (ringhaul.cwd / "password").write_text("sesame")
     assert_refused(
         ringhaul.run(*LOAD),
@@ -138,7 +138,7 @@ def test_a_wrong_password_by_tls(ringhaul: Ringhaul, guarded: GuardedNode) -> No
     )
 
 
-def test_a_node_that_speaks_tls_only_is_not_asked_without_it(
+def test_a_tls_only_node_is_never_contacted_without_tls(
     ringhaul: Ringhaul, guarded: GuardedNode
 ) -> None:
     for name in ("TLS", "TLS_CA", "TLS_CERT", "TLS_KEY"):

@@ -1,4 +1,4 @@
-"""Pages of a real node, with a column of every type, against the rows that the driver makes."""
+"""Decoded pages of a real node, with a column of every type, compared with the driver's rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.property.cql.pages import plain_column, plain_driver
 RESULT, ROWS = 8, 2
 A, B = uuid.UUID(int=7), uuid.UUID("c0ffee00-1234-11ee-be56-0242ac120002")
 
-#: Column -> its type, and values as the driver takes them. Sets are given in the server's order.
+#: Column -> its type, and values as the driver binds them. Sets are in the server's order.
 COLUMNS: dict[str, tuple[str, list[Any]]] = {
     "a_ascii": ("ascii", ["plain", ""]),
     "a_text": ("text", ["été 🚀", ""]),
@@ -84,7 +84,7 @@ ROWS_COUNT = 4
 
 
 class Recording(ProtocolHandler):
-    """Keeps the body of each page. With `only_pages` the driver does not decode them itself."""
+    """Keep the body of each page. With `only_pages`, the driver does not decode them itself."""
 
     pages: list[tuple[int, bytes]]
     only_pages = False
@@ -120,7 +120,7 @@ class Recording(ProtocolHandler):
 
 @pytest.fixture(params=[4, 5], ids=["v4", "v5"])
 def recorded(endpoints: Endpoints, request: pytest.FixtureRequest) -> Iterator[Session]:
-    """A session of its own for each protocol version; its handler keeps pages from now on."""
+    """A session for each protocol version, whose handler keeps pages."""
     profile = ExecutionProfile(
         load_balancing_policy=RoundRobinPolicy(), request_timeout=30, row_factory=tuple_factory
     )
@@ -146,7 +146,7 @@ def schema_of(session: Session, keyspace: str, table: str) -> TableSchema:
 
 
 def read(session: Session, types: dict[str, CqlType], select: Any) -> list[Any]:
-    """Pages as we decode them, held to the rows that the driver returns for the same pages."""
+    """Decode pages, and assert that they equal the driver's rows of the same pages."""
     handler = session.client_protocol_handler
     handler.pages.clear()
     rows = list(session.execute(select))
@@ -162,7 +162,7 @@ def read(session: Session, types: dict[str, CqlType], select: Any) -> list[Any]:
     return pages
 
 
-def test_every_type_as_the_driver_reads_it(recorded: Session, keyspace: str) -> None:
+def test_every_type_is_decoded_like_the_driver(recorded: Session, keyspace: str) -> None:
     recorded.execute(
         f"CREATE TYPE {keyspace}.place (street text, at frozen<tuple<float, double>>, "
         "tags frozen<list<ascii>>)"
@@ -183,13 +183,13 @@ def test_every_type_as_the_driver_reads_it(recorded: Session, keyspace: str) -> 
     query = f"SELECT {', '.join(types)} FROM {keyspace}.every"
     whole = read(recorded, types, query)
     assert len(whole) == 1
-    # Prepared, pages come without metadata; and in pages of three rows there are two.
+    # A prepared statement's pages have no metadata; with three rows a page, there are two.
     prepared = recorded.prepare(query)
     prepared.fetch_size = 3
     assert len(read(recorded, types, prepared)) == 2
 
 
-def test_extremes_that_the_driver_cannot_show(recorded: Session, keyspace: str) -> None:
+def test_extremes_that_the_driver_cannot_represent(recorded: Session, keyspace: str) -> None:
     recorded.execute(f"CREATE TABLE {keyspace}.moments (k int PRIMARY KEY, t timestamp, e int)")
     insert = f"INSERT INTO {keyspace}.moments (k, t, e) VALUES (%s, %s, blobAsInt(0x))"
     for k, moment in enumerate([-(2**63), 2**63 - 1]):
@@ -204,7 +204,7 @@ def test_extremes_that_the_driver_cannot_show(recorded: Session, keyspace: str) 
     batch = decoder.decode(result_body(flags, body)[0])
     moments = {k.as_py(): t.value for t, k, _ in zip(*batch.columns, strict=True)}
     assert moments == {0: -(2**63), 1: 2**63 - 1}
-    # An int with no bytes: there is no such number.
+    # An int without bytes has no number.
     assert batch.column(2).to_pylist() == [None, None]
 
 
@@ -212,7 +212,7 @@ def test_counters_and_a_response_with_a_warning(recorded: Session, keyspace: str
     recorded.execute(f"CREATE TABLE {keyspace}.hits (k int PRIMARY KEY, n counter)")
     recorded.execute(f"UPDATE {keyspace}.hits SET n = n - 5 WHERE k = 1")
     types = schema_of(recorded, keyspace, "hits").types
-    # The server warns of an aggregate over all partitions, in front of its result.
+    # The server puts a warning about an aggregate over all partitions before the result.
     read(recorded, types, f"SELECT k, n FROM {keyspace}.hits")
     count = {"count": CqlType("bigint")}
     read(recorded, count, f"SELECT count(*) FROM {keyspace}.hits")

@@ -1,4 +1,4 @@
-"""A real Valkey with an append-only file, and a ledger whose clock the test sets."""
+"""A real Valkey with an append-only file, and a ledger with a clock that the test sets."""
 
 import itertools
 import os
@@ -29,7 +29,7 @@ _numbers = itertools.count(1)
 
 
 class Server:
-    """One Valkey process on a port of its own."""
+    """One Valkey process on a free port."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -61,7 +61,7 @@ class Server:
         client.close()
 
     def kill(self) -> None:
-        """SIGKILL, as the kernel does when memory is short."""
+        """Send SIGKILL, as the kernel's OOM killer does."""
         if self.process is not None:
             os.kill(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -70,7 +70,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def shared_server() -> Iterator[Server]:
-    """One server for all tests that leave it running."""
+    """One server for all tests that do not stop it."""
     yield from _run_server()
 
 
@@ -107,7 +107,7 @@ def ledger(client: redis.Redis) -> Ledger:
 
 
 class Clock:
-    """The time that scripts see, in ms; it moves only when told to."""
+    """The scripts' clock, in ms; only `advance` moves it."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -120,7 +120,7 @@ class Clock:
 
 
 def clocked_scripts() -> dict[str, str]:
-    """The real scripts with the clock replaced."""
+    """Return the real scripts with the clock replaced."""
     return {
         name: text.replace("redis.call('TIME')", _CLOCK_LUA)
         for name, text in read_scripts().items()
@@ -139,7 +139,7 @@ def clocked(client: redis.Redis, clock: Clock) -> Ledger:
 
 
 def new_job(ledger: Ledger, units: int, *, seal: bool = True, **options: object) -> str:
-    """A job with `units` units whose specs are spec-0, spec-1, ..."""
+    """Create a job with `units` units whose specs are spec-0, spec-1, ..."""
     job = f"ld-{next(_numbers):06x}"
     ledger.create(job, {"verb": "load"}, "{}", **options)  # type: ignore[arg-type]
     assert ledger.add_units(job, 1, 0, [f"spec-{unit}" for unit in range(units)]) == units

@@ -1,8 +1,8 @@
-"""A random life of a job on a real server, held against a small model after every step.
+"""A random life of a job on a real server, compared with a small model after every step.
 
-Workers here are as bad as real ones: they die, stall past their lease and come back, commit twice,
-act on messages that are late, repeated or of an earlier epoch. The model only knows what must be
-true whatever they do; it does not repeat how the scripts do it.
+Workers here fail like real ones: they die, stall past their lease and return, commit twice, and act
+on messages that are late, repeated or from an earlier epoch. The model only has the invariants that
+must hold in every case; it does not repeat the logic of the scripts.
 """
 
 import itertools
@@ -31,12 +31,12 @@ PICK = st.integers(0, 2**31)
 
 @dataclass(frozen=True)
 class Attempt:
-    """Something that may commit: it claimed the unit once, whatever happened since."""
+    """An attempt that claimed the unit once, and may still try to commit."""
 
     unit: int
     epoch: int
     token: str
-    rows: int  #: Different for every attempt, so that the totals tell whose commit counted.
+    rows: int  #: Different for every attempt, so that the totals show whose commit counted.
     rejected: int
 
 
@@ -65,7 +65,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.messages: list[tuple[int, int]] = []  #: (unit, epoch); never removed: they repeat
         self.attempts: list[Attempt] = []
         self.counted: dict[int, Attempt] = {}
-        self.kept: dict[int, Attempt] = {}  #: that stopped the job with the rejects of a unit
+        self.kept: dict[int, Attempt] = {}  #: attempts that stopped the job with a unit's rejects
         self.max_starts = 0
         self.numbers = itertools.count(1)
 
@@ -75,7 +75,7 @@ class LedgerMachine(RuleBasedStateMachine):
         error_limit = ErrorLimit.parse(limit)
         self.ledger.create(self.job, {}, "{}", error_limit=error_limit, max_starts=max_starts)
 
-    # The producer.
+    # The producer
 
     @rule(more=st.integers(1, 6), overlap=st.integers(0, 3))
     def add_units(self, more: int, overlap: int) -> None:
@@ -109,8 +109,8 @@ class LedgerMachine(RuleBasedStateMachine):
         assert not units or not self.paused
         self.messages += [(unit, epoch) for unit in units]
 
-    # Workers. `pick` chooses among all messages or attempts there ever were; claims prefer late
-    # ones, as most messages are.
+    # Workers. `pick` chooses among all messages or attempts so far; claims prefer recent ones,
+    # like most real messages.
 
     @rule(pick=PICK, newest=st.booleans())
     @precondition(lambda self: self.messages)
@@ -213,7 +213,7 @@ class LedgerMachine(RuleBasedStateMachine):
             running = self.state is JobState.RUNNING
             state = self.ledger.status(self.job).state
             assert state is (JobState.STOPPED if running else self.state)
-            self.state = state  # the unit is in no place until a resume
+            self.state = state  # the unit is in no set until a resume
 
     @rule(pick=PICK, together=st.integers(0, 3), newest=st.booleans())
     @precondition(lambda self: self.attempts)
@@ -224,7 +224,7 @@ class LedgerMachine(RuleBasedStateMachine):
         answer = self.ledger.lost(self.job, a.unit, a.token, loss=loss, epoch=a.epoch)
         assert answer is (Lease.OK if owns else Lease.LOST)
 
-    # Time, sweepers, users.
+    # Time, sweepers, users
 
     @rule(ms=st.sampled_from([1, 3000, UNCLAIMED_MS, LEASE_MS]))
     def pass_time(self, ms: int) -> None:
@@ -262,9 +262,9 @@ class LedgerMachine(RuleBasedStateMachine):
         self.epoch += 1
         self.kept = {}
         assert self.ledger.resume(self.job) == self.epoch
-        self.state = JobState.RUNNING  # if only for a moment: it may have nothing left to do
+        self.state = JobState.RUNNING  # perhaps only for a moment: it may have no unit left
 
-    # What must be true after every step.
+    # Invariants after every step
 
     @invariant()
     def figures_are_those_of_the_counted_attempts(self) -> None:
@@ -306,13 +306,13 @@ class LedgerMachine(RuleBasedStateMachine):
         pipeline.hkeys(self._key("owner"))
         pipeline.hget(self._key("meta"), "next")
         pipeline.hgetall(self._key("starts"))
-        *groups, begun, raw_starts = pipeline.execute()
+        *groups, next_unit, raw_starts = pipeline.execute()
         issued, due, leased, suspects, working, bad, owned = (
             {int(unit) for unit in g} for g in groups
         )
         starts = {int(unit): int(number) for unit, number in raw_starts.items()}
         waiting = suspects - issued - leased
-        pending = set(range(int(begun), self.units)) - set(self.counted)
+        pending = set(range(int(next_unit), self.units)) - set(self.counted)
         places = [issued, due, leased, waiting, bad, set(self.counted), pending]
         assert sorted(unit for place in places for unit in place) == list(range(self.units))
         assert owned == working == leased
@@ -326,7 +326,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert all(1 <= starts[unit] <= self.max_starts for unit in leased)
 
     def teardown(self) -> None:
-        """From wherever it got to, workers that behave bring the job to its end."""
+        """Let well-behaved workers finish the job from its current state."""
         if self.state in RESUMABLE:
             self.resume()
         self.unpause()
@@ -370,9 +370,9 @@ class LedgerMachine(RuleBasedStateMachine):
 def walk(
     machine: LedgerMachine, seed: int, steps: int, *, stops: bool = False, declines: bool = False
 ) -> None:
-    """One life by plain chance, with the weights of a busy job: for a test that has to find a
-    planted fault soon, where hypothesis looks for small examples. `stops`: units stop it, too;
-    `declines`: workers cannot take some."""
+    """Run one random life with the weights of a busy job. It finds a planted fault sooner than
+    hypothesis, which looks for small examples. `stops`: units may stop the job; `declines`: workers
+    may decline units."""
     chance = random.Random(seed)
 
     def pick() -> int:

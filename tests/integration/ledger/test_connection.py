@@ -1,4 +1,4 @@
-"""The server goes away, comes back, comes back with less, or does not let us in."""
+"""The server goes away, returns, returns with lost data, or refuses the login."""
 
 import contextlib
 import threading
@@ -15,11 +15,11 @@ from ringhaul.ledger.states import JobState
 from tests.integration.ledger.conftest import Server, new_job
 
 
-def test_a_restart_is_waited_out_and_loses_nothing(own_server: Server) -> None:
+def test_a_commit_waits_for_a_restart_and_loses_nothing(own_server: Server) -> None:
     """
     1. Units 0..9 are committed, 10 is claimed; Redis is killed.
-    2. A commit of 10 is sent while it is down; Redis restarts a second later from its log.
-    3. The commit arrives, and all figures are as if nothing had happened.
+    2. A commit of 10 is sent while it is down; Redis restarts from its log a second later.
+    3. The commit arrives, and all counts are as without the restart.
     """
     ledger = Ledger(connect(own_server.url))
     job = new_job(ledger, 12)
@@ -43,8 +43,8 @@ def test_a_log_without_its_end_is_a_consistent_earlier_ledger(
     own_server: Server, lost_bytes: int
 ) -> None:
     """
-    1. Six of twelve units are committed; Redis is killed; the end of its log is cut off, in the
-       middle of whatever is there.
+    1. Six of twelve units are committed; Redis is killed; the end of its log is cut off, possibly
+       in the middle of a command.
     2. Redis starts again. The producer adds what is missing, workers claim and commit.
     3. Each unit is counted once.
     """
@@ -67,7 +67,7 @@ def test_a_log_without_its_end_is_a_consistent_earlier_ledger(
     assert ledger.status("ld-cut").done < 6
     assert ledger.seal("ld-cut", 1, 12) == 12 or ledger.add_units("ld-cut", 1, 0, specs) == 12
     ledger.seal("ld-cut", 1, 12)
-    # The message of every unit arrives as well: hints that may come at any time.
+    # The message of every unit arrives as well: messages are hints that may come at any time.
     give_up_at = time.monotonic() + 20
     while ledger.status("ld-cut").state is JobState.RUNNING and time.monotonic() < give_up_at:
         ledger.sweep("ld-cut")
@@ -84,7 +84,7 @@ def test_a_log_without_its_end_is_a_consistent_earlier_ledger(
     assert [unit for unit, _ in ledger.results("ld-cut")] == list(range(12))
 
 
-def test_a_server_that_stays_away_is_given_up_within_the_bound(own_server: Server) -> None:
+def test_a_server_that_stays_down_fails_within_the_bound(own_server: Server) -> None:
     ledger = Ledger(connect(own_server.url), patience_ms=600)
     job = new_job(ledger, 1)
     own_server.kill()
@@ -97,14 +97,14 @@ def test_a_server_that_stays_away_is_given_up_within_the_bound(own_server: Serve
 
 
 @pytest.mark.parametrize(
-    ("setting", "value", "told"),
+    ("setting", "value", "message"),
     [
         ("maxmemory", 1, "used memory > 'maxmemory'.*raise its maxmemory"),
         ("min-replicas-to-write", 1, "NOREPLICAS Not enough good replicas"),
     ],
 )
-def test_a_server_that_takes_no_writes_is_waited_for(
-    own_server: Server, setting: str, value: int, told: str
+def test_an_operation_waits_for_a_server_that_refuses_writes(
+    own_server: Server, setting: str, value: int, message: str
 ) -> None:
     ledger = Ledger(connect(own_server.url), patience_ms=5000)
     impatient = Ledger(connect(own_server.url), patience_ms=100)
@@ -112,7 +112,7 @@ def test_a_server_that_takes_no_writes_is_waited_for(
     ledger.issue(job, 1)
     admin = redis.Redis(port=own_server.port)
     admin.config_set(setting, value)
-    with pytest.raises(LedgerUnavailable, match=told):
+    with pytest.raises(LedgerUnavailable, match=message):
         impatient.claim(job, 0, 1, "a", 60_000)
     timer = threading.Timer(0.5, admin.config_set, (setting, 0))
     timer.start()
@@ -120,7 +120,7 @@ def test_a_server_that_takes_no_writes_is_waited_for(
     timer.join()
 
 
-def test_a_script_that_hogs_the_server_is_waited_for(own_server: Server) -> None:
+def test_an_operation_waits_for_a_script_that_blocks_the_server(own_server: Server) -> None:
     ledger = Ledger(connect(own_server.url), patience_ms=10_000)
     job = new_job(ledger, 1)
     admin, hog = redis.Redis(port=own_server.port), redis.Redis(port=own_server.port)
@@ -130,7 +130,7 @@ def test_a_script_that_hogs_the_server_is_waited_for(own_server: Server) -> None
         with contextlib.suppress(redis.ResponseError):
             hog.eval("while true do end", 0)
 
-    # Given a script of somebody else's that does not end before it is killed
+    # Given a foreign script that runs until it is killed
     thread = threading.Thread(target=run_hog)
     thread.start()
     time.sleep(0.3)
@@ -157,7 +157,7 @@ def test_a_script_that_hogs_the_server_is_waited_for(own_server: Server) -> None
         "EXECABORT Transaction discarded because of: MISCONF Errors writing to the AOF file",
     ],
 )
-def test_conditions_that_pass_are_known_by_their_codes(own_server: Server, words: str) -> None:
+def test_transient_errors_are_recognised_by_their_codes(own_server: Server, words: str) -> None:
     caller = Caller(connect(own_server.url))
     answers = [BaseParser.parse_error(words), None]
 
@@ -176,7 +176,7 @@ def test_conditions_that_pass_are_known_by_their_codes(own_server: Server, words
         ("BUSYGROUP Consumer Group name exists", redis.ResponseError),
     ],
 )
-def test_what_does_not_pass_is_told_at_once(
+def test_a_permanent_error_is_raised_at_once(
     own_server: Server, words: str, error: type[Exception]
 ) -> None:
     def operation() -> None:
@@ -186,7 +186,7 @@ def test_what_does_not_pass_is_told_at_once(
         Caller(connect(own_server.url)).insist(operation)
 
 
-def test_a_wrong_password_is_told_at_once_and_not_shown(own_server: Server) -> None:
+def test_a_wrong_password_is_reported_at_once_and_not_shown(own_server: Server) -> None:
     admin = redis.Redis(port=own_server.port)
     admin.config_set("requirepass", "open-sesame")
     address = f"127.0.0.1:{own_server.port}"
@@ -203,7 +203,7 @@ def test_a_wrong_password_is_told_at_once_and_not_shown(own_server: Server) -> N
     assert Ledger(connect(own_server.url, password="open-sesame")).jobs() == []
 
 
-def test_a_user_without_rights_is_told(own_server: Server) -> None:
+def test_a_user_without_rights_is_reported(own_server: Server) -> None:
     admin = redis.Redis(port=own_server.port)
     admin.execute_command("ACL", "SETUSER", "looker", "on", ">pw", "~ringhaul:*", "+get")
     ledger = Ledger(connect(f"redis://looker:pw@127.0.0.1:{own_server.port}/0"))

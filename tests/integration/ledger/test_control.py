@@ -1,4 +1,4 @@
-"""A job under control while it runs: pause, limits, shares, and what can be seen of it."""
+"""Control of a running job: pause, limits, shares, and its visible state."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from tests.integration.ledger.conftest import Clock, new_job
 LEASE_MS = 60_000
 
 
-def test_a_paused_job_issues_nothing_and_takes_back_what_is_in_the_queue(ledger: Ledger) -> None:
-    # Given a job with a unit that runs and two in the queue
+def test_a_paused_job_issues_nothing_and_takes_back_queued_units(ledger: Ledger) -> None:
+    # Given a job with a running unit and two in the queue
     job = new_job(ledger, 4)
     assert ledger.issue(job, 3).units == [0, 1, 2]
     ledger.claim(job, 0, 1, "a", LEASE_MS)
     # When it is paused, twice
     assert ledger.pause(job) is ledger.pause(job) is JobState.RUNNING
-    # Then messages of the queue get nothing, and no more is issued
+    # Then queued messages get no unit, and no more units are issued
     assert ledger.claim(job, 1, 1, "b", LEASE_MS) is Refusal.PAUSED
     assert ledger.issue(job, 8).units == []
     status = ledger.status(job)
     assert (status.shown, status.state, status.issued) == ("PAUSED", JobState.RUNNING, 0)
-    # And the unit that runs is told, and is given back without blame
+    # And the running unit learns of it, and is released without blame
     assert ledger.renew(job, 0, "a", LEASE_MS, Live(rows=7)).lease is Lease.PAUSE
     assert ledger.release(job, 0, "a") is Lease.OK
     assert ledger.status(job).live == Live()
-    # When it goes on, then each of its units is issued once more, as if for the first time
+    # When it continues, then each of its units is issued once more, as if for the first time
     assert ledger.unpause(job) is True
     assert ledger.unpause(job) is False
     assert sorted(ledger.issue(job, 8).units) == [0, 1, 2, 3]
@@ -40,14 +40,14 @@ def test_a_paused_job_issues_nothing_and_takes_back_what_is_in_the_queue(ledger:
     assert ledger.status(job).shown == "RUNNING"
 
 
-def test_a_unit_that_cannot_be_given_back_is_finished_in_a_pause(ledger: Ledger) -> None:
+def test_a_unit_that_cannot_be_released_is_finished_in_a_pause(ledger: Ledger) -> None:
     job = new_job(ledger, 1)
     ledger.issue(job, 1)
     ledger.claim(job, 0, 1, "a", LEASE_MS)
     ledger.pause(job)
     assert ledger.checkpoint(job, 0, "a", b"half") is Lease.OK
     assert ledger.commit(job, 0, 1, "a", "r", {"rows": 1}) is Commit.COUNTED
-    # It was the last one: the job is over, and not paused any more
+    # It was the last one: the job is over, and no longer paused
     status = ledger.status(job)
     assert (status.shown, status.paused) == ("COMPLETE", False)
 
@@ -60,7 +60,7 @@ def test_a_claim_whose_answer_was_lost_is_the_same_attempt_in_a_pause(ledger: Le
     assert ledger.claim(job, 0, 1, "a", LEASE_MS) == claimed
 
 
-def test_a_worker_that_dies_in_a_pause_is_found_out(clocked: Ledger, clock: Clock) -> None:
+def test_a_worker_that_dies_in_a_pause_is_noticed(clocked: Ledger, clock: Clock) -> None:
     job = new_job(clocked, 1)
     clocked.issue(job, 1)
     clocked.claim(job, 0, 1, "a", LEASE_MS)
@@ -90,10 +90,10 @@ def test_a_paused_job_can_be_cancelled_and_resumed(clocked: Ledger, clock: Clock
     assert clocked.issue(job, 4).units == [0, 1]
 
 
-def test_the_time_between_an_end_and_its_resume_is_not_the_jobs(
+def test_the_time_between_an_end_and_its_resume_does_not_count(
     clocked: Ledger, clock: Clock
 ) -> None:
-    # Given a job that ran for 10 s, and was paused in 4 of them
+    # Given a job that ran for 10 s, 4 of them paused
     job = new_job(clocked, 3)
     clocked.issue(job, 1)
     clocked.claim(job, 0, 1, "a", LEASE_MS)
@@ -111,12 +111,12 @@ def test_the_time_between_an_end_and_its_resume_is_not_the_jobs(
         clock.advance(5_000)
         clocked.commit(job, unit, epoch, "b", "", {"rows": 1})
         clocked.fail(job, "again")
-        # Then these 5 s are added, and no night
+        # Then these 5 s are added, without the night
         assert _times(clocked, job) == (15.0 + 5 * unit, 11.0 + 5 * unit)
     assert "idle_ms" not in clocked.status(job).labels
 
 
-def test_a_job_that_was_ended_before_its_first_claim_had_not_begun(
+def test_a_job_that_ended_before_its_first_claim_has_no_start(
     clocked: Ledger, clock: Clock
 ) -> None:
     job = new_job(clocked, 1)
@@ -130,9 +130,7 @@ def test_a_job_that_was_ended_before_its_first_claim_had_not_begun(
     assert _times(clocked, job) == (7.0, 7.0)
 
 
-def test_a_pause_before_the_first_claim_is_no_part_of_the_jobs_time(
-    clocked: Ledger, clock: Clock
-) -> None:
+def test_a_pause_before_the_first_claim_does_not_count(clocked: Ledger, clock: Clock) -> None:
     job = new_job(clocked, 1)
     clocked.pause(job)
     clock.advance(3_600_000)
@@ -151,40 +149,40 @@ def _times(ledger: Ledger, job: str) -> tuple[float, float]:
     return status.elapsed_s, status.worked_s
 
 
-def test_a_job_that_is_not_there_cannot_be_controlled(ledger: Ledger) -> None:
+def test_an_unknown_job_cannot_be_controlled(ledger: Ledger) -> None:
     for control in (ledger.pause, ledger.unpause, lambda job: ledger.throttle(job, NO_PACE)):
         with pytest.raises(JobMissing):
             control("ld-none")  # type: ignore[operator]
 
 
-def test_the_end_is_written_by_one_at_a_time_and_once(clocked: Ledger, clock: Clock) -> None:
-    def ask(token: str, leave_ms: int = 0) -> int:
+def test_one_command_at_a_time_writes_the_end_and_only_once(clocked: Ledger, clock: Clock) -> None:
+    def acquire(token: str, leave_ms: int = 0) -> int:
         return clocked.may_publish(job, token, lease_ms=60_000, leave_ms=leave_ms)
 
     # Given a job that runs, then one that is over
     job = new_job(clocked, 1)
-    assert ask("command") == -1
+    assert acquire("command") == -1
     clocked.cancel(job)
-    # Who watches leaves it to the command for a while
-    assert ask("watch", 5000) == 5000
+    # A watching command leaves it to the job's command for a while
+    assert acquire("watch", 5000) == 5000
     clock.advance(1000)
-    assert ask("watch", 5000) == 4000
-    assert (ask("command"), ask("command")) == (0, 0)
+    assert acquire("watch", 5000) == 4000
+    assert (acquire("command"), acquire("command")) == (0, 0)
     clock.advance(5000)
-    assert (ask("watch", 5000), ask("other")) == (55_000, 55_000)
-    # Only who has it gives it back
+    assert (acquire("watch", 5000), acquire("other")) == (55_000, 55_000)
+    # Only its holder releases it
     clocked.not_published(job, "watch")
-    assert ask("watch") == 55_000
+    assert acquire("watch") == 55_000
     clocked.not_published(job, "command")
-    assert ask("watch", 5000) == 0
-    # Of one that died while it wrote, the next takes it
+    assert acquire("watch", 5000) == 0
+    # If the holder dies while it writes, the next one takes it
     clock.advance(60_000)
-    assert ask("other") == 0
-    # What is written is written, whoever asks
+    assert acquire("other") == 0
+    # Once written, nothing can acquire it again
     clocked.note_published(job)
-    assert (ask("command"), ask("other"), ask("watch", 5000)) == (-1, -1, -1)
+    assert (acquire("command"), acquire("other"), acquire("watch", 5000)) == (-1, -1, -1)
     clock.advance(100_000)
-    assert ask("watch", 5000) == -1
+    assert acquire("watch", 5000) == -1
     status = clocked.status(job)
     assert (status.published, status.labels.keys()) == (True, {"verb"})
 
@@ -194,13 +192,13 @@ def test_limits_come_with_the_claim_and_with_each_renewal(ledger: Ledger) -> Non
     ledger.issue(job, 3)
     assert ledger.claim(job, 0, 1, "a", LEASE_MS) == Claimed(1, "spec-0", Limits(rows_per_s=500))
     assert ledger.throttle(job, Pace(limits=Limits(0, 10, 9))) is JobState.RUNNING
-    # What may be in flight is shared by the units that run
+    # Running units share the requests that may be in flight
     assert ledger.renew(job, 0, "a", LEASE_MS) == (Lease.OK, Limits(0, 10, 9))
     assert ledger.claim(job, 1, 1, "b", LEASE_MS) == Claimed(1, "spec-1", Limits(0, 10, 4))
     assert ledger.renew(job, 0, "a", LEASE_MS).limits == Limits(0, 10, 4)
     ledger.throttle(job, NO_PACE)
     assert ledger.renew(job, 0, "a", LEASE_MS).limits == NO_LIMITS
-    # A job that is over has the limits it had, and a resume begins with them
+    # A finished job keeps its limits, and a resume starts with them
     ledger.throttle(job, Pace(limits=Limits(7)))
     ledger.cancel(job)
     assert ledger.throttle(job, NO_PACE) is JobState.CANCELLED
@@ -208,7 +206,7 @@ def test_limits_come_with_the_claim_and_with_each_renewal(ledger: Ledger) -> Non
     assert ledger.status(job).pace == Pace(limits=Limits(7))
 
 
-def test_limits_by_the_hour_go_by_the_servers_clock(clocked: Ledger, clock: Clock) -> None:
+def test_hourly_limits_use_the_servers_clock(clocked: Ledger, clock: Clock) -> None:
     # The clock stands at 08:53 UTC
     job = new_job(clocked, 1, pace=Pace.of(Limits(5), ("08:00-08:54",)))
     clocked.issue(job, 1)
@@ -219,7 +217,7 @@ def test_limits_by_the_hour_go_by_the_servers_clock(clocked: Ledger, clock: Cloc
     assert clocked.status(job).pace.between
 
 
-def test_the_fleet_is_who_is_alive_and_what_is_open(clocked: Ledger, clock: Clock) -> None:
+def test_the_fleet_lists_living_workers_and_open_units(clocked: Ledger, clock: Clock) -> None:
     workers = Workers(clocked.caller)
     one = Worker("host1", 10, 4, ("ringhaul.load", "ringhaul.load@dc:1"))
     workers.heartbeat(one, 20_000)
@@ -239,7 +237,7 @@ def test_the_fleet_is_who_is_alive_and_what_is_open(clocked: Ledger, clock: Cloc
     }
 
 
-def test_units_at_work_are_told_by_their_time(clocked: Ledger, clock: Clock) -> None:
+def test_running_units_are_listed_by_their_age(clocked: Ledger, clock: Clock) -> None:
     job = new_job(clocked, 3)
     clocked.issue(job, 3)
     for unit in range(3):
@@ -258,7 +256,9 @@ def test_units_at_work_are_told_by_their_time(clocked: Ledger, clock: Clock) -> 
     assert clocked.unended() == []
 
 
-def test_open_units_of_a_paused_job_call_for_no_worker(ledger: Ledger, client: redis.Redis) -> None:
+def test_open_units_of_a_paused_job_do_not_scale_workers(
+    ledger: Ledger, client: redis.Redis
+) -> None:
     job = new_job(ledger, 3)
     assert client.scard("ringhaul:open") == 3
     ledger.pause(job)

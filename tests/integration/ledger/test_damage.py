@@ -1,4 +1,4 @@
-"""Each key of a job that Redis can lose by itself: what is told of the job is right, or DAMAGED."""
+"""Loss of any single key of a job: its status is correct, or DAMAGED."""
 
 import pytest
 import redis
@@ -13,10 +13,9 @@ from tests.integration.ledger.conftest import new_job
 
 LEASE_MS = 60_000
 PARTS = (*keys.SINGLE, "units:0", "results:0", "rate")
-HISTORY = ("samples", "sampling", "events")
-#: Parts that no report needs, once they are lost: a lost cursor costs time, `live` is told as "at
-#: least", the others tell of units that are put back, or begun anew.
-HARMLESS = {"cursors", "live", "losses", "rate", *HISTORY, *keys.UNDONE} - {"bad"}
+#: Parts whose loss damages no report: a lost cursor costs time, `live` is reported as "at least",
+#: and the others belong to units that are requeued or restarted.
+HARMLESS = {"cursors", "live", "losses", "rate", *keys.UNDONE} - {"bad"}
 
 
 def commit(ledger: Ledger, job: str, unit: int) -> None:
@@ -28,7 +27,7 @@ def commit(ledger: Ledger, job: str, unit: int) -> None:
 
 
 def running(ledger: Ledger) -> str:
-    """Two units are done, one is at work with a cursor, one was given up, others wait."""
+    """Create a job with two done units, one running with a cursor, one given up, others waiting."""
     job = new_job(ledger, 6, max_starts=1)
     commit(ledger, job, 0)
     commit(ledger, job, 1)
@@ -59,7 +58,7 @@ STATES = {"running": running, "cancelled": cancelled, "complete": complete}
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_whole_job_is_not_damaged(ledger: Ledger, state: str) -> None:
+def test_an_intact_job_is_not_damaged(ledger: Ledger, state: str) -> None:
     job = STATES[state](ledger)
     assert ledger.find_damage(job) == []
     assert [status.damage for status in ledger.jobs()] == [()]
@@ -67,10 +66,10 @@ def test_a_whole_job_is_not_damaged(ledger: Ledger, state: str) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("state", STATES)
-def test_a_lost_key_is_told(ledger: Ledger, client: redis.Redis, state: str, part: str) -> None:
+def test_a_lost_key_is_reported(ledger: Ledger, client: redis.Redis, state: str, part: str) -> None:
     job = STATES[state](ledger)
     if not client.delete(keys.job_key(job, part)):
-        return  # there is none in this state
+        return  # the key does not exist in this state
     if part in HARMLESS:
         assert ledger.find_damage(job) == []
         assert ledger.status(job).done == len(list(ledger.results(job)))
@@ -86,7 +85,7 @@ def test_a_lost_key_is_told(ledger: Ledger, client: redis.Redis, state: str, par
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("state", STATES)
-def test_a_key_of_another_type_is_told(
+def test_a_key_of_another_type_is_reported(
     ledger: Ledger, client: redis.Redis, state: str, part: str
 ) -> None:
     job = STATES[state](ledger)
@@ -98,7 +97,7 @@ def test_a_key_of_another_type_is_told(
     other = new_job(ledger, 1)
     published: list[str] = []
     sweep_running(ledger, lambda _: 10, lambda name, issued: published.append(name))
-    assert other in published  # a damaged job holds up no other
+    assert other in published  # a damaged job does not block others
     if part != "rate":
         assert ledger.find_damage(job)
         assert {s.job: s.shown for s in ledger.jobs()}[job] == DAMAGED
@@ -117,17 +116,17 @@ def test_a_key_of_another_type_is_told(
         ("extras", "77", "extra"),
     ],
 )
-def test_garbage_in_a_key_is_told(
+def test_garbage_in_a_key_is_reported(
     ledger: Ledger, client: redis.Redis, part: str, field: str, value: str
 ) -> None:
     job = complete(ledger)
     client.hset(keys.job_key(job, part), field, value)
     if (part, field, value) == ("meta", "sum_tot", ""):
-        return  # as a job of an older version
+        return  # like a job of an older version
     assert ledger.find_damage(job)
 
 
-def test_units_that_are_nowhere_are_issued_again(ledger: Ledger, client: redis.Redis) -> None:
+def test_units_lost_from_every_set_are_issued_again(ledger: Ledger, client: redis.Redis) -> None:
     for part in ("issued", "due", "lease"):
         job = new_job(ledger, 3)
         ledger.issue(job, 3)
@@ -141,7 +140,7 @@ def test_units_that_are_nowhere_are_issued_again(ledger: Ledger, client: redis.R
         assert issued == ([0] if part == "lease" else [1, 2]), part
 
 
-def test_a_unit_that_may_be_begun_once_is_not_begun_twice(
+def test_a_unit_that_may_start_once_does_not_start_twice(
     ledger: Ledger, client: redis.Redis
 ) -> None:
     job = new_job(ledger, 1, max_starts=1)
@@ -152,7 +151,7 @@ def test_a_unit_that_may_be_begun_once_is_not_begun_twice(
     assert ledger.status(job).state is JobState.QUARANTINED
 
 
-def test_given_up_units_that_were_lost_never_make_a_job_complete(
+def test_a_job_with_lost_quarantined_units_is_never_complete(
     ledger: Ledger, client: redis.Redis
 ) -> None:
     job = new_job(ledger, 2, max_starts=1)
@@ -165,7 +164,7 @@ def test_given_up_units_that_were_lost_never_make_a_job_complete(
     assert ledger.status(job).state is JobState.FAILED
 
 
-def test_a_unit_whose_spec_was_lost_ends_its_job(ledger: Ledger, client: redis.Redis) -> None:
+def test_a_unit_with_a_lost_spec_fails_its_job(ledger: Ledger, client: redis.Redis) -> None:
     job = new_job(ledger, 2)
     ledger.issue(job, 2)
     client.delete(keys.job_key(job, "units:0"))
@@ -173,9 +172,7 @@ def test_a_unit_whose_spec_was_lost_ends_its_job(ledger: Ledger, client: redis.R
     assert ledger.status(job).state is JobState.FAILED
 
 
-def test_an_id_whose_job_was_lost_in_part_is_not_used_again(
-    ledger: Ledger, client: redis.Redis
-) -> None:
+def test_the_id_of_a_partly_lost_job_cannot_be_reused(ledger: Ledger, client: redis.Redis) -> None:
     job = complete(ledger)
     client.delete(keys.job_key(job, "meta"))
     with pytest.raises(JobDamaged, match="meta"):
@@ -184,7 +181,7 @@ def test_an_id_whose_job_was_lost_in_part_is_not_used_again(
         ledger.create(job, {}, "{}")
 
 
-def test_a_job_that_is_gone_is_made_anew_by_nobody(ledger: Ledger, client: redis.Redis) -> None:
+def test_no_operation_recreates_a_lost_job(ledger: Ledger, client: redis.Redis) -> None:
     job = running(ledger)
     client.flushall()
     assert ledger.renew(job, 3, "t3", LEASE_MS).lease.value == "GONE"
@@ -195,7 +192,9 @@ def test_a_job_that_is_gone_is_made_anew_by_nobody(ledger: Ledger, client: redis
         ledger.status(job)
 
 
-def test_all_keys_of_a_job_end_in_the_same_millisecond(ledger: Ledger, client: redis.Redis) -> None:
+def test_all_keys_of_a_job_expire_in_the_same_millisecond(
+    ledger: Ledger, client: redis.Redis
+) -> None:
     job = running(ledger)
     ledger.cancel(job)
     client.expire(keys.job_key(job, "meta"), 1000)

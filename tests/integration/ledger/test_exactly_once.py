@@ -1,5 +1,5 @@
-"""Each unit is counted once: under random misfortune, under real concurrency, and, to know that
-these tests can fail, with each guard of the scripts taken out."""
+"""Each unit is counted once: with random faults and with real concurrency. To prove that these
+tests can fail, each guard of the scripts is removed in turn."""
 
 import random
 import threading
@@ -16,7 +16,7 @@ from ringhaul.ledger.states import JobState
 from tests.integration.ledger.conftest import Server, clocked_scripts, new_job
 from tests.integration.ledger.machine import LedgerMachine, walk
 
-#: Lives by chance, and steps in each, in which a planted fault has to show.
+#: Number of random lives, and of steps in each, within which a planted fault must show.
 LIVES = 60
 STEPS = 100
 CHECKS_OFF = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
@@ -41,7 +41,7 @@ def test_many_busy_lives_of_a_job(client: redis.Redis) -> None:
         walk(machine(client, clocked_scripts())(), seed, STEPS, **kinds)
 
 
-#: script, a guard in it, what is left without it
+#: name -> script, a guard in it, the text without the guard
 MUTANTS = {
     "commit counts again": (
         "commit",
@@ -136,7 +136,7 @@ def test_the_random_lives_notice_a_missing_guard(client: redis.Redis, name: str)
 
 
 def test_without_the_guard_a_repeated_commit_counts_double(client: redis.Redis) -> None:
-    """The one line on which exactly-once rests: with it 10 rows, without it 20."""
+    """Exactly-once rests on this one line: with it 10 rows, without it 20."""
     guard = MUTANTS["commit counts again"][1]
     real = read_scripts()["commit"]
     seen = {}
@@ -145,15 +145,15 @@ def test_without_the_guard_a_repeated_commit_counts_double(client: redis.Redis) 
         job = new_job(ledger, 2)
         ledger.issue(job, 2)
         ledger.claim(job, 0, 1, "a", 60_000)
-        for _ in range(2):  # the answer to the first was lost
+        for _ in range(2):  # as if the first answer was lost
             ledger.commit(job, 0, 1, "a", "r", {"rows": 10})
         seen[name] = ledger.status(job).totals["rows"]
     assert seen == {"with": 10, "without": 20}
 
 
 def test_many_workers_at_once(shared_server: Server, client: redis.Redis) -> None:
-    """Eight threads with connections of their own, leases of milliseconds, each message delivered
-    to several of them, one attempt in four dying or stalling. All of them also sweep and issue."""
+    """Eight threads, each with a connection: leases of milliseconds, messages delivered to several
+    threads, one attempt in four dying or stalling. Every thread also sweeps and issues."""
     ledger = Ledger(client, max_starts=1000, unclaimed_ms=5)
     job = new_job(ledger, 300)
     counted: list[tuple[int, int]] = []
@@ -174,7 +174,7 @@ def test_many_workers_at_once(shared_server: Server, client: redis.Redis) -> Non
                         continue
                     fate = chance.random()
                     if fate < 0.1:
-                        continue  # dead: never heard of again
+                        continue  # dead
                     if fate < 0.2:
                         threading.Event().wait(0.008)  # stalls past its lease
                     elif fate < 0.3:

@@ -1,4 +1,4 @@
-"""A job's life: made, filled while it runs, ended in each of its ways, resumed, forgotten."""
+"""A job's life: created, filled while it runs, ended in each possible way, resumed, forgotten."""
 
 import time
 
@@ -40,7 +40,7 @@ def test_units_are_added_while_the_job_runs(ledger: Ledger) -> None:
     assert ledger.issue(job, 8).units == [0, 1]
     finish_unit(ledger, job, 0)
     finish_unit(ledger, job, 1)
-    assert ledger.status(job).state is JobState.RUNNING  # not sealed: more may come
+    assert ledger.status(job).state is JobState.RUNNING  # not sealed: more units may follow
     assert ledger.add_units(job, 1, 2, ["c", "d"]) == 4
     assert ledger.issue(job, 8).units == [2, 3]
     assert ledger.seal(job, 1, 4) == 4
@@ -48,10 +48,10 @@ def test_units_are_added_while_the_job_runs(ledger: Ledger) -> None:
     finish_unit(ledger, job, 3)
     status = ledger.status(job)
     assert (status.state, status.totals["rows"]) == (JobState.COMPLETE, 4)
-    assert ledger.seal(job, 1, 4) == 4  # its answer was lost
+    assert ledger.seal(job, 1, 4) == 4  # as if its answer was lost
 
 
-def test_appending_twice_adds_once_and_a_gap_is_told(ledger: Ledger) -> None:
+def test_appending_twice_adds_once_and_a_gap_is_reported(ledger: Ledger) -> None:
     job = new_job(ledger, 300, seal=False)
     assert ledger.add_units(job, 1, 0, ["other"] * 300) == 300
     assert ledger.add_units(job, 1, 299, ["other", "new"]) == 301
@@ -73,14 +73,14 @@ def test_an_empty_job_is_over_when_it_is_sealed(ledger: Ledger) -> None:
     assert status.finished_ms is not None
 
 
-def test_rejects_make_it_partial(ledger: Ledger) -> None:
+def test_rejects_make_a_job_partial(ledger: Ledger) -> None:
     job = new_job(ledger, 1)
     ledger.issue(job, 1)
     finish_unit(ledger, job, 0, rows=9, rejected=1)
     assert ledger.status(job).state is JobState.PARTIAL
 
 
-def test_too_many_rejects_stop_it_and_resume_gives_a_new_allowance(ledger: Ledger) -> None:
+def test_too_many_rejects_stop_a_job_and_resume_sets_a_new_limit(ledger: Ledger) -> None:
     job = new_job(ledger, 6, error_limit=ErrorLimit.parse("10"))
     ledger.issue(job, 6)
     finish_unit(ledger, job, 0, rejected=10)
@@ -101,7 +101,7 @@ def test_too_many_rejects_stop_it_and_resume_gives_a_new_allowance(ledger: Ledge
     assert (status.state, status.totals["rejected"]) == (JobState.PARTIAL, 1022)
 
 
-def test_a_unit_that_has_too_many_by_itself_stops_it_and_is_not_done(
+def test_a_unit_with_too_many_rejects_stops_the_job_and_is_not_done(
     ledger: Ledger, client: redis.Redis
 ) -> None:
     job = new_job(ledger, 3, error_limit=ErrorLimit.parse("10"))
@@ -110,19 +110,19 @@ def test_a_unit_that_has_too_many_by_itself_stops_it_and_is_not_done(
     totals = {"rows": 5, "rejected": 2}
     ledger.claim(job, 0, 1, "t0", 60_000)
     ledger.commit(job, 0, 1, "t0", "5", totals, extra=b"two")
-    # When an attempt gives up half way
+    # When an attempt stops half way
     ledger.claim(job, 1, 1, "t1", 60_000)
     live = Live(rows=3, rejected=11, bytes=99)
     assert ledger.stop(job, 1, "t1", live, b"eleven") is Lease.OK
-    assert ledger.stop(job, 1, "t1", live, b"eleven") is Lease.LOST  # its answer was lost
-    # Then its rejects are there to look at, and no figure counts them
+    assert ledger.stop(job, 1, "t1", live, b"eleven") is Lease.LOST  # as if its answer was lost
+    # Then its rejects can be listed, and no count includes them
     status = ledger.status(job)
     assert (status.state, status.done, status.left, status.leased) == (JobState.STOPPED, 1, 2, 0)
     assert (status.totals, status.live) == (totals, live)
     assert dict(ledger.extras(job)) == {0: b"two", 1: b"eleven"}
     assert dict(ledger.results(job)) == {0: "5"}
     assert all(client.ttl(keys.job_key(job, part)) > 0 for part in ("extras", "live"))
-    # And a resume does the unit again, from nothing
+    # And a resume runs the unit again from its start
     epoch = ledger.resume(job)
     assert dict(ledger.extras(job)) == {0: b"two"}
     assert ledger.status(job).live == Live()
@@ -133,7 +133,9 @@ def test_a_unit_that_has_too_many_by_itself_stops_it_and_is_not_done(
     assert (status.state, status.totals) == (JobState.PARTIAL, {"rows": 46, "rejected": 12})
 
 
-def test_units_that_stop_it_together_are_all_kept(ledger: Ledger, client: redis.Redis) -> None:
+def test_the_rejects_of_all_units_that_stop_a_job_are_kept(
+    ledger: Ledger, client: redis.Redis
+) -> None:
     job = new_job(ledger, 3, error_limit=ErrorLimit.parse("10"))
     ledger.issue(job, 3)
     for unit in range(3):
@@ -142,13 +144,13 @@ def test_units_that_stop_it_together_are_all_kept(ledger: Ledger, client: redis.
     assert ledger.stop(job, 1, "t1", Live(rejected=12), b"b") is Lease.OK
     assert dict(ledger.extras(job)) == {0: b"a", 1: b"b"}
     assert (ledger.status(job).leased, ledger.status(job).live.rejected) == (1, 23)
-    # And one that had no reject when it was done all the same is committed without any
+    # And a unit that has no reject when it is done after all is committed without any
     assert ledger.commit(job, 0, 1, "other", "9", {"rows": 9}) is Commit.COUNTED
     assert dict(ledger.extras(job)) == {1: b"b"}
     assert client.ttl(keys.job_key(job, "extras")) > 0
 
 
-def test_a_job_without_a_number_of_rejects_has_no_such_limit(ledger: Ledger) -> None:
+def test_a_job_without_a_reject_limit_never_stops(ledger: Ledger) -> None:
     assert ledger.records_max(new_job(ledger, 1)) == -1
     assert ledger.records_max(new_job(ledger, 1, error_limit=ErrorLimit.parse("5%"))) == -1
     assert ledger.records_max("ld-none") == -1
@@ -157,7 +159,7 @@ def test_a_job_without_a_number_of_rejects_has_no_such_limit(ledger: Ledger) -> 
 @pytest.mark.parametrize(
     ("rows", "rejected"), [(899, 100), (900, 100), (898, 101), (899, 101), (0, 1000)]
 )
-def test_a_share_of_rejects_stops_it_as_the_limit_says(
+def test_a_share_of_rejects_stops_a_job_at_its_limit(
     ledger: Ledger, rows: int, rejected: int
 ) -> None:
     limit = ErrorLimit.parse("10%")
@@ -168,7 +170,7 @@ def test_a_share_of_rejects_stops_it_as_the_limit_says(
     assert stopped == limit.exceeded(rejected=rejected, seen=rows + rejected)
 
 
-def test_cancel_then_resume_runs_what_is_not_done(ledger: Ledger) -> None:
+def test_cancel_then_resume_runs_the_missing_units(ledger: Ledger) -> None:
     job = new_job(ledger, 600)
     done = [0, 1, 7, 8, 9, 300, 599]
     units = ledger.issue(job, 600).units
@@ -190,7 +192,7 @@ def test_cancel_then_resume_runs_what_is_not_done(ledger: Ledger) -> None:
     assert (status.state, status.totals["rows"], status.done) == (JobState.COMPLETE, 600, 600)
 
 
-def test_resume_of_a_job_with_nothing_left_ends_it(ledger: Ledger) -> None:
+def test_resume_of_a_job_without_open_units_ends_it(ledger: Ledger) -> None:
     job = new_job(ledger, 1)
     ledger.issue(job, 1)
     ledger.claim(job, 0, 1, "a", 60_000)
@@ -200,7 +202,7 @@ def test_resume_of_a_job_with_nothing_left_ends_it(ledger: Ledger) -> None:
     assert ledger.status(job).state is JobState.COMPLETE
 
 
-def test_resume_is_refused_where_it_makes_no_sense(ledger: Ledger) -> None:
+def test_resume_is_refused_in_other_states(ledger: Ledger) -> None:
     job = new_job(ledger, 1)
     with pytest.raises(UsageError, match="it is RUNNING"):
         ledger.resume(job)
@@ -212,7 +214,7 @@ def test_resume_is_refused_where_it_makes_no_sense(ledger: Ledger) -> None:
         ledger.resume("ld-none")
 
 
-def test_a_failing_producer_ends_the_job(ledger: Ledger) -> None:
+def test_a_failing_producer_fails_the_job(ledger: Ledger) -> None:
     job = new_job(ledger, 1, seal=False)
     assert ledger.fail(job, "orders.csv changed while it was read") is JobState.FAILED
     assert ledger.seal(job, 1, 1) is None
@@ -221,7 +223,7 @@ def test_a_failing_producer_ends_the_job(ledger: Ledger) -> None:
         ledger.fail("ld-none", "x")
 
 
-def test_keys_live_a_week_after_the_end_and_not_less_after_a_resume(
+def test_keys_live_a_week_after_the_end_also_after_a_resume(
     ledger: Ledger, client: redis.Redis
 ) -> None:
     job = new_job(ledger, 300)
@@ -231,7 +233,7 @@ def test_keys_live_a_week_after_the_end_and_not_less_after_a_resume(
     history = {part: keys.JOB_TTL_S for part in ("samples", "sampling", "events")}
     assert {part: ttl for part, ttl in _ttls(client, job).items() if ttl != -1} == history
     ledger.cancel(job)
-    # This one makes keys that did not exist when the job ended.
+    # This operation creates keys that did not exist when the job ended.
     ledger.commit(job, 299, 1, "late", "r", {"rows": 1}, {"4": 1}, extra=b"x")
     ttls = _ttls(client, job)
     assert {"results:1", "lat", "extras", "units:0", "units:1", "spec"} <= set(ttls)
@@ -254,20 +256,20 @@ def test_jobs_are_listed_newest_first_and_forgotten_with_their_keys(
     assert len(ledger.jobs()) == 4
 
 
-def test_forgotten_jobs_leave_the_list_although_newer_ones_are_looked_at(
+def test_forgotten_jobs_leave_the_list_when_only_newer_ones_are_read(
     ledger: Ledger, client: redis.Redis
 ) -> None:
-    # Given jobs that are older than a job is kept, of which one still runs, and a forgotten one
-    # that is younger
+    # Given jobs older than the retention time, one of which still runs, and a younger,
+    # forgotten one
     names = [new_job(ledger, 1) for _ in range(6)]
     old_ms = int(time.time() * 1000) - keys.JOB_TTL_S * 1000 - 60_000
     for number, name in enumerate(names[:4]):
         client.zadd(keys.JOBS, {name: old_ms + number})
     for name in (names[0], names[2], names[3], names[4]):
         client.delete(*client.keys(f"ringhaul:{{{name}}}:*"))
-    # When the newest is looked at
+    # When the newest job is read
     assert [status.job for status in ledger.jobs(1)] == [names[5]]
-    # Then the old ones that are gone are named no more
+    # Then the old, expired ones are no longer listed
     assert client.zrange(keys.JOBS, 0, -1) == [name.encode() for name in (names[1], *names[4:])]
 
 
@@ -302,6 +304,6 @@ def _ends(client: redis.Redis, job: str) -> dict[str, int]:
 
 
 def _ttls(client: redis.Redis, job: str) -> dict[str, int]:
-    """Seconds to live by the last part of the key."""
+    """Return the TTL in seconds by the last part of the key."""
     prefix = f"ringhaul:{{{job}}}:"
     return {key.decode()[len(prefix) :]: client.ttl(key) for key in client.keys(prefix + "*")}

@@ -1,4 +1,4 @@
-"""Where attempts were that were lost: noted once each, also when word of it comes late."""
+"""Positions of lost attempts: recorded once each, also if the report comes late."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LEASE_MS = 60_000
 
 
 def loss(first: int, end: int) -> Loss:
-    """A process that was converting the records [first, end)."""
+    """Return the loss of a process that was converting the records [first, end)."""
     return Loss("convert", "in.csv", "n", first + 2, first, end, 0)
 
 
 def claim(ledger: Ledger, job: str, token: str, epoch: int = 1) -> int:
-    """Begin unit 0; which attempt that is."""
+    """Claim unit 0, and return the attempt's number."""
     ledger.issue(job, 1)
     claimed = ledger.claim(job, 0, epoch, token, LEASE_MS)
     assert isinstance(claimed, Claimed)
@@ -28,27 +28,27 @@ def claim(ledger: Ledger, job: str, token: str, epoch: int = 1) -> int:
 
 
 def run_out(ledger: Ledger, clock: Clock, job: str) -> None:
-    """The lease of unit 0 runs out before its worker says anything."""
+    """Let the lease of unit 0 expire before its worker reports."""
     clock.advance(LEASE_MS)
     assert ledger.sweep(job).expired == 1
 
 
-def test_a_loss_that_is_told_late_is_known_to_the_attempt_after_next(
+def test_a_loss_reported_late_is_known_to_the_attempt_after_next(
     clocked: Ledger, clock: Clock
 ) -> None:
     job = new_job(clocked, 1)
     claim(clocked, job, "a")
     run_out(clocked, clock, job)
     assert claim(clocked, job, "b") == 2
-    # When word of "a" comes while "b" has the unit
+    # When the loss of "a" is reported while "b" has the unit
     assert clocked.lost(job, 0, "a", loss=loss(0, 64), epoch=1) is Lease.LOST
-    # Then it is noted, and "b" has the unit as before
+    # Then it is recorded, and "b" still has the unit
     assert clocked.losses(job, 0) == [loss(0, 64)]
     assert clocked.renew(job, 0, "b", LEASE_MS).lease is Lease.OK
     assert (clocked.status(job).leased, clocked.status(job).bad) == (1, 0)
 
 
-def test_a_loss_that_is_told_late_and_narrows_it_down_is_not_held_against_the_unit(
+def test_a_late_loss_that_narrows_down_the_record_does_not_blame_the_unit(
     clocked: Ledger, clock: Clock
 ) -> None:
     job = new_job(clocked, 1)
@@ -62,7 +62,7 @@ def test_a_loss_that_is_told_late_and_narrows_it_down_is_not_held_against_the_un
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_loss_that_is_told_twice_counts_once(clocked: Ledger, clock: Clock, late: bool) -> None:
+def test_a_loss_reported_twice_counts_once(clocked: Ledger, clock: Clock, late: bool) -> None:
     job = new_job(clocked, 1)
     claim(clocked, job, "a")
     clocked.lost(job, 0, "a", loss=loss(0, 64), epoch=1)
@@ -77,18 +77,18 @@ def test_a_loss_that_is_told_twice_counts_once(clocked: Ledger, clock: Clock, la
     assert claim(clocked, job, "c") == 2
 
 
-def test_nothing_is_noted_of_a_unit_that_is_done(ledger: Ledger, client: redis.Redis) -> None:
+def test_no_loss_is_recorded_for_a_done_unit(ledger: Ledger, client: redis.Redis) -> None:
     job = new_job(ledger, 2)
     claim(ledger, job, "a")
     ledger.lost(job, 0, "a", loss=loss(0, 64), epoch=1)
     claim(ledger, job, "b")
-    # Given a process that died after its commit, before it said so to its parent
+    # Given a process that died after its commit, before it reported to its parent
     assert ledger.commit(job, 0, 1, "b", "r", {"rows": 64}) is Commit.COUNTED
     assert ledger.lost(job, 0, "b", loss=loss(3, 4), epoch=1) is Lease.LOST
     assert not client.exists(keys.job_key(job, "losses"), keys.job_key(job, "starts"))
 
 
-def test_a_unit_that_was_given_up_stays_as_it_is(clocked: Ledger, clock: Clock) -> None:
+def test_a_loss_does_not_change_a_unit_that_was_given_up(clocked: Ledger, clock: Clock) -> None:
     job = new_job(clocked, 2, max_starts=1)
     claim(clocked, job, "a")
     run_out(clocked, clock, job)
@@ -98,7 +98,7 @@ def test_a_unit_that_was_given_up_stays_as_it_is(clocked: Ledger, clock: Clock) 
     assert clocked.status(job).state is JobState.RUNNING
 
 
-def test_a_resume_hears_nothing_of_what_was_lost_before_it(clocked: Ledger) -> None:
+def test_a_resume_forgets_earlier_losses(clocked: Ledger) -> None:
     job = new_job(clocked, 1)
     claim(clocked, job, "a")
     clocked.cancel(job)

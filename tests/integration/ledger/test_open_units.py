@@ -1,4 +1,4 @@
-"""The set that what scales workers looks at is as large as the units that are open."""
+"""The set that an autoscaler reads has one member for each open unit."""
 
 import pytest
 import redis
@@ -11,12 +11,12 @@ from tests.integration.ledger.conftest import new_job
 
 
 def size(client: redis.Redis) -> int:
-    """What a scaler sees: it asks for the size, and knows no other key."""
+    """Return what a scaler sees: the size of this key alone."""
     return int(client.scard(keys.OPEN))
 
 
 def work(ledger: Ledger, job: str, units: int) -> None:
-    """Do the next `units` units of the job."""
+    """Run the next `units` units of the job."""
     for unit in ledger.issue(job, units).units:
         assert isinstance(ledger.claim(job, unit, 1, f"t{unit}", 60_000), Claimed)
         ledger.commit(job, unit, 1, f"t{unit}", "{}", {"rows": 1})
@@ -27,7 +27,7 @@ def sweep(ledger: Ledger) -> None:
 
 
 def test_a_job_is_counted_as_soon_as_it_has_units(ledger: Ledger, client: redis.Redis) -> None:
-    """With no worker alive nobody sweeps: a scaler must see the first units by themselves."""
+    """Without a living worker there is no sweep: a scaler must see the first units at once."""
     ledger.create("ld-1", {"verb": "load"}, "{}")
     assert size(client) == 0
     ledger.add_units("ld-1", 1, 0, ["a", "b", "c"])
@@ -37,9 +37,7 @@ def test_a_job_is_counted_as_soon_as_it_has_units(ledger: Ledger, client: redis.
     assert size(client) == 5
 
 
-def test_units_that_are_done_are_not_open_those_in_work_are(
-    ledger: Ledger, client: redis.Redis
-) -> None:
+def test_running_units_are_open_and_done_ones_are_not(ledger: Ledger, client: redis.Redis) -> None:
     one, other = new_job(ledger, 10), new_job(ledger, 7)
     assert size(client) == 17
     work(ledger, one, 4)
@@ -57,7 +55,7 @@ def test_units_that_are_done_are_not_open_those_in_work_are(
     assert not client.exists(keys.OPEN)
 
 
-def test_a_job_that_is_ended_counts_for_nothing_until_it_is_resumed(
+def test_an_ended_job_has_no_open_units_until_it_is_resumed(
     ledger: Ledger, client: redis.Redis
 ) -> None:
     job = new_job(ledger, 5)
@@ -70,7 +68,7 @@ def test_a_job_that_is_ended_counts_for_nothing_until_it_is_resumed(
     assert size(client) == 0
 
 
-def test_a_paused_job_counts_for_nothing_until_it_goes_on(
+def test_a_paused_job_has_no_open_units_until_it_continues(
     ledger: Ledger, client: redis.Redis
 ) -> None:
     job = new_job(ledger, 5)
@@ -81,7 +79,7 @@ def test_a_paused_job_counts_for_nothing_until_it_goes_on(
     assert size(client) == 7
 
 
-def test_units_that_are_given_up_are_not_open(client: redis.Redis) -> None:
+def test_given_up_units_are_not_open(client: redis.Redis) -> None:
     ledger = Ledger(client, max_starts=1, patience_ms=5000)
     job = new_job(ledger, 2)
     first, second = ledger.issue(job, 2).units
@@ -104,7 +102,7 @@ def test_the_size_is_bounded(
     assert size(client) == 50
 
 
-def test_a_job_whose_keys_are_gone_is_no_error(ledger: Ledger, client: redis.Redis) -> None:
+def test_a_job_with_expired_keys_is_no_error(ledger: Ledger, client: redis.Redis) -> None:
     new_job(ledger, 3)
     client.sadd(keys.RUNNING, "ld-gone")
     assert count_open_units(ledger.caller) == 3

@@ -1,4 +1,4 @@
-"""Due times, runs and files of schedules in a real Valkey: each once, whoever asks."""
+"""Due times, runs and files of schedules in a real Valkey: each once, for any number of beats."""
 
 import threading
 from dataclasses import replace
@@ -25,54 +25,54 @@ HOURLY = Schedule(
 
 @pytest.fixture
 def book(clocked: Ledger) -> ScheduleBook:
-    """What one beat has."""
+    """The schedule book of one beat."""
     return ScheduleBook(clocked.caller)
 
 
 @pytest.fixture
 def other(clocked: Ledger) -> ScheduleBook:
-    """What another beat has."""
+    """The schedule book of another beat."""
     return ScheduleBook(clocked.caller)
 
 
 def settled(book: ScheduleBook) -> int:
-    """The schedule as a beat sees it that looks for the first time."""
+    """Look at the schedule for the first time, and return its settled time."""
     found = book.look("hourly", HOURLY.timing.text).settled_ms
     assert found is not None
     return found
 
 
 def a_run(hour: int = 1) -> Run:
-    """The run of a due time, `hour` hours after the beginning of the test's clock."""
+    """Return the run of a due time, `hour` hours after the start of the test's clock."""
     return new_run(HOURLY, 1_760_000_400_000 + hour * 3_600_000, 1_760_000_400_000)
 
 
-def test_a_schedule_begins_when_it_is_first_seen(book: ScheduleBook, clock: Clock) -> None:
+def test_a_schedule_starts_when_it_is_first_seen(book: ScheduleBook, clock: Clock) -> None:
     assert book.standing("hourly").settled_ms is None
     assert settled(book) == clock.now_ms
     clock.advance(5000)
     assert settled(book) == clock.now_ms - 5000
-    # With other times it begins anew, and with the old ones it is where it was
+    # With other times it restarts, and with the old ones it is where it was
     assert book.look("hourly", "other").since_ms == clock.now_ms
     assert book.look("hourly", HOURLY.timing.text).since_ms == clock.now_ms - 5000
     assert book.standing("hourly").now_ms == clock.now_ms
 
 
-def test_a_timing_that_comes_back_begins_anew(book: ScheduleBook, clock: Clock) -> None:
+def test_a_timing_that_returns_starts_again(book: ScheduleBook, clock: Clock) -> None:
     first_ms = clock.now_ms
     assert book.look("hourly", "a").since_ms == first_ms
-    # While nobody looks nothing is forgotten: what was missed is made up for
+    # Without a look nothing is forgotten: missed due times are caught up
     clock.advance(10 * 86_400_000)
     assert book.look("hourly", "a").since_ms == first_ms
-    # When its times are changed, and changed back after a while
+    # When its times are changed, and changed back later
     for _ in range(UNSEEN_MAX_MS // 1000 + 1):
         clock.advance(1000)
         book.look("hourly", "b")
-    # Then it begins now
+    # Then it starts now
     assert book.look("hourly", "a").since_ms == clock.now_ms
 
 
-def test_beats_with_two_files_do_not_begin_each_other_anew(
+def test_beats_with_different_files_do_not_restart_each_other(
     book: ScheduleBook, other: ScheduleBook, clock: Clock, ledger: Ledger
 ) -> None:
     first_ms = clock.now_ms
@@ -80,7 +80,7 @@ def test_beats_with_two_files_do_not_begin_each_other_anew(
         assert book.look("hourly", "a").since_ms == first_ms
         assert other.look("hourly", "b").since_ms == first_ms
         clock.advance(1000)
-    # One that is gone leaves nothing
+    # A removed one leaves nothing
     for _ in range(100):
         clock.advance(1000)
         book.look("hourly", "a")
@@ -93,20 +93,20 @@ def test_a_due_time_has_one_run(book: ScheduleBook, other: ScheduleBook) -> None
     run = a_run()
     assert book.claim(run, settled_ms=at, lease_ms=LEASE_MS) is Claim.CLAIMED
     assert other.claim(run, settled_ms=at, lease_ms=LEASE_MS) is Claim.BUSY
-    assert book.claim(run, settled_ms=at, lease_ms=LEASE_MS) is Claim.CLAIMED, "asked again"
+    assert book.claim(run, settled_ms=at, lease_ms=LEASE_MS) is Claim.CLAIMED, "claimed again"
     standing = other.standing("hourly")
     assert (standing.run, standing.settled_ms) == (run.id, run.due_ms)
-    # When it is over, another beat that decided before cannot begin it again
+    # When it is over, another beat with an older decision cannot start it again
     assert book.keep(run, lease_ms=LEASE_MS, end=True)
     assert other.claim(run, settled_ms=at, lease_ms=LEASE_MS) is Claim.MOVED
     assert other.standing("hourly").run is None
-    # nor can one that decides by a clock or a file that is wrong
+    # nor can one with a wrong clock or file
     now = other.standing("hourly").settled_ms
     assert other.claim(run, settled_ms=now, lease_ms=LEASE_MS) is Claim.KNOWN
     assert book.run("hourly", run.id) == run
 
 
-def test_a_crowd_of_beats_makes_one_run(ledger: Ledger) -> None:
+def test_many_beats_make_one_run(ledger: Ledger) -> None:
     books = [ScheduleBook(ledger.caller) for _ in range(8)]
     at = settled(books[0])
     answers: list[Claim] = []
@@ -120,17 +120,17 @@ def test_a_crowd_of_beats_makes_one_run(ledger: Ledger) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    # One beat has it, however often it asks; all others are told so
+    # One beat has it, however often it claims; all others are refused
     assert answers.count(Claim.CLAIMED) == 20
     assert answers.count(Claim.BUSY) == 140
     assert len(books[0].runs("hourly", 10)) == 1
 
 
-def test_a_run_whose_beat_is_silent_is_taken_over(
+def test_a_run_with_a_silent_beat_is_taken_over(
     book: ScheduleBook, other: ScheduleBook, clock: Clock
 ) -> None:
     run = a_run()
-    assert other.take_over("hourly", LEASE_MS) is None, "there is none"
+    assert other.take_over("hourly", LEASE_MS) is None, "no run to take over"
     book.claim(run, settled_ms=settled(book), lease_ms=LEASE_MS)
     clock.advance(LEASE_MS - 1)
     assert other.take_over("hourly", LEASE_MS) is None
@@ -139,46 +139,46 @@ def test_a_run_whose_beat_is_silent_is_taken_over(
     assert other.take_over("hourly", LEASE_MS) is None
     clock.advance(1)
     assert other.take_over("hourly", LEASE_MS) == run
-    # The first beat learns that it lost it, and changes nothing
+    # The first beat learns that it lost the run, and changes nothing
     assert not book.renew(run, LEASE_MS)
     assert not book.keep(replace(run, reason="late"), lease_ms=LEASE_MS, end=True)
     assert other.run("hourly", run.id) == run
-    # and the second one keeps it, asked twice or not
+    # and the second one keeps it, also when it asks twice
     assert other.take_over("hourly", LEASE_MS) == run
     assert other.keep(replace(run, takeovers=1), lease_ms=LEASE_MS)
     assert book.run("hourly", run.id) == replace(run, takeovers=1)
 
 
-def test_a_beat_that_stops_lets_its_run_go_at_once(book: ScheduleBook, other: ScheduleBook) -> None:
+def test_a_beat_that_stops_releases_its_run_at_once(
+    book: ScheduleBook, other: ScheduleBook
+) -> None:
     run = a_run()
     book.claim(run, settled_ms=settled(book), lease_ms=LEASE_MS)
     assert book.keep(run, lease_ms=0)
     assert other.take_over("hourly", LEASE_MS) == run
 
 
-def test_due_times_that_are_passed_over_are_in_the_history(
-    book: ScheduleBook, other: ScheduleBook
-) -> None:
+def test_skipped_due_times_are_in_the_history(book: ScheduleBook, other: ScheduleBook) -> None:
     at = settled(book)
     skipped = replace(a_run(), state=RunState.SKIPPED, steps=())
     assert book.pass_over(skipped, settled_ms=at)
     assert not other.pass_over(skipped, settled_ms=at), "it is settled already"
     assert book.runs("hourly", 10) == [skipped]
     assert book.claim(a_run(), settled_ms=at, lease_ms=LEASE_MS) is Claim.MOVED
-    # One stretch of them is one entry
+    # Consecutive ones are one entry
     later = replace(a_run(2), state=RunState.SKIPPED, steps=(), missed_from_ms=skipped.due_ms)
     assert book.pass_over(later, settled_ms=skipped.due_ms, instead_of=skipped)
     assert book.runs("hourly", 10) == [later]
     assert book.run("hourly", skipped.id) is None
     skipped = later
-    # By hand it can be made up for
+    # A run by hand can catch up
     by_hand = replace(a_run(2), by_hand=True)
     assert other.claim(by_hand, settled_ms=None, lease_ms=LEASE_MS) is Claim.KNOWN
     assert other.claim(by_hand, settled_ms=None, lease_ms=LEASE_MS, before=skipped) is Claim.CLAIMED
     assert book.runs("hourly", 10) == [by_hand]
 
 
-def test_a_due_time_that_was_run_by_hand_is_not_run_again(
+def test_a_due_time_that_ran_by_hand_does_not_run_again(
     book: ScheduleBook, other: ScheduleBook
 ) -> None:
     at = settled(book)
@@ -186,12 +186,12 @@ def test_a_due_time_that_was_run_by_hand_is_not_run_again(
     assert book.claim(run, settled_ms=None, lease_ms=LEASE_MS) is Claim.CLAIMED
     assert other.claim(a_run(), settled_ms=at, lease_ms=LEASE_MS) is Claim.BUSY
     book.keep(run, lease_ms=LEASE_MS, end=True)
-    assert book.standing("hourly").settled_ms == at, "by hand settles nothing"
+    assert book.standing("hourly").settled_ms == at, "a run by hand must not settle due times"
     assert other.claim(a_run(), settled_ms=at, lease_ms=LEASE_MS) is Claim.KNOWN
     assert book.standing("hourly").settled_ms == run.due_ms
 
 
-def test_nothing_begins_while_a_schedule_is_paused(
+def test_no_run_starts_while_a_schedule_is_paused(
     book: ScheduleBook, other: ScheduleBook, clock: Clock
 ) -> None:
     at = settled(book)
@@ -204,16 +204,16 @@ def test_nothing_begins_while_a_schedule_is_paused(
     clock.advance(3_600_000)
     book.resume("hourly")
     standing = book.standing("hourly")
-    # What passed meanwhile is settled
+    # Due times in the pause are settled
     assert (standing.paused_ms, standing.settled_ms) == (None, clock.now_ms)
     book.resume("hourly")
     assert book.standing("hourly").settled_ms == clock.now_ms
-    # By hand it runs although it is paused
+    # A run by hand works in a pause
     book.pause("hourly")
     assert other.claim(a_run(), settled_ms=None, lease_ms=LEASE_MS) is Claim.CLAIMED
 
 
-def test_the_history_is_bounded_and_keeps_the_run_that_is_not_over(book: ScheduleBook) -> None:
+def test_the_history_is_bounded_and_keeps_the_unfinished_run(book: ScheduleBook) -> None:
     at = settled(book)
     run = a_run(0)
     assert book.claim(run, settled_ms=at, lease_ms=LEASE_MS) is Claim.CLAIMED
@@ -240,7 +240,7 @@ def test_files_are_remembered_with_the_end_of_their_load(
     remembered = remember(files, run.id, clock.now_ms, loaded=True)
     assert book.keep(run, lease_ms=LEASE_MS, files=remembered)
     assert other.remembered("hourly", paths) == remembered
-    # A beat that lost the run remembers nothing
+    # A beat that lost the run records nothing
     clock.advance(LEASE_MS)
     assert other.take_over("hourly", LEASE_MS)
     failed = remember(files, run.id, clock.now_ms, loaded=False)
@@ -248,7 +248,7 @@ def test_files_are_remembered_with_the_end_of_their_load(
     assert other.remembered("hourly", paths[:1]) == {paths[0]: remembered[paths[0]]}
 
 
-def test_files_that_are_gone_for_long_are_forgotten(
+def test_files_that_are_missing_for_long_are_forgotten(
     book: ScheduleBook, ledger: Ledger, clock: Clock
 ) -> None:
     files = [Arrived(f"/in/{n}.csv", n, str(n), f"sum{n}") for n in range(2500)]
@@ -257,13 +257,13 @@ def test_files_that_are_gone_for_long_are_forgotten(
     book.claim(run, settled_ms=settled(book), lease_ms=LEASE_MS)
     remembered = remember(files, run.id, clock.now_ms, loaded=True)
     assert book.keep(run, lease_ms=LEASE_MS, files=remembered)
-    # Given files that were loaded long ago, and a mount that is away for a moment
+    # Given files that were loaded long ago, and a mount that is missing for a moment
     clock.advance(2 * REMEMBER_MS)
     assert book.forget("hourly", set(), clock.now_ms) == 0
     clock.advance(1000)
     assert book.forget("hourly", set(paths), clock.now_ms) == 0
-    assert book.remembered("hourly", paths) == remembered, "as if nothing had been"
-    # When some are gone for as long as files are remembered, they are forgotten
+    assert book.remembered("hourly", paths) == remembered, "a short absence must not matter"
+    # When some are missing for the retention time, they are forgotten
     there = set(paths[:2000])
     assert book.forget("hourly", there, clock.now_ms) == 0
     clock.advance(REMEMBER_MS)
@@ -271,14 +271,14 @@ def test_files_that_are_gone_for_long_are_forgotten(
     clock.advance(1)
     assert book.forget("hourly", there, clock.now_ms) == 500
     assert set(book.remembered("hourly", paths)) == there
-    # and as long as somebody looks, the others are not
+    # and the others stay as long as a beat looks
     key = keys.schedule_key("hourly", "files")
     ledger.caller.command("EXPIRE", key, 1000)
     book.keep_files("hourly")
     assert ledger.caller.command("TTL", key) > 366 * 86_400
 
 
-def test_files_that_a_run_by_hand_took_are_not_taken_by_a_look_from_before(
+def test_files_of_a_run_by_hand_are_not_taken_by_an_older_look(
     book: ScheduleBook, other: ScheduleBook
 ) -> None:
     file = Arrived("/in/a", 1, "1", "c")
@@ -287,7 +287,7 @@ def test_files_that_a_run_by_hand_took_are_not_taken_by_a_look_from_before(
     def run_of(hour: int, *, by_hand: bool) -> Run:
         return replace(a_run(hour), files=(file,), steps=(), by_hand=by_hand)
 
-    # Given somebody who looks before any beat does
+    # Given a command by hand that looks before any beat
     assert drop.arrive and book.standing("hourly").settled_ms is None
     by_hand = run_of(0, by_hand=True)
     assert book.claim(by_hand, settled_ms=0, lease_ms=LEASE_MS) is Claim.CLAIMED
@@ -298,10 +298,10 @@ def test_files_that_a_run_by_hand_took_are_not_taken_by_a_look_from_before(
     by_hand = run_of(1, by_hand=True)
     assert book.claim(by_hand, settled_ms=at, lease_ms=LEASE_MS) is Claim.CLAIMED
     book.keep(by_hand, lease_ms=LEASE_MS, end=True)
-    # Then what the beat found before that is nothing
+    # Then the beat's earlier findings do not count
     book.resume("hourly")
     assert other.claim(run_of(2, by_hand=False), settled_ms=at, lease_ms=LEASE_MS) is Claim.MOVED
-    # nor is what was found by hand before a beat's run
+    # nor do findings by hand from before a beat's run
     at = settled(book)
     run = run_of(3, by_hand=False)
     assert other.claim(run, settled_ms=at, lease_ms=LEASE_MS) is Claim.CLAIMED
@@ -310,22 +310,20 @@ def test_files_that_a_run_by_hand_took_are_not_taken_by_a_look_from_before(
     assert book.claim(by_hand, settled_ms=at, lease_ms=LEASE_MS) is Claim.MOVED
 
 
-def test_how_long_files_wait_outlives_a_beat(book: ScheduleBook, other: ScheduleBook) -> None:
+def test_the_wait_for_files_outlives_a_beat(book: ScheduleBook, other: ScheduleBook) -> None:
     assert book.wait("hourly") == Wait(0, 0)
     run = a_run()
     book.claim(run, settled_ms=settled(book), lease_ms=LEASE_MS)
     book.keep(run, lease_ms=LEASE_MS, end=True, wait=Wait(3, 1_760_000_000_000))
     assert other.wait("hourly") == Wait(3, 1_760_000_000_000)
-    # A run that has none of it leaves it as it is
+    # A run without a wait leaves it unchanged
     run = a_run(2)
     other.claim(run, settled_ms=settled(book), lease_ms=LEASE_MS)
     other.keep(run, lease_ms=LEASE_MS, end=True)
     assert other.wait("hourly").troubles == 3
 
 
-def test_keys_of_a_schedule_live_on_for_more_than_a_year(
-    book: ScheduleBook, ledger: Ledger
-) -> None:
+def test_keys_of_a_schedule_live_for_more_than_a_year(book: ScheduleBook, ledger: Ledger) -> None:
     run = a_run()
     book.claim(run, settled_ms=settled(book), lease_ms=LEASE_MS)
     file = Arrived("/in/a", 1, "1", "c")
@@ -339,7 +337,7 @@ def test_keys_of_a_schedule_live_on_for_more_than_a_year(
         assert 366 * 86_400 < ttl_s <= keys.SCHEDULE_TTL_S
 
 
-def test_beats_that_are_alive(clocked: Ledger, clock: Clock) -> None:
+def test_living_beats_are_listed(clocked: Ledger, clock: Clock) -> None:
     beats = Beats(clocked.caller)
     beats.heartbeat("h1:1", 1000)
     beats.heartbeat("h2:7", 5000)

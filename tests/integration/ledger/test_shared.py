@@ -1,4 +1,4 @@
-"""What workers share beside jobs: who is alive, who may open a session, how fast a job may go."""
+"""State that workers share beside jobs: heartbeats, session openings, and rates."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from ringhaul.ledger.workers import Worker, Workers
 from tests.integration.ledger.conftest import Clock
 
 
-def test_slots_of_workers_that_are_alive(clocked: Ledger, clock: Clock) -> None:
+def test_slots_of_living_workers(clocked: Ledger, clock: Clock) -> None:
     workers = Workers(clocked.caller)
     one, other = (
         Worker("host1", 10, 4, ("ringhaul.load",)),
@@ -25,7 +25,7 @@ def test_slots_of_workers_that_are_alive(clocked: Ledger, clock: Clock) -> None:
     assert workers.slots() == 12
     clock.advance(1000)
     assert workers.slots() == 8
-    # That it is gone is noticed once
+    # Its absence is noticed once
     assert workers.heartbeat(other, 5000) == 1
     assert workers.heartbeat(other, 5000) == 0
     workers.leave(other)
@@ -44,12 +44,12 @@ def test_openings_are_bounded_and_a_dead_opener_is_forgotten(clocked: Ledger, cl
     assert third
     clock.advance(10_000)  # second and third died
     assert openings.acquire("prod", 2, 10_000, 0) is not None
-    openings.release("prod", third)  # late: nobody else's place is freed
+    openings.release("prod", third)  # late: it must not free another one's place
     assert openings.acquire("prod", 2, 10_000, 0) is not None
     assert openings.acquire("prod", 2, 10_000, 0) is None
 
 
-def test_whoever_waits_gets_the_place_that_is_freed(ledger: Ledger) -> None:
+def test_a_waiting_worker_gets_a_freed_place(ledger: Ledger) -> None:
     openings = Openings(ledger.caller)
     token = openings.acquire("prod", 1, 10_000, 0)
     assert token is not None
@@ -61,7 +61,7 @@ def test_whoever_waits_gets_the_place_that_is_freed(ledger: Ledger) -> None:
     timer.join()
 
 
-def test_a_rate_is_shared_and_debt_makes_takers_queue(clocked: Ledger, clock: Clock) -> None:
+def test_a_rate_is_shared_and_debt_makes_workers_wait(clocked: Ledger, clock: Clock) -> None:
     def take(rows: int) -> int:
         (wait_ms,) = rate.take(clocked.caller, "ld-1", [rate.Draw("rows", rows, 1000, 500)])
         return wait_ms
@@ -73,22 +73,22 @@ def test_a_rate_is_shared_and_debt_makes_takers_queue(clocked: Ledger, clock: Cl
     assert take(0) == 0
     assert take(1) == 1
     clock.advance(3_600_000)
-    assert take(501) == 1  # no more than the burst was saved up
+    assert take(501) == 1  # no more than the burst can be saved up
     with pytest.raises(ValueError, match="per_s=0"):
         rate.take(clocked.caller, "ld-1", [rate.Draw("rows", 1, 0, 1)])
 
 
-def test_a_rate_that_is_raised_holds_from_then_on(clocked: Ledger, clock: Clock) -> None:
+def test_a_raised_rate_applies_at_once(clocked: Ledger, clock: Clock) -> None:
     def take(rows: int, per_s: int) -> list[int]:
         draws = [rate.Draw("rows", rows, per_s, per_s), rate.Draw("bytes", 5, 10, 10)]
         return rate.take(clocked.caller, "ld-1", draws)
 
     assert take(100, 100) == [0, 0]
     clock.advance(500)
-    # Half a second of the old rate is there, and no row more; bytes have a bucket of their own
+    # Half a second of the old rate is saved up, and no more; bytes have a separate bucket
     assert take(50, 10_000) == [0, 0]
     assert take(1, 10_000) == [1, 500]
     clock.advance(1000)
-    # One that is lowered is soon heard of: what was saved up is worth the new rate
+    # A lowered rate applies soon: the saved credit is limited to the new rate
     assert take(99, 100) == [0, 0]
     assert take(1, 100) == [10, 500]

@@ -9,8 +9,8 @@ BYTES_PER_UNIT_MAX = 200
 
 
 def ledger_bytes(client: redis.Redis) -> int:
-    """Of all keys, every element counted. What the server has besides, such as a log of commands
-    that were slow on a busy machine, is not the ledger's."""
+    """Return the size of all keys with every element. The server's other memory, such as the slow
+    log of a busy machine, does not count."""
     return sum(client.memory_usage(key, samples=0) for key in client.keys("*"))
 
 
@@ -35,7 +35,7 @@ def test_bytes_per_unit(ledger: Ledger, client: redis.Redis) -> None:
     done = ledger_bytes(client) / UNITS
     assert worked == UNITS
     assert split < done < BYTES_PER_UNIT_MAX
-    # The hashes are in their compact form, and nothing is left of units that are done.
+    # The hashes are in their compact encoding, and done units leave nothing else.
     assert client.object("encoding", "ringhaul:{ld-size}:units:31") == b"listpack"
     assert client.object("encoding", "ringhaul:{ld-size}:results:31") == b"listpack"
     left = {key.decode().split(":")[2] for key in client.keys("ringhaul:{ld-size}:*")}

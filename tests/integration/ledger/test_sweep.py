@@ -17,7 +17,7 @@ def die(ledger: Ledger, job: str, unit: int, token: str) -> None:
     ledger.lost(job, unit, token)
 
 
-def test_a_lease_that_ran_out_is_issued_again(clocked: Ledger, clock: Clock) -> None:
+def test_a_unit_with_an_expired_lease_is_issued_again(clocked: Ledger, clock: Clock) -> None:
     job = new_job(clocked, 3)
     clocked.issue(job, 2)
     clocked.claim(job, 0, 1, "a", LEASE_MS)
@@ -31,9 +31,7 @@ def test_a_lease_that_ran_out_is_issued_again(clocked: Ledger, clock: Clock) -> 
     assert clocked.issue(job, 3).units == [0, 2]
 
 
-def test_a_claim_may_take_a_lease_that_ran_out_before_any_sweep(
-    clocked: Ledger, clock: Clock
-) -> None:
+def test_a_claim_may_take_an_expired_lease_before_any_sweep(clocked: Ledger, clock: Clock) -> None:
     job = new_job(clocked, 1)
     clocked.issue(job, 1)
     clocked.claim(job, 0, 1, "a", LEASE_MS)
@@ -41,7 +39,7 @@ def test_a_claim_may_take_a_lease_that_ran_out_before_any_sweep(
     assert clocked.claim(job, 0, 1, "b", LEASE_MS) == Claimed(2, "spec-0")
 
 
-def test_a_lost_worker_is_not_waited_for(clocked: Ledger) -> None:
+def test_a_lost_worker_s_unit_is_issued_at_once(clocked: Ledger) -> None:
     job = new_job(clocked, 1)
     clocked.issue(job, 1)
     die(clocked, job, 0, "a")
@@ -60,23 +58,21 @@ def test_a_lost_message_is_sent_again(clocked: Ledger, clock: Clock) -> None:
     assert clocked.issue(job, 2).units == [1]
 
 
-def test_a_unit_that_its_worker_cannot_take_is_issued_again_at_once(
-    clocked: Ledger, clock: Clock
-) -> None:
+def test_a_declined_unit_is_issued_again_at_once(clocked: Ledger, clock: Clock) -> None:
     job = new_job(clocked, 1)
-    # Given workers without a session, for as long as makes the sweep patient with lost messages
+    # Given workers without a session, for so long that the sweep waits longer for lost messages
     for _ in range(40):
         assert clocked.issue(job, 1).units == [0]
         assert clocked.decline(job, 0, 1) is Lease.OK
         clock.advance(15_000)
         assert clocked.sweep(job).unclaimed == 0
-    # When they have one, then the unit does not wait
+    # When they have a session, then the unit does not wait
     assert clocked.issue(job, 1).units == [0]
-    assert clocked.decline(job, 0, 2) is Lease.LOST  # by a message of another epoch
+    assert clocked.decline(job, 0, 2) is Lease.LOST  # with a message of another epoch
     assert clocked.claim(job, 0, 1, "a", LEASE_MS) == Claimed(1, "spec-0")
     # and it is too late to decline it
     assert clocked.decline(job, 0, 1) is Lease.LOST
-    # A delay is waited for
+    # A delay is respected
     clocked.release(job, 0, "a")
     clocked.issue(job, 1)
     assert clocked.decline(job, 0, 1, delay_ms=3000) is Lease.OK
@@ -85,7 +81,9 @@ def test_a_unit_that_its_worker_cannot_take_is_issued_again_at_once(
     assert clocked.issue(job, 1).units == [0]
 
 
-def test_why_no_worker_takes_a_unit_is_known_until_one_does(clocked: Ledger, clock: Clock) -> None:
+def test_the_reason_of_declined_units_is_kept_until_one_is_claimed(
+    clocked: Ledger, clock: Clock
+) -> None:
     job = new_job(clocked, 2)
 
     def decline(unit: int, reason: str) -> tuple[str | None, int | None]:
@@ -98,14 +96,14 @@ def test_why_no_worker_takes_a_unit_is_known_until_one_does(clocked: Ledger, clo
     assert decline(0, "host1: no node answers") == ("host1: no node answers", clock.now_ms)
     assert decline(0, "host2: " + "x" * 900)[0] == "host2: " + "x" * 493
     assert decline(0, "")[0] == "host2: " + "x" * 493
-    # It is nobody's concern while others are at work
+    # It is not shown while other units run
     clocked.issue(job, 2)
     clocked.claim(job, 1, 1, "a", LEASE_MS)
     assert clocked.status(job).declined is None
     assert decline(0, "host1: no node answers") == (None, None)
     clocked.release(job, 1, "a")
     assert decline(0, "host1: no node answers")[0] == "host1: no node answers"
-    # It is no error of the job, and a resume forgets it
+    # It is not an error of the job, and a resume forgets it
     assert clocked.status(job).last_error is None
     clocked.cancel(job)
     clocked.resume(job)
@@ -113,7 +111,7 @@ def test_why_no_worker_takes_a_unit_is_known_until_one_does(clocked: Ledger, clo
 
 
 def test_messages_in_a_long_queue_are_not_copied_for_ever(clocked: Ledger, clock: Clock) -> None:
-    """Nothing is claimed for an hour: the same unit is issued again at growing distances only."""
+    """Without a claim for an hour, the same unit is issued again at growing intervals."""
     job = new_job(clocked, 1)
     clocked.issue(job, 1)
     copies = 0
@@ -142,7 +140,7 @@ def test_a_suspect_runs_last_and_alone(clocked: Ledger) -> None:
         clocked.claim(job, unit, 1, f"t{unit}", LEASE_MS)
         assert clocked.issue(job, 8).units == []
         clocked.commit(job, unit, 1, f"t{unit}", "", {"rows": 1})
-    assert clocked.issue(job, 8).units == []  # more units may come
+    assert clocked.issue(job, 8).units == []  # more units may follow
     clocked.seal(job, 1, 4)
     assert clocked.issue(job, 8).units == [0]
     assert clocked.claim(job, 0, 1, "c", LEASE_MS) == Claimed(3, "spec-0")
@@ -175,7 +173,7 @@ def test_a_unit_that_kills_every_worker_is_given_up(clocked: Ledger) -> None:
     assert clocked.issue(job, 8)[:2] == (0, [])
 
 
-def test_a_bad_unit_of_a_running_job_may_still_be_committed(clocked: Ledger) -> None:
+def test_a_quarantined_unit_of_a_running_job_may_still_be_committed(clocked: Ledger) -> None:
     job = new_job(clocked, 2)
     clocked.create("ld-once", {}, "{}", max_starts=1)
     clocked.add_units("ld-once", 1, 0, ["x", "y"])
@@ -184,13 +182,13 @@ def test_a_bad_unit_of_a_running_job_may_still_be_committed(clocked: Ledger) -> 
     die(clocked, "ld-once", 0, "a")
     assert clocked.claim("ld-once", 0, 1, "b", LEASE_MS) is Refusal.BAD
     assert clocked.status("ld-once").left == 1
-    assert clocked.commit("ld-once", 0, 1, "a", "r", {"rows": 3}) == 1  # it was not dead
+    assert clocked.commit("ld-once", 0, 1, "a", "r", {"rows": 3}) == 1  # its worker was alive
     status = clocked.status("ld-once")
     assert (status.left, status.bad, status.done) == (1, 0, 1)
     assert clocked.status(job).left == 2
 
 
-def test_a_quarantined_jobs_figures_are_settled(clocked: Ledger) -> None:
+def test_the_counts_of_a_quarantined_job_are_final(clocked: Ledger) -> None:
     clocked.create("ld-once", {}, "{}", max_starts=1)
     clocked.add_units("ld-once", 1, 0, ["x"])
     clocked.seal("ld-once", 1, 1)

@@ -1,4 +1,4 @@
-"""One unit's way: issue, claim, renew, commit; release; who may do what to a lease."""
+"""One unit's way: issue, claim, renew, commit, release; and who may change a lease."""
 
 import pytest
 import redis
@@ -36,7 +36,7 @@ def test_a_unit_from_issue_to_commit(ledger: Ledger) -> None:
     assert list(ledger.extras(job)) == [(0, b"\x00bad\xff")]
 
 
-def test_claims_that_get_nothing(ledger: Ledger) -> None:
+def test_claims_that_are_refused(ledger: Ledger) -> None:
     job = new_job(ledger, 3)
     assert ledger.claim("ld-none", 0, 1, "a", LEASE_MS) is Refusal.UNKNOWN
     assert ledger.claim(job, 3, 1, "a", LEASE_MS) is Refusal.UNKNOWN
@@ -66,12 +66,12 @@ def test_the_window_bounds_what_is_issued_and_leased(ledger: Ledger) -> None:
     assert ledger.issue(job, 4).units == []
     ledger.commit(job, 0, 1, "a", "", {})
     assert ledger.issue(job, 4).units == [4]
-    assert ledger.issue(job, 2).units == []  # a window that shrank
+    assert ledger.issue(job, 2).units == []  # a smaller window
 
 
-def test_only_the_first_commit_counts_whoever_makes_it(clocked: Ledger, clock: Clock) -> None:
+def test_only_the_first_commit_of_any_attempt_counts(clocked: Ledger, clock: Clock) -> None:
     """
-    1. A claims and stalls; its lease runs out.
+    1. A claims and stalls; its lease expires.
     2. B claims the same unit.
     3. A wakes and commits, B commits, A's commit is sent again.
     """
@@ -104,7 +104,7 @@ def test_a_stale_attempt_can_neither_release_nor_lose_the_lease(ledger: Ledger) 
     assert ledger.lost(job, 0, "z") is Lease.LOST
     assert ledger.renew(job, 0, "a", LEASE_MS).lease is Lease.OK
     assert ledger.release(job, 0, "a") is Lease.OK
-    assert ledger.release(job, 0, "a") is Lease.LOST  # repeated: nothing happens twice
+    assert ledger.release(job, 0, "a") is Lease.LOST  # repeated: it has no effect
 
 
 def test_an_attempt_that_lost_its_unit_does_not_fail_the_job(ledger: Ledger) -> None:
@@ -113,12 +113,12 @@ def test_an_attempt_that_lost_its_unit_does_not_fail_the_job(ledger: Ledger) -> 
     for unit in (0, 1):
         ledger.claim(job, unit, 1, f"a{unit}", LEASE_MS)
         ledger.lost(job, unit, f"a{unit}")
-    # When those who lost them meet what cannot be mended where they run
+    # When attempts that lost their units report a permanent error
     assert ledger.release(job, 0, "a0", "no such mount", fatal=True) is Lease.LOST
     assert ledger.lost(job, 1, "a1", fatal="no such mount") is Lease.LOST
     assert ledger.fail(job, "of before", epoch=2) is JobState.RUNNING
     assert ledger.status(job).last_error is None
-    # Then whoever has them now may say so
+    # Then only the current holders may fail the job
     ledger.issue(job, 2)
     ledger.claim(job, 0, 1, "b0", LEASE_MS)
     assert ledger.release(job, 0, "b0", "no such file", fatal=True) is Lease.OK
@@ -132,15 +132,15 @@ def test_an_attempt_that_lost_its_unit_does_not_fail_the_job(ledger: Ledger) -> 
     assert (status.state, status.last_error, status.leased) == (JobState.FAILED, "gone", 0)
 
 
-def test_the_reason_is_kept_of_a_job_whose_only_unit_cannot_be_done(ledger: Ledger) -> None:
-    # Given a job of what must not be done twice, all of whose units are begun
+def test_a_job_whose_only_unit_cannot_be_done_keeps_the_reason(ledger: Ledger) -> None:
+    # Given a job that must not run twice, with all units started
     job = new_job(ledger, 1, max_starts=1)
     ledger.issue(job, 1)
     ledger.claim(job, 0, 1, "a", LEASE_MS)
-    # When its unit ends half way, for a reason that will not go away
+    # When its unit fails half way with a permanent error
     assert ledger.lost(job, 0, "a", fatal="no right to write") is Lease.OK
     status = ledger.status(job)
-    # Then that is what the job failed for, and the unit is not done again
+    # Then the job failed with that reason, and the unit does not run again
     assert (status.state, status.last_error) == (JobState.FAILED, "no right to write")
     assert (status.bad, status.leased, status.left) == (1, 0, 0)
 
@@ -168,7 +168,7 @@ def test_a_checkpoint_outlives_its_attempt_and_goes_with_the_commit(ledger: Ledg
     assert ledger.cursor(job, 0) is None
 
 
-def test_release_waits_its_delay_and_is_not_a_start(clocked: Ledger, clock: Clock) -> None:
+def test_a_release_has_a_delay_and_does_not_count_as_a_start(clocked: Ledger, clock: Clock) -> None:
     job = new_job(clocked, 2)
     clocked.issue(job, 1)
     clocked.claim(job, 0, 1, "a", LEASE_MS)
@@ -181,9 +181,7 @@ def test_release_waits_its_delay_and_is_not_a_start(clocked: Ledger, clock: Cloc
     assert clocked.claim(job, 0, 1, "b", LEASE_MS) == Claimed(1, "spec-0")
 
 
-def test_a_job_stands_still_from_an_error_until_a_unit_is_done(
-    clocked: Ledger, clock: Clock
-) -> None:
+def test_a_job_is_stalled_from_an_error_until_a_unit_is_done(clocked: Ledger, clock: Clock) -> None:
     job = new_job(clocked, 3)
 
     def claim(*units: int) -> None:
@@ -191,7 +189,7 @@ def test_a_job_stands_still_from_an_error_until_a_unit_is_done(
         for unit in units:
             assert isinstance(clocked.claim(job, unit, 1, f"t{unit}", LEASE_MS), Claimed)
 
-    # Given a job of which one unit is done, and one was given back at a shutdown
+    # Given a job with one done unit, and one released at a shutdown
     claim(0, 1, 2)
     clocked.commit(job, 0, 1, "t0", "r", {})
     clocked.release(job, 1, "t1")
@@ -203,16 +201,16 @@ def test_a_job_stands_still_from_an_error_until_a_unit_is_done(
     clock.advance(7_000)
     claim(1)
     clocked.release(job, 1, "t1", "still too few", blamed=True)
-    # Then the job stands still
+    # Then the job is stalled
     status = clocked.status(job)
     assert (status.stands_still, status.last_error) == (True, "still too few")
     assert (status.failing, status.fails, status.error_ms) == (2, 3, clock.now_ms)
-    # and goes on when one of them is done
+    # and no longer when one of them is done
     claim(2)
     clocked.commit(job, 2, 1, "t2", "r", {})
     status = clocked.status(job)
     assert (status.stands_still, status.failing, status.fails) == (False, 1, 2)
-    # What failed before a resume is forgotten with it
+    # A resume forgets earlier failures
     claim(1)
     clocked.release(job, 1, "t1", "still too few", blamed=True)
     assert clocked.status(job).stands_still
@@ -223,7 +221,7 @@ def test_a_job_stands_still_from_an_error_until_a_unit_is_done(
     assert (status.stands_still, status.last_error, status.failing) == (False, None, 0)
 
 
-def test_shutdowns_blame_nobody_but_failures_end_the_job(ledger: Ledger) -> None:
+def test_shutdowns_blame_no_unit_but_failures_end_the_job(ledger: Ledger) -> None:
     job = new_job(ledger, 1)
 
     def attempt(token: str, *, blamed: bool) -> None:
@@ -254,7 +252,7 @@ def test_a_stopped_job_keeps_what_unfinished_units_had_done(ledger: Ledger) -> N
     status = ledger.status(job)
     assert (status.state, status.leased) == (JobState.CANCELLED, 0)
     assert (status.totals, status.live) == ({"rows": 100}, progress)
-    # The resumed job does only unit 0, from its start.
+    # The resumed job runs only unit 0, from its start.
     epoch = ledger.resume(job)
     assert ledger.status(job).live == Live()
     assert ledger.issue(job, 8) == Issued(epoch, [0])

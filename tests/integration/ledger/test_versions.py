@@ -1,8 +1,7 @@
-"""Workers and commands of the version before this one take part in a job that this one made.
+"""Workers and commands of the previous version take part in a job of this version.
 
-It knew nothing of the counts in `meta` that tell whether the other keys are whole: what is left of
-such a job when Redis loses a key is still told from a job that two versions worked on. Nor did it
-know the history.
+The previous version does not write the counts in `meta` that prove the other keys intact. A job
+that lost a key is still distinguished from a job that two versions worked on.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ringhaul.ledger.states import JobState
 from tests.integration.ledger.conftest import new_job
 
 LEASE_MS = 60_000
-#: What the scripts of before had not.
+#: Text of today's scripts -> its replacement, which gives the previous version's scripts.
 NEWER = {
     "if m[8] then": "if false then",
     "if change ~= 0 and redis": "if false and redis",
@@ -33,7 +32,7 @@ NEWER = {
 
 @pytest.fixture
 def before(client: redis.Redis) -> Ledger:
-    """A ledger by the scripts of the version before."""
+    """A ledger with the previous version's scripts."""
     scripts, missed = dict(read_scripts()), set(NEWER)
     for name, text in scripts.items():
         for newer, older in NEWER.items():
@@ -59,7 +58,7 @@ def stop(ledger: Ledger, job: str, unit: int) -> None:
     assert ledger.stop(job, unit, "s", Live(rejected=9), b"rejects") is Lease.OK
 
 
-def test_units_that_an_older_worker_commits_are_no_damage(ledger: Ledger, before: Ledger) -> None:
+def test_commits_of_an_older_worker_are_no_damage(ledger: Ledger, before: Ledger) -> None:
     job = new_job(ledger, 3)
     commit(before, job, 0)
     commit(ledger, job, 1)
@@ -70,7 +69,7 @@ def test_units_that_an_older_worker_commits_are_no_damage(ledger: Ledger, before
 
 
 @pytest.mark.parametrize("part", ["tot", "lat", "extras", "done", "results:0", "units:0"])
-def test_what_is_lost_of_a_job_of_two_versions_is_damage(
+def test_a_lost_key_of_a_job_of_two_versions_is_damage(
     ledger: Ledger, before: Ledger, client: redis.Redis, part: str
 ) -> None:
     job = new_job(ledger, 3)
@@ -82,7 +81,7 @@ def test_what_is_lost_of_a_job_of_two_versions_is_damage(
 
 @pytest.mark.parametrize("resumes", ["ledger", "before"])
 @pytest.mark.parametrize("stops", ["ledger", "before"])
-def test_a_job_that_versions_stop_and_resume_is_whole(
+def test_a_job_that_two_versions_stop_and_resume_is_intact(
     ledger: Ledger, before: Ledger, stops: str, resumes: str
 ) -> None:
     by = {"ledger": ledger, "before": before}
@@ -98,7 +97,7 @@ def test_a_job_that_versions_stop_and_resume_is_whole(
     assert ledger.find_damage(job) == []
 
 
-def test_a_job_that_an_older_command_made_is_whole(ledger: Ledger, before: Ledger) -> None:
+def test_a_job_of_an_older_command_is_intact(ledger: Ledger, before: Ledger) -> None:
     job = new_job(before, 2)
     commit(ledger, job, 0)
     ledger.cancel(job)

@@ -1,6 +1,6 @@
-"""A table, a file and a unit, run by hand on a real cluster: no worker, no ledger.
+"""Fixtures that run a unit of a file on a real cluster, without a worker or a ledger.
 
-Beside them, the fixtures of a client of scripted servers.
+Also the fixtures of a client of scripted servers.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ def worker_session(endpoints: Endpoints) -> Iterator[Session]:
 
 
 def make_table(session: Session, keyspace: str, definition: str) -> TableSchema:
-    """Create `keyspace.t (definition)`; its schema as the producer reads it."""
+    """Create `keyspace.t (definition)`, and return its schema as the producer reads it."""
     session.execute(f"CREATE TABLE {keyspace}.t ({definition})", timeout=60)
-    # A worker's session hears of new keyspaces half a minute late, so as not to ask too often.
+    # A worker's session learns of new keyspaces half a minute late, to save queries.
     session.cluster.refresh_schema_metadata()
     return find_table(session.cluster.metadata, keyspace, "t")
 
 
 @dataclass
 class Ticks:
-    """What a unit told while it ran; `then` may stop it."""
+    """The progress that a unit reports; `then` may stop it."""
 
     seen: list[tuple[int, int, int]] = field(default_factory=list)
     then: Callable[[], None] = lambda: None
@@ -114,7 +114,7 @@ def run_file(
 def connected_target(
     session: Session, prepared: PreparedStatement, keyspace: str
 ) -> Iterator[Target]:
-    """What a worker process keeps open to write with."""
+    """Open the target that a worker process keeps for its writes."""
     plane = ConnectionPool(session, requests_max=1024, bytes_max=8 << 20)
     try:
         yield Target(session, plane, prepared, keyspace)
@@ -125,13 +125,13 @@ def connected_target(
 def read_table(
     session: Session, keyspace: str, columns: str, *, timeout_s: float = 60
 ) -> list[tuple[Any, ...]]:
-    """All rows of `keyspace.t`, sorted by their text."""
+    """Return all rows of `keyspace.t`, sorted by their text."""
     rows = session.execute(f"SELECT {columns} FROM {keyspace}.t", timeout=timeout_s)
     return sorted((tuple(row) for row in rows), key=repr)
 
 
 def batch_warnings(logs: Mapping[Path, int]) -> list[str]:
-    """Warnings about batches in the nodes' logs since the offsets given."""
+    """Return warnings about batches in the nodes' logs since the offsets given."""
     found = []
     for log, offset in logs.items():
         text = log.read_bytes()[offset:].decode()

@@ -1,6 +1,6 @@
-"""A `PipelineWriter` beside scripted servers: real driver objects, but no driver session.
+"""A `PipelineWriter` with scripted servers: real driver objects, but no driver session.
 
-The fixtures are for the folders whose conftest.py imports them.
+The conftest.py of a folder imports the fixtures that its tests need.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ PREPARED = PreparedStatement([], query_id(STATEMENT), [0], STATEMENT, None, 4, [
 
 
 class Stop(Exception):
-    """What a test's hook raises to stop a unit."""
+    """Raised by a test's hook to stop a unit."""
 
 
 @pytest.fixture
 def servers() -> Iterator[list[ScriptedServer]]:
-    """A single one; a module whose tests want more gives its own."""
+    """A single server; a module whose tests need more overrides this."""
     with scripted_servers() as one:
         yield one
 
 
 @pytest.fixture
 def server(servers: list[ScriptedServer]) -> ScriptedServer:
-    """The only one of `servers`."""
+    """The only server of `servers`."""
     [only] = servers
     return only
 
 
 @pytest.fixture
 def client(servers: list[ScriptedServer]) -> Iterator[Client]:
-    """A client of `servers`, each with its own part of the rows."""
+    """A client of `servers`, each of which owns a part of the rows."""
     with connected_client(servers) as connected:
         yield connected
 
@@ -70,7 +70,7 @@ def client(servers: list[ScriptedServer]) -> Iterator[Client]:
 def check_all_written(
     writer: PipelineWriter, *servers: ScriptedServer, rows: int = ROWS, first: int = 0
 ) -> None:
-    """Every row was acknowledged, and counted once however often it was sent."""
+    """Assert that every row was acknowledged, and counted once however often it was sent."""
     written = sum((server.written for server in servers), Counter[int]())
     assert set(written) == set(range(first, first + rows))
     assert writer.stats.written == rows
@@ -78,7 +78,7 @@ def check_all_written(
 
 
 def encoded_rows(first: int, count: int, payload_bytes: int = 8) -> EncodedRows:
-    """Rows with the ids first..first+count-1, which are also their numbers as records."""
+    """Return rows with the ids first..first+count-1, which are also their record numbers."""
     ids = np.arange(first, first + count, dtype=np.int64)
     key = Cells.fixed(ids.astype(">i8"))
     payload = Cells.variable(pa.array([b"v" * payload_bytes] * count, pa.binary()))
@@ -89,7 +89,7 @@ def encoded_rows(first: int, count: int, payload_bytes: int = 8) -> EncodedRows:
 
 @dataclass
 class Client:
-    """One worker process: what it keeps from unit to unit, and what its hooks heard."""
+    """One worker process: its state from unit to unit, and the calls of its hooks."""
 
     session: Session
     hosts: list[Host]
@@ -102,7 +102,7 @@ class Client:
     on_tick: Callable[[], None] = lambda: None
     on_throttle: Callable[[int], None] = lambda rows: None
     leave: Leave = FREE
-    batches: bool = False  #: by `pipeline` and not by `single`
+    batches: bool = False  #: strategy `pipeline` instead of `single`
 
     def writer(self) -> PipelineWriter:
         options = RequestOptions(
@@ -145,9 +145,9 @@ class Client:
 def connected_client(
     servers: Sequence[ScriptedServer], *, replicas: int = 1, password: str | None = None
 ) -> Iterator[Client]:
-    """A client of a ring of these servers. It takes them for prepared, as after `prepare`.
+    """Return a client of a ring of these servers, on which the statement counts as prepared.
 
-    Within the block, its pauses and its patience are those of a test.
+    Within the block, pauses and timeouts are short.
     """
     auth = PlainTextAuthProvider("loader", password) if password is not None else None
     policy = RoundRobinPolicy()
@@ -195,7 +195,7 @@ def connected_client(
 
 
 def _quicken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses and patience of a test."""
+    """Shorten pauses and timeouts."""
     monkeypatch.setattr(retry, "BACKOFF_FIRST_S", 0.01)
     monkeypatch.setattr(retry, "BACKOFF_MAX_S", 0.1)
     monkeypatch.setattr(dispatcher, "TICK_S", 0.02)

@@ -1,5 +1,5 @@
-"""A server that refuses what the data plane speaks: rows are written through the driver, and it is
-said; what has no other way ends at once, with the reason."""
+"""A server that refuses the data plane's protocol: loads fall back to the driver, with a warning;
+commands without a fallback fail at once, with the reason."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NEWEST_PROTOCOL_ONLY = {"127.0.0.1": {"native_transport_allow_older_protocols": 
 
 @pytest.fixture(scope="module")
 def newest_only() -> Iterator[Endpoints]:
-    """A node that speaks protocol v5 and refuses v4."""
+    """A node that accepts protocol v5 and refuses v4."""
     with running_stack(heap="512M", extra_yaml=NEWEST_PROTOCOL_ONLY) as stack:
         yield stack.endpoints()
 
@@ -49,10 +49,10 @@ def newest_session(newest_only: Endpoints) -> Iterator[Session]:
     assert close_session(session, 20)
 
 
-def test_units_are_written_through_the_driver_and_it_is_said_once(
+def test_units_are_written_through_the_driver_with_one_warning(
     newest_session: Session, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given a file in three units and one process that does them all
+    # Given a file in three units and one process that runs them all
     path = tmp_path / "in.csv"
     path.write_text("".join(f"{i:06d},v{i:06d}\n" for i in range(ROWS * 3)))
     length_bytes = path.stat().st_size // 3
@@ -75,21 +75,21 @@ def test_units_are_written_through_the_driver_and_it_is_said_once(
                     RequestBounds(request_timeout_s=REQUEST_TIMEOUT_S),
                     UnitHooks(tick=ticks),
                 )
-                # Then each unit is written whole, and its progress never ran backwards
+                # Then each unit is written completely, and its progress only grew
                 assert (outcome.records, outcome.written, outcome.rejected) == (ROWS, ROWS, 0)
                 assert ticks.seen == sorted(ticks.seen)
-        # And every row is there, with the time of its place in the file
+        # And every row is in the table, with the time of its place in the file
         assert read_table(newest_session, keyspace, "id, v, writetime(v)") == sorted(
             ((i, f"v{i:06d}", 10**15 + i) for i in range(ROWS * 3)), key=repr
         )
-    # And it was said once why the pipeline did not do it
-    (told,) = [record.getMessage() for record in caplog.records]
-    assert told.startswith(
+    # And one warning said why the pipeline was not used
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert warning.startswith(
         "writing through the driver (token-batch) instead: 127.0.0.1 speaks another protocol: "
     )
 
 
-def test_the_command_loads_all_the_same(
+def test_the_command_loads_through_the_driver(
     newest_session: Session, newest_only: Endpoints, tmp_path: Path
 ) -> None:
     (tmp_path / "rows.csv").write_text("id,v\n" + "".join(f"{i},v{i}\n" for i in range(ROWS)))
@@ -98,17 +98,17 @@ def test_the_command_loads_all_the_same(
         table = create_table(newest_session, keyspace, "id int PRIMARY KEY, v text")
         command = ("load", "rows.csv", "-t", table, "--json", "--unit-size", "8 KiB")
         summary = assert_report(ringhaul.run(*command, "--workers", 1), rows=ROWS)
-        # No window of the pipeline's was used
+        # No window of the pipeline was used
         assert summary["window_max"] == 0
         assert summary["units"] > 1
         assert_table(newest_session, table, "id, v", [(i, f"v{i}") for i in range(ROWS)])
-        # And the worker's log says why, once
+        # And the worker's log has the reason, once
         (log,) = (tmp_path / "state" / "logs").glob("*.log")
         assert log.read_text().count("writing through the driver (token-batch) instead") == 1
 
 
 @pytest.mark.parametrize("command", ["verify", "lookup", "exec"])
-def test_what_needs_the_data_plane_says_so(
+def test_commands_that_need_the_data_plane_fail_with_the_reason(
     newest_session: Session, newest_only: Endpoints, tmp_path: Path, command: str
 ) -> None:
     (tmp_path / "keys.csv").write_text("id\n1\n")

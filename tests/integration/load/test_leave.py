@@ -1,4 +1,4 @@
-"""What the limits of a job leave to a unit: rows at once, requests in flight."""
+"""A unit within its job's limits: rows at once, requests in flight."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def servers() -> Iterator[list[ScriptedServer]]:
 
 
 @pytest.mark.parametrize("requests", [1, 7, 100])
-def test_while_nothing_is_answered_no_more_is_sent_to_all_servers_together(
+def test_unanswered_requests_are_limited_over_all_servers(
     servers: list[ScriptedServer], client: Client, requests: int
 ) -> None:
     for server in servers:
@@ -45,7 +45,7 @@ def test_while_nothing_is_answered_no_more_is_sent_to_all_servers_together(
 
 
 @pytest.mark.parametrize("requests", [1, 7, 100])
-def test_with_few_in_flight_every_row_arrives(
+def test_every_row_arrives_with_few_requests_in_flight(
     servers: list[ScriptedServer], client: Client, requests: int
 ) -> None:
     client.leave = Leave(BOUNDLESS, requests)
@@ -68,16 +68,16 @@ def test_with_few_in_flight_every_row_arrives(
     assert most <= requests
 
 
-def test_a_limit_is_heard_of_while_rows_are_sent(
+def test_a_changed_limit_applies_while_rows_are_sent(
     servers: list[ScriptedServer], client: Client
 ) -> None:
-    # Given a unit that may have one request in flight, to servers that hold all but the first
+    # Given a unit with one request in flight, and servers that hold all but the first
     client.leave = Leave(BOUNDLESS, 1)
     free = threading.Event()
 
     def held(request: Execute) -> Answer:
         if not free.is_set():
-            # When the limit is taken away, the others are sent although none is answered
+            # When the limit is removed, the others are sent although none is answered
             client.leave = FREE
             free.set()
             return SILENCE
@@ -105,10 +105,10 @@ def test_rows_are_paid_for_a_few_at_a_time(servers: list[ScriptedServer], client
     assert max(paid) == 5
 
 
-def test_answers_are_taken_while_a_limit_holds_rows_up(
+def test_answers_are_read_while_a_limit_delays_rows(
     servers: list[ScriptedServer], client: Client
 ) -> None:
-    # Given a limit that lets ten rows go each 0.1 s, and servers that answer at once
+    # Given a limit of ten rows each 0.1 s, and servers that answer at once
     client.leave = Leave(10, BOUNDLESS)
     writer = client.writer()
     behind: list[int] = []
@@ -121,7 +121,7 @@ def test_answers_are_taken_while_a_limit_holds_rows_up(
     writer.write(encoded_rows(0, 200))
     writer.flush()
     check_all_written(writer, *servers, rows=200)
-    # Then each ten are known to be written before the next ten are sent, and their latencies are
+    # Then each ten are acknowledged before the next ten are sent, and their latencies are
     # those of the servers
     assert max(behind[1:]) <= 10
     assert sum(behind) / len(behind) < 3

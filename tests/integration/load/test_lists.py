@@ -1,4 +1,4 @@
-"""Lists that are not frozen: what is sent twice must not be in them twice."""
+"""Lists that are not frozen: elements sent twice must not be stored twice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CUTS = 6
 
 
 def write_file(path: Path, first: int = 0) -> list[tuple[object, ...]]:
-    """Rows with lists; what the table is to hold of them."""
+    """Write rows with lists, and return the rows that the table must hold."""
     expected: list[tuple[object, ...]] = []
     with path.open("w") as file:
         for i in range(first, first + ROWS):
@@ -34,10 +34,10 @@ def write_file(path: Path, first: int = 0) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_rows_whose_answers_were_lost(
+def test_rows_with_lost_answers_do_not_repeat_elements(
     endpoints: Endpoints, cassandra_session: Session, keyspace: str, tmp_path: Path, strategy: str
 ) -> None:
-    # Given connections that end again and again, so that what was written is written once more
+    # Given connections that break repeatedly, so that written rows are written once more
     table = make_table(cassandra_session, keyspace, DEFINITION)
     path = tmp_path / "in.csv"
     expected = write_file(path)
@@ -71,10 +71,10 @@ def test_rows_whose_answers_were_lost(
 
 @pytest.mark.parametrize("own_time", [False, True])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_unit_that_is_done_again(
+def test_a_repeated_unit_does_not_repeat_elements(
     worker_session: Session, keyspace: str, tmp_path: Path, strategy: str, own_time: bool
 ) -> None:
-    # Given a unit that another attempt did already, of rows with or without times of their own
+    # Given a unit that another attempt ran already, of rows with or without write times
     table = make_table(worker_session, keyspace, DEFINITION)
     path = tmp_path / "in.csv"
     fields = ["id", "tags", "years", "names"]
@@ -93,7 +93,7 @@ def test_a_unit_that_is_done_again(
             later_us=later_us,
             timestamp_field="at" if own_time else None,
         )
-    # Then each element is there once, and the write time is hardly another
+    # Then each element exists once, and the write time is almost the same
     assert read_table(worker_session, keyspace, "id, tags, years, names") == expected
     times = read_table(worker_session, keyspace, "id, writetime(years)")
     assert all(at - BASE_US == (2 if own_time else 2 + i) for i, at in times)

@@ -1,4 +1,4 @@
-"""Batches of `pipeline`: each row is written, once by the counts, or told of by its own number.
+"""Batches of `pipeline`: each row is written and counted once, or rejected by its number.
 
 The server is scripted, as in test_pipeline_faults.py, which breaks connections under batches, too.
 """
@@ -41,7 +41,7 @@ WARNING = "Unlogged batch covering 10 partitions detected against table [shop.or
 
 @pytest.fixture(autouse=True)
 def patient_trial(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow the machine is."""
+    """Give the trial enough time on a slow machine."""
     monkeypatch.setattr(pipeline, "TRIAL_WAIT_S", 20.0)
 
 
@@ -62,11 +62,11 @@ def test_rows_share_requests_and_each_is_sent_once(server: ScriptedServer, clien
     assert writer.stats.retries == 0
 
 
-def test_each_server_gets_batches_of_its_own_rows() -> None:
+def test_each_server_gets_batches_of_the_rows_it_owns() -> None:
     with scripted_servers(3) as servers, connected_client(servers) as client:
         client.batches = True
         check_all_written(client.load(ROWS), *servers)
-        # Two rows that share a request share the server that others of theirs go to
+        # Rows that share a request go to the same server
         owner = {row: server for server in servers for row in server.written}
         assert len(owner) == ROWS == sum(server.seen.total() for server in servers)
         for server in servers:
@@ -93,10 +93,10 @@ def test_a_forgotten_statement_is_prepared_again(server: ScriptedServer, client:
     assert set(server.seen.values()) == {1}
 
 
-def test_a_row_that_the_server_refuses_is_named_and_no_other(
+def test_a_refused_row_is_rejected_and_its_neighbours_are_written(
     server: ScriptedServer, client: Client
 ) -> None:
-    # Given a server that takes no batch with one of three rows in it, two of them of one batch
+    # Given a server that refuses batches with any of three rows, two of them in one batch
     bad = {107, 109, 1999}
 
     def script(request: Execute) -> Answer:
@@ -105,7 +105,7 @@ def test_a_row_that_the_server_refuses_is_named_and_no_other(
 
     server.script = script
     writer = client.load(ROWS)
-    # Then those three are rejects by their own words, and their neighbours are written
+    # Then those three are rejects with individual reasons, and their neighbours are written
     assert sorted(client.rejected) == [(row, f"row {row} is bad") for row in sorted(bad)]
     assert set(server.written) == set(range(ROWS)) - bad
     assert writer.stats.written == ROWS - len(bad)
@@ -116,7 +116,7 @@ def test_a_row_that_the_server_refuses_is_named_and_no_other(
     assert server.requests <= 200 + 30
 
 
-def test_a_batch_is_tried_as_often_as_allowed(server: ScriptedServer, client: Client) -> None:
+def test_a_batch_is_retried_up_to_the_limit(server: ScriptedServer, client: Client) -> None:
     client.retries_max = 3
     server.script = lambda request: (
         error(request, WRITE_TIMEOUT, "too slow") if 777 in request.rows else void(request)
@@ -126,14 +126,14 @@ def test_a_batch_is_tried_as_often_as_allowed(server: ScriptedServer, client: Cl
     assert server.seen[777] == 4
 
 
-def test_a_server_that_warns_of_batches_gets_no_more(
+def test_a_server_that_warns_of_batches_gets_no_more_batches(
     server: ScriptedServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given a server whose threshold is lower than others' are
+    # Given a server with an unusually low threshold
     server.script = lambda request: void(request, warnings=[WARNING] if request.batch else None)
     with caplog.at_level(logging.WARNING, logger="ringhaul"):
         units = [client.load(ROWS), client.load(ROWS, first=ROWS)]
-    # Then it warned of the first few, which the log tells once
+    # Then it warned of the first few, and the log says so once
     assert [unit.stats.written for unit in units] == [ROWS, ROWS]
     assert set(server.written) == set(range(2 * ROWS))
     assert server.requests == 2 * ROWS - TRIAL_ROWS + TRIAL_ROWS / BATCH_PARTITIONS_MAX
@@ -143,7 +143,7 @@ def test_a_server_that_warns_of_batches_gets_no_more(
     ]
 
 
-def test_a_server_that_warns_later_gets_what_is_on_its_way_at_most(
+def test_a_server_that_warns_later_gets_only_the_batches_in_flight(
     server: ScriptedServer, client: Client
 ) -> None:
     # Given a server that warns of batches from the 1000th row on
@@ -155,7 +155,7 @@ def test_a_server_that_warns_later_gets_what_is_on_its_way_at_most(
     warned: list[int] = []
     server.script = script
     writer = client.load(20_000, block=5000)
-    # Then the batches that were queued are taken apart: of 1,900 only a window's worth is sent
+    # Then the queued batches are split: of 1,900 only a window's worth is sent
     check_all_written(writer, server, rows=20_000)
     assert set(server.seen.values()) == {1}
     assert 0 < len(warned) <= LIMIT_FIRST + BLOCK_REQUESTS
@@ -171,21 +171,23 @@ def test_other_warnings_change_nothing(server: ScriptedServer, client: Client, w
     assert server.requests == ROWS / BATCH_PARTITIONS_MAX
 
 
-def test_a_server_that_takes_no_batches_gets_rows(server: ScriptedServer, client: Client) -> None:
+def test_a_server_that_refuses_batches_gets_single_rows(
+    server: ScriptedServer, client: Client
+) -> None:
     server.script = lambda request: (
         error(request, INVALID, "Batch too large") if request.batch else void(request)
     )
     check_all_written(client.load(ROWS), server)
     assert not client.rejected
-    # The trial's rows are sent twice, the others once
+    # The trial's rows are sent twice, all others once
     assert server.requests == ROWS + TRIAL_ROWS / BATCH_PARTITIONS_MAX
 
 
 @pytest.mark.parametrize("code", [INVALID, SERVER_ERROR])
-def test_nor_is_a_row_that_was_alone_in_its_batch_a_reject(
+def test_a_row_alone_in_a_refused_batch_is_no_reject(
     server: ScriptedServer, client: Client, code: int
 ) -> None:
-    # Given a server that knows no batches, and rows of which the last has one for itself
+    # Given a server without batches, and rows of which the last is alone in its batch
     server.script = lambda request: (
         error(request, code, "BATCH is not supported") if request.batch else void(request)
     )
@@ -195,10 +197,10 @@ def test_nor_is_a_row_that_was_alone_in_its_batch_a_reject(
     assert server.requests == 10 + 91
 
 
-def test_rows_do_not_wait_for_long_to_hear_of_batches(
+def test_rows_do_not_wait_long_for_the_trial(
     server: ScriptedServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a server that says nothing to batches
+    # Given a server that does not answer batches
     monkeypatch.setattr(pipeline, "TRIAL_WAIT_S", 0.05)
     server.script = lambda request: SILENCE if request.batch else void(request)
 
@@ -209,13 +211,13 @@ def test_rows_do_not_wait_for_long_to_hear_of_batches(
     client.on_tick = enough
     with pytest.raises(Stop):
         client.load(500)
-    # Then the others are written meanwhile, one by one
+    # Then the other rows are written meanwhile, one by one
     assert len(server.written) == 500 - TRIAL_ROWS
     assert server.requests == 10 + 400
 
 
-def test_large_rows_do_not_wait_to_hear_of_batches(server: ScriptedServer, client: Client) -> None:
-    # Given rows that share no batch, of which none is answered
+def test_large_rows_do_not_wait_for_the_trial(server: ScriptedServer, client: Client) -> None:
+    # Given rows too large to share a batch, and no answers
     server.script = lambda request: SILENCE
 
     def enough() -> None:
@@ -231,7 +233,7 @@ def test_large_rows_do_not_wait_to_hear_of_batches(server: ScriptedServer, clien
 
 
 @pytest.mark.parametrize("requests", [1, 7, 100])
-def test_a_limit_on_requests_is_one_on_batches(
+def test_a_limit_on_requests_applies_to_batches(
     server: ScriptedServer, client: Client, requests: int
 ) -> None:
     client.leave = Leave(BOUNDLESS, requests)
@@ -253,7 +255,7 @@ def test_a_limit_on_requests_is_one_on_batches(
     assert most <= requests
 
 
-def test_batches_that_wait_are_taken_apart_when_a_limit_comes(
+def test_waiting_batches_are_split_when_a_limit_comes(
     server: ScriptedServer, client: Client
 ) -> None:
     paid: list[int] = []
@@ -266,12 +268,12 @@ def test_batches_that_wait_are_taken_apart_when_a_limit_comes(
     client.on_throttle = throttle
     writer = client.load(10_000, block=10_000)
     check_all_written(writer, server, rows=10_000)
-    # What was given leave to together before goes out together; from then on a few at a time
+    # Batches that were allowed before are sent whole; later rows a few at a time
     assert max(paid) > 100 and max(paid[-1000:]) == 5
     assert set(server.seen.values()) == {1}
 
 
-def test_only_a_few_rows_are_sent_before_the_server_has_said_anything(
+def test_only_a_few_rows_are_sent_before_the_first_answer(
     server: ScriptedServer, client: Client
 ) -> None:
     server.script = lambda request: SILENCE
@@ -287,7 +289,7 @@ def test_only_a_few_rows_are_sent_before_the_server_has_said_anything(
 
 
 @pytest.mark.parametrize(("leave_rows", "shares"), [(5, False), (100, True)])
-def test_rows_of_a_slow_pace_go_one_by_one(
+def test_rows_at_a_slow_rate_are_sent_one_by_one(
     server: ScriptedServer, client: Client, leave_rows: int, shares: bool
 ) -> None:
     client.leave = Leave(leave_rows, BOUNDLESS)
@@ -299,10 +301,10 @@ def test_rows_of_a_slow_pace_go_one_by_one(
 
 
 @pytest.mark.parametrize(("payload_bytes", "requests"), [(1000, 500), (2500, 2000), (9000, 2000)])
-def test_a_batch_holds_as_much_as_no_server_warns_of(
+def test_a_batch_stays_below_the_warning_threshold(
     server: ScriptedServer, client: Client, payload_bytes: int, requests: int
 ) -> None:
-    # Given rows of which four, one or none fit into 5 KiB
+    # Given rows of a size of which four, one or none fit into 5 KiB
     writer = client.writer()
     for first in range(0, ROWS, 500):
         writer.write(encoded_rows(first, 500, payload_bytes=payload_bytes))

@@ -1,8 +1,8 @@
-"""Faults of servers and connections: each row is written, once by the counts, or told of.
+"""Faults of servers and connections: each row is written and counted once, or rejected.
 
-The server is scripted, because no real one does these things when asked. Each test ends in the
-same comparison: rows that the server acknowledged, rows that the writer counts as written. Those
-that say nothing, or say it late, are in test_pipeline_silence.py.
+The server is scripted, because no real one fails on demand. Each test ends with the same
+comparison: rows that the server acknowledged, and rows that the writer counts as written. Silent
+and late servers are in test_pipeline_silence.py.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_acknowledgements_with_warnings_count(server: ScriptedServer, client: Cl
     check_all_written(client.load(ROWS), server)
 
 
-def test_a_forgotten_statement_is_prepared_again_on_that_wire(
+def test_a_forgotten_statement_is_prepared_again_on_that_connection(
     server: ScriptedServer, client: Client
 ) -> None:
     # Given a server that does not know the statement, and forgets it again later
@@ -68,7 +68,7 @@ def test_a_forgotten_statement_is_prepared_again_on_that_wire(
     server.script = first_time(forget, {1500})
     # When rows are written
     writer = client.load(ROWS)
-    # Then it was prepared twice, over the one connection, and every refused row was sent again
+    # Then it was prepared twice, over one connection, and every refused row was sent again
     check_all_written(writer, server)
     assert (server.prepares, server.connections) == (2, 1)
     assert server.unprepared == writer.stats.retries > 0
@@ -91,7 +91,7 @@ def test_a_statement_that_cannot_be_prepared_now_is_prepared_later(
         pytest.param(protocol.error(0, SYNTAX, "eh"), id="syntax"),
     ],
 )
-def test_a_statement_that_can_never_be_prepared_ends_the_job(
+def test_a_statement_that_cannot_be_prepared_fails_the_job(
     server: ScriptedServer, client: Client, answer: bytes
 ) -> None:
     server.known.clear()
@@ -112,13 +112,13 @@ def test_a_statement_that_changed_under_its_name_is_not_used(
 
 
 @pytest.mark.parametrize("code", [OVERLOADED, WRITE_TIMEOUT, UNAVAILABLE])
-def test_a_server_that_has_too_much_to_do_gets_less(
+def test_an_overloaded_server_gets_fewer_requests(
     server: ScriptedServer, client: Client, code: int
 ) -> None:
     # Given a server that refuses each of the first 1000 rows once
     server.script = first_time(lambda request: error(request, code), range(1000))
     writer = client.load(ROWS)
-    # Then each of them was sent once again, and the window shrank
+    # Then each of them was sent once more, and the window shrank
     check_all_written(writer, server)
     assert writer.stats.retries == 1000
     assert {row for row, count in server.seen.items() if count == 2} == set(range(1000))
@@ -128,10 +128,8 @@ def test_a_server_that_has_too_much_to_do_gets_less(
     assert not client.rejected
 
 
-def test_a_row_that_the_server_refuses_is_told_of_by_its_number(
-    server: ScriptedServer, client: Client
-) -> None:
-    # Given a server that never takes three of the rows, in the middle of others that fail at first
+def test_a_refused_row_is_rejected_by_its_number(server: ScriptedServer, client: Client) -> None:
+    # Given a server that always refuses three rows, among others that fail only at first
     bad = {7, 100, 1999}
     once = first_time(lambda request: error(request, OVERLOADED), range(90, 110))
 
@@ -143,7 +141,7 @@ def test_a_row_that_the_server_refuses_is_told_of_by_its_number(
 
     server.script = script
     writer = client.load(ROWS)
-    # Then those three alone are refused, and all others are written
+    # Then only those three are rejected, and all others are written
     assert sorted(client.rejected) == [(row, f"row {row} is bad") for row in sorted(bad)]
     assert set(server.written) == set(range(ROWS)) - bad
     assert writer.stats.written == ROWS - len(bad)
@@ -181,9 +179,10 @@ def test_a_row_that_the_server_refuses_is_told_of_by_its_number(
             id="another result",
         ),
         pytest.param(lambda r: Answer(protocol.supported(r.stream)), id="another message"),
-        pytest.param(lambda r: Answer(protocol.void(20_000)), id="a stream nobody used"),
+        pytest.param(lambda r: Answer(protocol.void(20_000)), id="an unused stream"),
         pytest.param(
-            lambda r: Answer(protocol.error(20_000, INVALID, "row")), id="an error nobody asked for"
+            lambda r: Answer(protocol.error(20_000, INVALID, "row")),
+            id="an error on an unused stream",
         ),
         pytest.param(
             lambda r: Answer(protocol.void(r.stream) * 2, written=True), id="answered twice"
@@ -208,7 +207,7 @@ def test_rows_of_a_broken_connection_are_sent_again(
     check_all_written(writer, server)
     assert server.connections == 3
     assert not client.rejected
-    # And the rows sent again are those that had no answer: at most a window for each break
+    # And only rows without an answer are sent again: at most a window for each break
     assert writer.stats.window is not None
     assert writer.stats.retries <= 2 * writer.stats.window.limit_max
 
@@ -221,7 +220,7 @@ def test_rows_of_a_broken_connection_are_sent_again(
         pytest.param(b"SSH-2.0-OpenSSH_9.2\r\n", id="ssh"),
     ],
 )
-def test_a_server_that_speaks_another_protocol_is_not_spoken_to(
+def test_a_server_with_another_protocol_gets_no_rows(
     server: ScriptedServer, client: Client, answer: bytes
 ) -> None:
     server.startup_answer = answer
@@ -230,7 +229,7 @@ def test_a_server_that_speaks_another_protocol_is_not_spoken_to(
     assert not server.seen
 
 
-def test_a_server_that_asks_for_the_password_gets_it(server: ScriptedServer) -> None:
+def test_a_server_that_requires_the_password_gets_it(server: ScriptedServer) -> None:
     server.password = "hush"
     with connected_client([server], password="hush") as client:
         check_all_written(client.load(ROWS), server)
@@ -239,7 +238,7 @@ def test_a_server_that_asks_for_the_password_gets_it(server: ScriptedServer) -> 
 @pytest.mark.parametrize(
     ("password", "words"), [("wrong", "Provided username is incorrect"), (None, "asks for a user")]
 )
-def test_a_server_that_lets_nobody_in_gets_no_rows(
+def test_a_server_that_refuses_the_login_gets_no_rows(
     server: ScriptedServer, password: str | None, words: str
 ) -> None:
     server.password = "hush"
@@ -252,10 +251,10 @@ def test_a_server_that_lets_nobody_in_gets_no_rows(
     assert not server.seen
 
 
-def test_a_connection_that_ended_unnoticed_costs_a_retry_at_most(
+def test_a_connection_that_ended_unnoticed_costs_at_most_one_retry(
     server: ScriptedServer, client: Client
 ) -> None:
-    # Given a connection idle for too short a time to be asked, which the server ended
+    # Given a connection that the server closed, idle for too short a time to be checked
     client.load(ROWS)
     server.drop_connections()
     check_all_written(client.load(ROWS), server)
@@ -263,7 +262,7 @@ def test_a_connection_that_ended_unnoticed_costs_a_retry_at_most(
 
 
 @pytest.mark.parametrize("closes", [True, False])
-def test_a_unit_given_up_leaves_no_answers_to_the_next(
+def test_a_stopped_unit_leaves_no_answers_to_the_next(
     server: ScriptedServer, client: Client, closes: bool
 ) -> None:
     # Given a unit whose rows the server does not answer, and which is stopped
@@ -286,20 +285,20 @@ def test_a_unit_given_up_leaves_no_answers_to_the_next(
     assert writer.stats.written == 0
     if closes:
         writer.close()
-    # When the next unit begins, and the answers come after all
+    # When the next unit starts, and the answers arrive after all
     client.on_tick = lambda: None
     after = client.writer()
     go.set()
     after.write(encoded_rows(ROWS, ROWS))
     after.flush()
-    # Then it counts its own rows alone, over a connection of its own
+    # Then it counts only its own rows, over a new connection
     assert after.stats.written == ROWS
     assert set(range(ROWS, 2 * ROWS)) <= set(server.written)
     assert after.stats.retries == 0
     assert server.connections == 2
 
 
-def test_a_row_is_tried_as_often_as_allowed(server: ScriptedServer, client: Client) -> None:
+def test_a_row_is_retried_up_to_the_limit(server: ScriptedServer, client: Client) -> None:
     client.retries_max = 3
     server.script = lambda request: (
         error(request, WRITE_TIMEOUT, "too slow") if request.row == 77 else void(request)
@@ -310,7 +309,7 @@ def test_a_row_is_tried_as_often_as_allowed(server: ScriptedServer, client: Clie
     assert 77 not in server.written
 
 
-def test_a_server_that_ends_every_connection_uses_up_the_tries(
+def test_a_server_that_closes_every_connection_uses_up_the_retries(
     server: ScriptedServer, client: Client
 ) -> None:
     client.retries_max = 3
@@ -320,7 +319,7 @@ def test_a_server_that_ends_every_connection_uses_up_the_tries(
     assert max(server.seen.values()) <= 4
 
 
-def test_a_server_that_is_gone_is_waited_for_and_then_given_up(client: Client) -> None:
+def test_a_unit_waits_for_a_missing_server_and_then_fails(client: Client) -> None:
     with scripted_servers() as [gone]:
         pass
     with connected_client([gone]) as lonely:
@@ -333,7 +332,7 @@ def test_a_server_that_is_gone_is_waited_for_and_then_given_up(client: Client) -
     ("code", "message"),
     [(UNAUTHORIZED, "no MODIFY permission"), (INVALID, "unconfigured table orders")],
 )
-def test_what_no_row_gets_past_ends_the_job(
+def test_an_error_of_every_row_fails_the_job(
     server: ScriptedServer, client: Client, code: int, message: str
 ) -> None:
     once = first_time(lambda request: error(request, code, message), {1000})
@@ -346,7 +345,7 @@ def test_what_no_row_gets_past_ends_the_job(
 def test_stray_bytes_after_a_break_do_not_reach_the_next_connection(
     server: ScriptedServer, client: Client
 ) -> None:
-    # Given a connection that ends in the middle of an answer whose rest would be a good one
+    # Given a connection that ends in the middle of an answer, whose rest looks like a valid one
     rest = protocol.void(3)
     half = struct.pack(">BBhBi", 0x84, 0, 0, 8, len(rest) + 4)
     server.script = first_time(lambda request: Answer(half, close=True), {10})

@@ -1,4 +1,4 @@
-"""Rows that a replica refuses when it applies them: each is a reject, all others are written."""
+"""Rows that a replica refuses on write: each is a reject, and all others are written."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ UNKNOWN = "Operation failed - received 0 responses and 1 failures: UNKNOWN from 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("bad", [{1}, {0, 2}, {2}, {0, 1, 2}, {5, 6, 40, 199}])
-def test_a_vector_that_the_index_refuses_costs_its_row(
+def test_a_vector_that_the_index_refuses_rejects_its_row(
     worker_session: Session, keyspace: str, tmp_path: Path, strategy: str, bad: set[int]
 ) -> None:
-    # Given an index by cosine, which takes no zero vector and no NaN
+    # Given an index by cosine, which refuses zero vectors and NaN
     table = make_table(worker_session, keyspace, "id int PRIMARY KEY, v vector<float, 3>")
     worker_session.execute(
         f"CREATE CUSTOM INDEX ON {keyspace}.t (v) USING 'StorageAttachedIndex'", timeout=60
@@ -43,7 +43,7 @@ def test_a_vector_that_the_index_refuses_costs_its_row(
     began_s = time.monotonic()
     outcome = run_file(worker_session, table, path, ["id", "v"], strategy=strategy)
     took_s = time.monotonic() - began_s
-    # Then these are the rejects, soon, and the others are in the table
+    # Then these are soon rejects, and the others are in the table
     rejects = rejects_of(outcome)
     assert [(r.file, r.line, r.stage) for r in rejects] == [
         (str(path), i + 1, "write") for i in sorted(bad)
@@ -69,10 +69,10 @@ def test_a_vector_that_the_index_refuses_costs_its_row(
         (SERVER_ERROR, "java.lang.IllegalArgumentException: too large"),
         (CDC_WRITE_FAILURE, "as scripted"),
         (0x1400, "a function failed"),
-        (0x7777, "what no version says"),
+        (0x7777, "an unknown error code"),
     ],
 )
-def test_an_error_that_repeats_for_a_row_alone_is_its_reject(
+def test_an_error_that_repeats_for_one_row_rejects_it(
     server: ScriptedServer,
     client: Client,
     code: int,
@@ -93,7 +93,7 @@ def test_an_error_that_repeats_for_a_row_alone_is_its_reject(
 
 
 @pytest.mark.parametrize("batches", [True, False])
-def test_a_replica_that_fails_everything_for_a_while_costs_no_row(
+def test_a_replica_that_fails_for_a_while_rejects_no_row(
     server: ScriptedServer, client: Client, batches: bool
 ) -> None:
     client.batches = batches
@@ -106,7 +106,7 @@ def test_a_replica_that_fails_everything_for_a_while_costs_no_row(
     assert writer.stats.written == ROWS and set(server.written) == set(range(ROWS))
 
 
-def test_a_replica_that_fails_everything_ends_the_job_with_what_to_look_at(
+def test_a_replica_that_fails_everything_fails_the_job_with_a_hint(
     server: ScriptedServer, client: Client
 ) -> None:
     server.script = lambda request: error(request, WRITE_FAILURE, UNKNOWN)
@@ -118,10 +118,10 @@ def test_a_replica_that_fails_everything_ends_the_job_with_what_to_look_at(
     assert not client.rejected and not server.written
 
 
-def test_a_row_that_always_takes_too_long_is_tried_as_often_as_allowed_and_rejected(
+def test_a_row_that_always_times_out_is_retried_and_rejected(
     server: ScriptedServer, client: Client
 ) -> None:
-    # Given other rows that are taken meanwhile, all the time
+    # Given other rows that are written all the time
     def script(request: Execute) -> Answer:
         if request.row == 3:
             return error(request, 0x1100, "too slow")
@@ -136,7 +136,7 @@ def test_a_row_that_always_takes_too_long_is_tried_as_often_as_allowed_and_rejec
     assert set(server.written) == set(range(ROWS)) - {3}
 
 
-def test_without_retries_a_replica_in_trouble_gives_the_unit_back(
+def test_without_retries_a_failing_replica_releases_the_unit(
     server: ScriptedServer, client: Client
 ) -> None:
     client.retries_max = 0

@@ -1,4 +1,4 @@
-"""A unit of bad records ends itself once it has more of them than its job allows."""
+"""A unit stops as soon as it has more rejects than its job allows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BLOCK_BYTES = 4096
 
 
 def run(client: Client, path: Path, rejects_max: int) -> tuple[UnitOutcome, Ticks]:
-    """Load all of a compressed file, which is one unit."""
+    """Load a whole compressed file, which is one unit."""
     size_bytes = path.stat().st_size
     source = load_source(["id", "v"], path=str(path), size_bytes=size_bytes, whole=True)
     ticks = Ticks()
@@ -39,17 +39,19 @@ def run(client: Client, path: Path, rejects_max: int) -> tuple[UnitOutcome, Tick
 
 @pytest.fixture
 def semicolons(tmp_path: Path) -> Path:
-    """A file with another delimiter than the job's: no record is one."""
+    """A file with another delimiter than the job's, so that every record is bad."""
     path = tmp_path / "in.csv.gz"
     path.write_bytes(gzip.compress(b"".join(b"%d;v\n" % i for i in range(RECORDS))))
     return path
 
 
-def test_it_stops_at_the_block_after_one_reject_too_many(client: Client, semicolons: Path) -> None:
+def test_a_unit_stops_at_the_block_after_one_reject_too_many(
+    client: Client, semicolons: Path
+) -> None:
     with pytest.raises(TooManyRejects) as stopped:
         run(client, semicolons, rejects_max=1000)
     many = stopped.value
-    # Then it has those of the blocks so far, and read no more of the file
+    # Then it has the rejects of the blocks so far, and read no more of the file
     found = list(unpack_rejects(many.rejects_blob))
     assert 1000 < many.rejected == len(found) < 1000 + BLOCK_BYTES // 4
     assert [r.line for r in found] == list(range(1, many.rejected + 1))
@@ -58,17 +60,17 @@ def test_it_stops_at_the_block_after_one_reject_too_many(client: Client, semicol
 
 
 @pytest.mark.parametrize("rejects_max", [-1, RECORDS])
-def test_as_many_as_are_allowed_do_not_stop_it(
+def test_as_many_rejects_as_allowed_do_not_stop_a_unit(
     client: Client, semicolons: Path, rejects_max: int
 ) -> None:
     outcome, _ = run(client, semicolons, rejects_max)
     assert (outcome.records, outcome.rejected) == (RECORDS, RECORDS)
 
 
-def test_one_too_many_in_the_last_block_leaves_the_unit_whole(
+def test_one_reject_too_many_in_the_last_block_completes_the_unit(
     client: Client, tmp_path: Path
 ) -> None:
-    # Given a unit that is read to its end: its commit stops the job, and nothing is done again
+    # Given a unit that is read to its end: its commit stops the job, and it never runs again
     path = tmp_path / "in.csv.gz"
     path.write_bytes(gzip.compress(b"x;1\n" * 5))
     outcome, _ = run(client, path, rejects_max=0)

@@ -1,4 +1,5 @@
-"""One unit on a real node: every record is a row or a reject, with the timestamp of its place."""
+"""One unit on a real node: every record becomes a row, with the timestamp of its place, or a
+reject."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def test_every_record_is_in_the_table_or_among_the_rejects(
     ]
     path = tmp_path / "in.csv"
     path.write_text("\n".join(records) + "\n")
-    # When its one unit is run
+    # When its only unit runs
     ticks = Ticks()
     outcome = run_file(
         worker_session,
@@ -59,7 +60,7 @@ def test_every_record_is_in_the_table_or_among_the_rejects(
     assert (outcome.records, outcome.written, len(rejects_of(outcome))) == (3000, 2940, 60)
     assert outcome.input_bytes == path.stat().st_size
     assert outcome.retries == 0
-    # And the table holds every good record with the timestamp of its ordinal
+    # And the table holds every good record with the timestamp of its place
     assert read_table(worker_session, keyspace, "id, v, n, writetime(v)") == sorted(
         [
             (i, f"v{i}", None if i % 7 == 0 else i * i, BASE_US + i)
@@ -68,14 +69,14 @@ def test_every_record_is_in_the_table_or_among_the_rejects(
         ],
         key=repr,
     )
-    # And the rejects name the others in their order
+    # And the rejects list the others in order
     assert [(r.line, r.column, r.stage) for r in rejects_of(outcome)] == [
         (i + 1, "n", "cast") for i in range(49, 3000, 50)
     ]
     assert [r.data for r in rejects_of(outcome)] == [
         records[i].encode() for i in range(49, 3000, 50)
     ]
-    # And what it told while it ran only ever grew, up to all there was to tell
+    # And its reported progress only grew, up to the final counts
     assert len(ticks.seen) >= 5
     assert ticks.seen == sorted(ticks.seen)
     assert all(rows >= 0 and rejected >= 0 for rows, rejected, _ in ticks.seen)
@@ -86,7 +87,7 @@ def test_every_record_is_in_the_table_or_among_the_rejects(
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_of_two_records_with_one_key_the_later_wins_whole(
+def test_the_last_record_of_a_key_wins_completely(
     worker_session: Session, keyspace: str, tmp_path: Path, strategy: str
 ) -> None:
     table = make_table(worker_session, keyspace, "id int PRIMARY KEY, v text, n int")
@@ -95,17 +96,17 @@ def test_of_two_records_with_one_key_the_later_wins_whole(
     # When a file with 200 records for each key is loaded, and then loaded again
     for _ in range(2):
         run_file(worker_session, table, path, ["id", "v", "n"], strategy=strategy, base_us=BASE_US)
-    # Then the last record of each key is what stands there
+    # Then each key has the values of its last record
     assert read_table(worker_session, keyspace, "id, v, n, writetime(n)") == sorted(
         ((i % 10, f"v{i}", i, BASE_US + i) for i in range(1990, 2000)), key=repr
     )
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_missing_values_leave_what_is_there_or_delete_it(
+def test_missing_values_keep_or_delete_old_values(
     worker_session: Session, keyspace: str, tmp_path: Path, strategy: str
 ) -> None:
-    # Given rows that have values
+    # Given rows with values
     table = make_table(worker_session, keyspace, "id int PRIMARY KEY, v text, n int")
     path = tmp_path / "in.csv"
     path.write_text("1,a,1\n2,b,2\n")
@@ -114,9 +115,9 @@ def test_missing_values_leave_what_is_there_or_delete_it(
     path.write_text('1,,10\n2,"",20\n')
     options = {"strategy": strategy, "base_us": BASE_US + 100}
     run_file(worker_session, table, path, ["id", "v", "n"], **options)
-    # Then the missing value stays, and a quoted empty one is written
+    # Then the old value stays for a missing one, and a quoted empty string is written
     assert read_table(worker_session, keyspace, "id, v, n") == [(1, "a", 10), (2, "", 20)]
-    # When the same is loaded with tombstones, it is deleted
+    # When the same records are loaded with tombstones, then it is deleted
     run_file(
         worker_session,
         table,
@@ -130,7 +131,7 @@ def test_missing_values_leave_what_is_there_or_delete_it(
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_rows_expire_when_told_to(
+def test_rows_get_the_ttl(
     worker_session: Session, keyspace: str, tmp_path: Path, strategy: str
 ) -> None:
     table = make_table(worker_session, keyspace, "id int PRIMARY KEY, v text")
@@ -146,8 +147,8 @@ def test_rows_expire_when_told_to(
 def test_write_times_and_ttls_of_records_are_those_of_their_rows(
     worker_session: Session, keyspace: str, tmp_path: Path, strategy: str, ttl_s: int
 ) -> None:
-    # Given a table whose rows expire, and records with a time and a TTL of their own, with one of
-    # them, with none, and with bad ones
+    # Given a table with a default TTL, and records with a write time and a TTL, with one of them,
+    # with neither, and with bad ones
     table = make_table(worker_session, keyspace, "id int PRIMARY KEY, v text")
     worker_session.execute(f"ALTER TABLE {keyspace}.t WITH default_time_to_live = 900")
     count = 600
@@ -155,7 +156,7 @@ def test_write_times_and_ttls_of_records_are_those_of_their_rows(
     ttls_s = {i: i * 100 for i in range(count) if i % 2 == 0}
     path = tmp_path / "in.csv"
     said = {i: (times.get(i, ""), ttls_s.get(i, "")) for i in range(count)}
-    # The last one is within bounds, but this server knows no date so late: see its words.
+    # The last one is within bounds, but this server refuses such a late date: see its message.
     said |= {100: ("x", 5), 101: (5, -1), 102: (5, TTL_S_MAX)}
     path.write_text("".join(f"{us},{i},v{i},{left}\n" for i, (us, left) in said.items()))
     # When they are loaded, twice
@@ -171,7 +172,7 @@ def test_write_times_and_ttls_of_records_are_those_of_their_rows(
             base_us=BASE_US,
             ttl_s=ttl_s,
         )
-    # Then each row has what its record says, what is missing being the load's own, or the table's
+    # Then each row has its record's values; missing ones come from the load, or from the table
     assert [(r.line, r.stage, r.column) for r in rejects_of(outcome)] == [
         (101, "cast", "wt"), (102, "cast", "left"), (103, "write", None)
     ]  # fmt: skip
@@ -185,7 +186,7 @@ def test_write_times_and_ttls_of_records_are_those_of_their_rows(
         assert left_s is None if wanted_s == 0 else wanted_s - 60 < left_s <= wanted_s
 
 
-def test_a_unit_in_the_middle_of_a_file_counts_on_from_its_place(
+def test_a_unit_in_the_middle_of_a_file_numbers_records_from_its_start(
     worker_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
     # Given a unit whose first record is number 1000 of the job, on line 2001
@@ -196,7 +197,7 @@ def test_a_unit_in_the_middle_of_a_file_counts_on_from_its_place(
     job = load_job(table, source, consistency="ONE", base_us=BASE_US, ordinal_end=1003)
     prepared = worker_session.prepare(insert_statement(table, ["id"], 0))
     hooks = UnitHooks(tick=Ticks())
-    # When it is run over the bytes of records 2 to 5, of which the job asked for three
+    # When it runs over the bytes of records 2 to 5, of which the job wants three
     with connected_target(worker_session, prepared, keyspace) as target:
         outcome = run_load_unit(
             LoadUnit(0, 2, 8, 1000, 2001, 4), job, target, RequestBounds(), hooks
@@ -230,7 +231,7 @@ def test_a_whole_file_unit_is_read_to_its_end_and_counts_decoded_bytes(
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_rate_limit_is_asked_before_rows_are_sent(
+def test_rows_are_paid_for_before_they_are_sent(
     worker_session: Session, keyspace: str, tmp_path: Path, strategy: str
 ) -> None:
     table = make_table(worker_session, keyspace, "id int PRIMARY KEY")
@@ -240,8 +241,8 @@ def test_the_rate_limit_is_asked_before_rows_are_sent(
     started = time.monotonic()
     ticks = Ticks()
     run_file(worker_session, table, path, ["id"], strategy=strategy, throttle=throttle, ticks=ticks)
-    # Then every row was paid for with its bytes, a few at a time, the first wait was waited, and
-    # the lease was kept during it
+    # Then every row was paid for with its bytes, a few at a time, the unit waited as long as the
+    # limiter demanded, and renewed its lease meanwhile
     assert throttle.rows == 500
     assert max(rows for rows, _ in throttle.paid) <= 30
     assert throttle.bytes == pytest.approx(path.stat().st_size, rel=0.05)
@@ -250,7 +251,7 @@ def test_the_rate_limit_is_asked_before_rows_are_sent(
 
 
 @pytest.mark.parametrize("strategy", ["token-batch", "concurrent"])
-def test_no_more_requests_of_the_driver_are_in_flight_than_the_job_may_have(
+def test_the_driver_s_requests_in_flight_stay_within_the_job_s_limit(
     worker_session: Session,
     keyspace: str,
     tmp_path: Path,
@@ -329,14 +330,14 @@ def test_a_file_that_grew_since_it_was_split_is_refused(
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("gone", ["table", "keyspace", "column"])
-def test_a_table_that_is_gone_ends_the_job_and_blames_no_record(
+def test_a_dropped_table_fails_the_job_and_rejects_no_record(
     worker_session: Session,
     cassandra_session: Session,
     tmp_path: Path,
     strategy: str,
     gone: str,
 ) -> None:
-    # Given a table that goes away after the job was planned
+    # Given a table that is dropped after the job was planned
     name = f"gone_{strategy.replace('-', '_')}_{gone}"
     cassandra_session.execute(
         f"CREATE KEYSPACE {name} WITH replication = "
@@ -357,7 +358,7 @@ def test_a_table_that_is_gone_ends_the_job_and_blames_no_record(
                 "column": f"ALTER TABLE {name}.t DROP v",
             }[gone]
         )
-        # When the next unit uses the statement that was prepared before
+        # When the next unit uses the statement prepared before
         with pytest.raises(ClusterError, match="the cluster takes no rows"):
             run_file(worker_session, table, path, ["id", "v"], **options)
     finally:
@@ -365,10 +366,10 @@ def test_a_table_that_is_gone_ends_the_job_and_blames_no_record(
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_consistency_that_cannot_be_had_is_tried_again_and_then_given_back(
+def test_a_unit_with_an_unavailable_consistency_is_retried_and_released(
     worker_session: Session, cassandra_session: Session, tmp_path: Path, strategy: str
 ) -> None:
-    # Given a keyspace that wants three replicas where there is one node
+    # Given a keyspace with three replicas on a cluster of one node
     name = f"three_{strategy.replace('-', '_')}"
     cassandra_session.execute(
         f"CREATE KEYSPACE {name} WITH replication = "
@@ -378,7 +379,7 @@ def test_a_consistency_that_cannot_be_had_is_tried_again_and_then_given_back(
         table = make_table(worker_session, name, "id int PRIMARY KEY")
         path = tmp_path / "in.csv"
         path.write_text("1\n2\n")
-        # When a quorum is asked for, it is tried as often as allowed and the unit given back
+        # When a quorum is required, then writes are retried up to the limit before the release
         with pytest.raises(RequestFailed, match=r"failed 3 times, the last time with: .*QUORUM"):
             run_file(
                 worker_session,
@@ -393,10 +394,10 @@ def test_a_consistency_that_cannot_be_had_is_tried_again_and_then_given_back(
         cassandra_session.execute(f"DROP KEYSPACE {name}")
 
 
-def test_sources_are_read_from_where_the_job_says(
+def test_sources_are_read_from_the_job_s_paths(
     worker_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
-    # Given a job whose file is gone
+    # Given a job whose file was deleted
     table = make_table(worker_session, keyspace, "id int PRIMARY KEY")
     source = load_source(["id"], path=str(tmp_path / "gone.csv"), size_bytes=4)
     assert source.file == SourceFile(str(tmp_path / "gone.csv"), 4, False)

@@ -1,4 +1,4 @@
-"""Rows that are larger than the largest mutation of a server: a node for itself."""
+"""Rows larger than a server's largest mutation, on a separate node."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def strict_session() -> Iterator[Session]:
 def test_rows_over_a_limit_of_the_server_are_rejects(
     strict_session: Session, tmp_path: Path, strategy: str
 ) -> None:
-    # Given among others: two rows larger than the largest mutation, one of them by its elements
+    # Given, among others, two rows larger than the largest mutation, one because of its elements
     texts, items = {4: "y" * 400_000}, {7: [*range(60_000)]}
     rows = [(i, texts.get(i, f"t{i}"), items.get(i, [i, i + 1])) for i in range(60)]
     path = tmp_path / "in.csv"
@@ -40,7 +40,7 @@ def test_rows_over_a_limit_of_the_server_are_rejects(
         table = make_table(strict_session, keyspace, "id int PRIMARY KEY, t text, s set<int>")
         # When they are loaded
         outcome = run_file(strict_session, table, path, ["id", "t", "s"], strategy=strategy)
-        # Then these are rejects by their lines, and all others are in the table
+        # Then these are rejects with their lines, and all others are in the table
         rejects = rejects_of(outcome)
         assert [(r.line, r.stage) for r in rejects] == [(5, "write"), (8, "write")]
         assert (outcome.records, outcome.written) == (60, 58)

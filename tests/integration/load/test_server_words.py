@@ -1,4 +1,4 @@
-"""What the server says about batches and rows: no warnings from it, its refusals by row."""
+"""Messages of the server: no warnings about batches, and its errors assigned to rows."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ STRATEGIES = sorted(WRITERS)
 
 @pytest.fixture
 def logs(stack: Stack) -> Iterator[dict[Path, int]]:
-    """The nodes' logs and how long they are before the test."""
+    """The nodes' logs and their lengths before the test."""
     found = {node.log: node.log.stat().st_size for node in stack.nodes()}
     assert found
     yield found
 
 
-def test_a_batch_that_is_too_wide_is_warned_of(
+def test_the_server_warns_of_a_batch_over_many_partitions(
     cassandra_session: Session, keyspace: str, logs: dict[Path, int]
 ) -> None:
-    # Given what the other tests rely on: the node warns of 11 partitions in a batch
+    # The other tests rely on this: given a batch of 11 partitions
     cassandra_session.execute(f"CREATE TABLE {keyspace}.t (id int PRIMARY KEY)")
     inserts = " ".join(
         f"INSERT INTO {keyspace}.t (id) VALUES ({i});" for i in range(BATCH_PARTITIONS_MAX + 1)
     )
     cassandra_session.execute(f"BEGIN UNLOGGED BATCH {inserts} APPLY BATCH")
-    # Then the warning is in its log, where the other tests would find it
+    # Then the node's log has a warning, where the other tests would find it
     assert len(batch_warnings(logs)) == 1
 
 
 ROWS = 60
-#: Definition, and the values of row i but for timestamp and TTL.
+#: Definition, and the values of row i without timestamp and TTL.
 SHAPES: dict[str, tuple[str, Callable[[int], tuple[Any, ...]]]] = {
     "small columns": (
         "id int PRIMARY KEY, a bigint, b double, c text, d tinyint",
@@ -72,10 +72,10 @@ SHAPES: dict[str, tuple[str, Callable[[int], tuple[Any, ...]]]] = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_rows_are_taken_for_no_smaller_than_the_server_counts_them(
+def test_estimated_row_sizes_are_at_least_those_of_the_server(
     cassandra_session: Session, keyspace: str, shape: str
 ) -> None:
-    # Given a batch of more than the server takes without a word
+    # Given a batch above the server's warning threshold
     definition, values = SHAPES[shape]
     cassandra_session.execute(f"CREATE TYPE {keyspace}.pair (a tinyint, b tinyint)")
     cassandra_session.execute(f"CREATE TABLE {keyspace}.t ({definition.format(keyspace)})")
@@ -88,11 +88,13 @@ def test_rows_are_taken_for_no_smaller_than_the_server_counts_them(
     batch = BatchStatement(BatchType.UNLOGGED)
     for one in bound:
         batch.add(one)
-    # When the server says how large it is
+    # When the server reports its size
     future = cassandra_session.execute_async(batch)
     future.result()
-    [told] = [int(size) for text in future.warnings for size in re.findall(r"of size (\d+)", text)]
-    # Then ours is no less, and no more than some times as much
+    [reported] = [
+        int(size) for text in future.warnings for size in re.findall(r"of size (\d+)", text)
+    ]
+    # Then the estimate is at least that size, and at most a few times as large
     columns = [
         Cells.variable(pa.array(column, pa.binary()))
         for column in zip(*(one.values for one in bound), strict=True)
@@ -100,7 +102,7 @@ def test_rows_are_taken_for_no_smaller_than_the_server_counts_them(
     rows = EncodedRows(columns, columns[0].values, np.arange(ROWS), cast(AnyBlock, None))
     row_bytes = np.diff(offsets_of(rows.joined())).astype(np.int64)
     sizes = BatchSizes(statement).of(rows, np.arange(ROWS), row_bytes)
-    assert told <= sizes.sum() <= 5 * told
+    assert reported <= sizes.sum() <= 5 * reported
 
 
 def quoted(text: str) -> str:
@@ -149,7 +151,7 @@ def test_no_load_makes_the_server_warn_of_batches(
     path.write_text("".join(",".join(quoted(row[f]) for f in fields) + "\n" for row in rows))
     # When they are loaded
     outcome = run_file(worker_session, table, path, fields, ttl_s=ttl_s, strategy=strategy)
-    # Then all are there, in fewer requests than rows if in batches, and nothing is complained of
+    # Then all are in the table, in fewer requests than rows if in batches, and without a warning
     assert (outcome.written, rejects_of(outcome), outcome.retries) == (4000, [], 0)
     requests = sum(outcome.latencies.values())
     assert requests == 4000 if strategy == "single" else requests < 3000
@@ -159,10 +161,10 @@ def test_no_load_makes_the_server_warn_of_batches(
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_row_that_the_server_refuses_is_named_and_its_neighbours_land(
+def test_a_refused_row_is_rejected_and_its_neighbours_are_written(
     worker_session: Session, keyspace: str, tmp_path: Path, strategy: str
 ) -> None:
-    # Given clustering keys of which some are longer than the server takes, among their like
+    # Given clustering keys, some of which are longer than the server allows
     table = make_table(worker_session, keyspace, "p int, c text, v int, PRIMARY KEY (p, c)")
     path = tmp_path / "in.csv"
     long = {17, 18, 250}
@@ -170,7 +172,7 @@ def test_a_row_that_the_server_refuses_is_named_and_its_neighbours_land(
     path.write_text("\n".join(lines) + "\n")
     # When they are loaded
     outcome = run_file(worker_session, table, path, ["p", "c", "v"], strategy=strategy)
-    # Then exactly those are rejects, with the server's own reason
+    # Then exactly those are rejects, with the server's reason
     assert (outcome.records, outcome.written) == (300, 297)
     assert [r.line for r in rejects_of(outcome)] == [18, 19, 251]
     for reject in rejects_of(outcome):
@@ -191,10 +193,10 @@ def test_a_row_that_the_server_refuses_is_named_and_its_neighbours_land(
         ("concurrent", 17 << 20),
     ],
 )
-def test_a_value_over_the_largest_mutation_costs_its_record_alone(
+def test_a_value_over_the_largest_mutation_rejects_only_its_record(
     worker_session: Session, keyspace: str, tmp_path: Path, strategy: str, size_bytes: int
 ) -> None:
-    # Given a record of more than the 16 MiB that a node takes in one mutation, or of less
+    # Given a record of more or less than the 16 MiB that a node allows in one mutation
     table = make_table(worker_session, keyspace, "id int PRIMARY KEY, v blob")
     path = tmp_path / "in.csv"
     with path.open("w") as file:
@@ -205,7 +207,7 @@ def test_a_value_over_the_largest_mutation_costs_its_record_alone(
     # When it is loaded with records of any length allowed
     dialect = CsvDialect(record_bytes_max=100 << 20)
     outcome = run_file(worker_session, table, path, ["id", "v"], strategy=strategy, dialect=dialect)
-    # Then it alone is a reject if it is too large, and the rest are written
+    # Then only it is a reject if it is too large, and the others are written
     refused = [7] if size_bytes > 16 << 20 else []
     assert [r.line - 1 for r in rejects_of(outcome)] == refused
     assert outcome.written == 20 - len(refused)

@@ -1,4 +1,4 @@
-"""Three replicas: rows go to those that own them, and a load outlives the loss of one."""
+"""Three nodes: rows go to their replicas, and a load survives the loss of one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.integration.load.conftest import Ticks, cluster_config, make_table, r
 from tests.loads import rejects_of
 from tests.services import fresh_keyspace
 
-#: Short, so that a node that does not answer is found out while the test lasts.
+#: Short, so that a silent node is noticed within the test.
 REQUEST_TIMEOUT_S = 1.5
 
 
@@ -35,14 +35,14 @@ def three_session(three_nodes: Stack) -> Iterator[Session]:
     assert close_session(session)
 
 
-def test_rows_are_assigned_to_the_replicas_that_the_server_names(three_session: Session) -> None:
+def test_rows_are_assigned_to_the_server_s_replicas(three_session: Session) -> None:
     # Given a keyspace of two replicas on three nodes
     with fresh_keyspace(three_session, replication_factor=2) as keyspace:
         three_session.cluster.refresh_schema_metadata()
         keys = [number.to_bytes(4, "big") for number in range(3000)]
         routing = Routing(three_session, keyspace)
         sets, tokens = routing.assign(pa.array(keys, pa.binary()))
-        # Then each row's replica set is what the driver computes for its key, one by one
+        # Then each row's replica set equals the driver's for its key
         metadata = three_session.cluster.metadata
         for key, number, token in zip(keys, sets.tolist(), tokens.tolist(), strict=True):
             expected = metadata.get_replicas(keyspace, key)
@@ -54,14 +54,14 @@ def test_rows_are_assigned_to_the_replicas_that_the_server_names(three_session: 
 
 
 @pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
-def test_a_load_goes_on_when_a_replica_stops_answering(
+def test_a_load_continues_when_a_replica_stops_answering(
     three_nodes: Stack, three_session: Session, tmp_path: Path, strategy: str
 ) -> None:
-    # 1. Three replicas of everything, written at a quorum
+    # 1. Three replicas of each row, written at a quorum
     with fresh_keyspace(three_session, replication_factor=3) as keyspace:
         table = make_table(three_session, keyspace, "id int PRIMARY KEY, v text")
         path = tmp_path / "in.csv"
-        # Statement by statement each block waits for its last time-out, hence fewer of them.
+        # With single statements each block waits for its last timeout, hence fewer blocks.
         rows_count = 4000
         path.write_text("".join(f"{i},v{i}\n" for i in range(rows_count)))
         victim = three_nodes.nodes()[2].pid
@@ -72,7 +72,7 @@ def test_a_load_goes_on_when_a_replica_stops_answering(
 
         def strike() -> None:
             ticked_at.append(time.monotonic())
-            # 2. One node is stopped after the first block, as if its host hung
+            # 2. One node is stopped after the first block, as on a hanging host
             if not stopped:
                 os.kill(victim, signal.SIGSTOP)
                 stopped.append(victim)
@@ -91,11 +91,11 @@ def test_a_load_goes_on_when_a_replica_stops_answering(
             )
         finally:
             os.kill(victim, signal.SIGCONT)
-        # 3. Then every row was written all the same, some of them at the second try
+        # 3. Then every row was still written, some of them at the second try
         assert stopped == [victim]
         assert (outcome.written, rejects_of(outcome)) == (rows_count, [])
         assert outcome.retries > 0
-        # And the lease was looked after all the while, though requests were timing out
+        # And the lease was renewed throughout, although requests timed out
         assert max(b - a for a, b in pairwise(ticked_at)) < REQUEST_TIMEOUT_S + 3
         read = SimpleStatement(f"SELECT id, v FROM {keyspace}.t", fetch_size=1000)
         rows = sorted(tuple(row) for row in three_session.execute(read, timeout=60))

@@ -33,7 +33,7 @@ def test_three_nodes_hold_three_copies(three_nodes: Stack) -> None:
         assert len(replicas) == 3
 
 
-def test_each_of_three_nodes_tells_drivers_of_all(three_nodes: Stack) -> None:
+def test_each_of_three_nodes_announces_all_three_to_drivers(three_nodes: Stack) -> None:
     ends = three_nodes.endpoints()
     for address in ends.contact_points:
         with connected(replace(ends, contact_points=[address])) as session:
@@ -41,7 +41,7 @@ def test_each_of_three_nodes_tells_drivers_of_all(three_nodes: Stack) -> None:
             assert sorted(host.address for host in hosts) == ends.contact_points
 
 
-def test_passwords_are_checked_when_asked_for() -> None:
+def test_a_stack_with_passwords_checks_them() -> None:
     with running_stack(auth=True) as stack:
         ends = stack.endpoints()
         with connected(ends) as session:

@@ -1,4 +1,4 @@
-"""A stack knows its own servers: whoever else answers on their ports is not taken for one."""
+"""A stack recognises its own servers: a foreign process on their ports is not one of them."""
 
 import socket
 import threading
@@ -23,7 +23,7 @@ _SUPPORTED = b"\x85\x00\x00\x00\x06\x00\x00\x00\x00"
 
 @pytest.fixture
 def stranger() -> Iterator[int]:
-    """The port of a server of this process that says SUPPORTED as Cassandra does."""
+    """The port of a server in this process that answers SUPPORTED, as Cassandra does."""
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         server.bind(("127.0.0.1", 0))
@@ -43,7 +43,7 @@ def _serve(server: socket.socket) -> None:
                 connection.sendall(_SUPPORTED)
 
 
-def test_a_process_listens_on_its_own_ports_only(endpoints: Endpoints, stack: Stack) -> None:
+def test_only_the_node_s_process_listens_on_its_ports(endpoints: Endpoints, stack: Stack) -> None:
     (node,) = stack.nodes()
     assert node.pid is not None
     assert processes.listens(node.pid, "127.0.0.1", endpoints.port)
@@ -54,7 +54,7 @@ def test_a_process_listens_on_its_own_ports_only(endpoints: Endpoints, stack: St
     assert node.port_of_others() is None
 
 
-def test_a_stranger_that_speaks_cql_is_no_answer(stack: Stack, stranger: int) -> None:
+def test_a_foreign_cql_server_is_not_the_node(stack: Stack, stranger: int) -> None:
     (own,) = stack.nodes()
     node = Node(
         folder=own.folder,
@@ -71,7 +71,7 @@ def test_a_stranger_that_speaks_cql_is_no_answer(stack: Stack, stranger: int) ->
 def test_ports_taken_while_the_node_starts_are_left_to_others(
     tmp_path: Path, endpoints: Endpoints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stack plans with the ports of a node that runs already, as two that start at once do."""
+    """Plan with the ports of a running node, as two stacks that start at once do."""
     (other,) = [endpoints.port]
     own = Stack(tmp_path / "own", user_cache_dir())
     planned = own._plan
@@ -110,7 +110,7 @@ def test_ports_taken_while_the_node_starts_are_left_to_others(
 
 
 def _another_node_in_its_place_is_found_out(own: Stack, tmp_path: Path) -> None:
-    """The folder's node has another host id than the one that was noted."""
+    """Assert that a node with another host id than the recorded one is noticed."""
     layout_file = tmp_path / "own" / "local" / "layout.json"
     layout = load_layout(layout_file)
     assert layout is not None
@@ -121,7 +121,7 @@ def _another_node_in_its_place_is_found_out(own: Stack, tmp_path: Path) -> None:
     assert not any(server.pid for server in own.status().servers if server.name == "cassandra")
 
 
-def test_ports_that_are_always_taken_end_with_whose_they_are(
+def test_ports_that_stay_taken_fail_with_their_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = Stack(tmp_path / "own", user_cache_dir())
@@ -139,7 +139,7 @@ def test_ports_that_are_always_taken_end_with_whose_they_are(
     own.down(wipe=True)
 
 
-def test_a_valkey_whose_port_is_taken_meanwhile_starts_on_another(
+def test_a_valkey_with_a_taken_port_starts_on_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with EmbeddedValkey(tmp_path / "first") as first:

@@ -25,7 +25,7 @@ from tests.services import connected, user_cache_dir
 
 @pytest.fixture
 def own_stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    """A stack that is not up yet, and that the settings of this test name."""
+    """A stack that is not up yet, with settings that name it."""
     with tempfile.TemporaryDirectory(prefix="ringhaul state-") as folder:
         for name in [name for name in os.environ if name.startswith("RINGHAUL_")]:
             monkeypatch.delenv(name)
@@ -59,14 +59,14 @@ def test_life(own_stack: Stack, tmp_path: Path) -> None:
         session.execute("CREATE TABLE kept.t (id int PRIMARY KEY, v text)")
         session.execute("INSERT INTO kept.t (id, v) VALUES (1, 'before')")
 
-    # Other commands find it when nothing else is configured.
+    # Other commands use it if no cluster is configured.
     loaded = load_settings()
     assert loaded.settings.cluster.port == ends.port
     assert loaded.settings.cluster.local_dc == "datacenter1"
     assert loaded.origins["cluster.port"] == loaded.origins["broker.url"] == "local stack"
     assert loaded.settings.broker.url == ends.broker_url
 
-    # A second `up` does nothing and says so.
+    # A second `up` changes nothing and says so.
     pids = [server.pid for server in own_stack.status().servers]
     again = command("up")
     assert again.exit_code == 0
@@ -77,7 +77,7 @@ def test_life(own_stack: Stack, tmp_path: Path) -> None:
         own_stack.up(heap="2G")
     assert [server.pid for server in own_stack.status().servers] == pids
 
-    # The environment works in a shell, with blanks in its paths, and holds no secret.
+    # The environment works in a shell, with blanks in its paths, and contains no secret.
     env = command("env")
     assert env.exit_code == 0
     password = ends.broker_password_file.read_text()
@@ -95,11 +95,11 @@ def test_life(own_stack: Stack, tmp_path: Path) -> None:
     assert status.exit_code == 0
     assert f"cassandra  127.0.0.1:{ends.port}  up  pid {pids[0]}" in status.stdout
 
-    # Another number of nodes is refused while there is data.
+    # Another number of nodes is refused while data exists.
     with pytest.raises(UsageError, match="stack of one node already"):
         own_stack.up(3)
 
-    # Down, and nobody is told of it any more.
+    # Down, and other commands no longer find it.
     down = command("down")
     assert down.exit_code == 0
     assert "its data stays" in down.stderr
@@ -111,7 +111,7 @@ def test_life(own_stack: Stack, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not up"):
         own_stack.env()
 
-    # Up again: its port is taken by now, its data is still there.
+    # Up again: its port is taken by now, its data still exists.
     with socket.socket() as thief:
         thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         thief.bind(("127.0.0.1", ends.port))
@@ -123,8 +123,8 @@ def test_life(own_stack: Stack, tmp_path: Path) -> None:
         assert session.execute("SELECT v FROM kept.t WHERE id = 1").one().v == "before"
         session.execute("INSERT INTO kept.t (id, v) VALUES (2, 'written, not flushed')")
 
-    # A node that was killed is started again where it was; Valkey is left as it is.
-    # (Cassandra marks the end of its commit log every 100 ms; what is younger dies with it.)
+    # A killed node is restarted in place; Valkey keeps running.
+    # (Cassandra marks the end of its commit log every 100 ms; later writes are lost with it.)
     time.sleep(0.5)
     (node,) = own_stack.nodes()
     assert node.pid is not None
@@ -142,7 +142,7 @@ def test_life(own_stack: Stack, tmp_path: Path) -> None:
     with connected(moved) as session:
         assert len(session.execute("SELECT * FROM kept.t").all()) == 2
 
-    # A command that uses Valkey is not robbed of it.
+    # Valkey stays up while a command uses it.
     with own_stack.valkey:
         with pytest.raises(UsageError, match="a running ringhaul command keeps its job"):
             own_stack.down(wipe=True)
@@ -158,7 +158,7 @@ def test_life(own_stack: Stack, tmp_path: Path) -> None:
     assert "no local stack" in command("status").stderr
 
 
-def test_a_node_that_cannot_start_says_why_and_leaves_nothing(own_stack: Stack) -> None:
+def test_a_node_that_cannot_start_reports_why_and_leaves_no_files(own_stack: Stack) -> None:
     with pytest.raises(LocalStackError) as caught:
         own_stack.up(heap="1M", any_port=True)
     message = str(caught.value)
@@ -169,7 +169,7 @@ def test_a_node_that_cannot_start_says_why_and_leaves_nothing(own_stack: Stack) 
     assert load_settings().origins["cluster.port"] == "default"
 
 
-def test_a_port_that_speaks_something_else_is_no_cassandra() -> None:
+def test_a_port_with_another_protocol_is_not_cassandra() -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()

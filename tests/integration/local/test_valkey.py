@@ -1,4 +1,4 @@
-"""The shared Valkey: who starts it, who stops it, what it keeps."""
+"""The shared Valkey: its start, its stop, and its data."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ def client(valkey: EmbeddedValkey) -> redis.Redis:
     return redis.Redis.from_url(valkey.url, decode_responses=True)
 
 
-def test_the_last_user_stops_it_and_the_data_stays(folder: Path) -> None:
+def test_the_last_user_stops_valkey_and_the_data_stays(folder: Path) -> None:
     first, second = EmbeddedValkey(folder), EmbeddedValkey(folder)
     first.acquire()
     second.acquire()
@@ -61,7 +61,7 @@ def test_the_last_user_stops_it_and_the_data_stays(folder: Path) -> None:
         assert three.get("job") == "ld-1"
 
 
-def test_it_is_safe_for_a_ledger(folder: Path) -> None:
+def test_valkey_s_configuration_is_safe_for_a_ledger(folder: Path) -> None:
     with EmbeddedValkey(folder) as valkey, client(valkey) as connection:
         wanted = {
             "appendonly": "yes",
@@ -74,7 +74,7 @@ def test_it_is_safe_for_a_ledger(folder: Path) -> None:
         assert connection.info("server")["redis_version"] >= "7.2"
 
 
-def test_the_password_is_needed_and_nowhere_to_be_seen(folder: Path) -> None:
+def test_the_password_is_required_and_never_visible(folder: Path) -> None:
     with EmbeddedValkey(folder) as valkey:
         password = valkey.password_file.read_text()
         assert len(password) >= 32
@@ -91,7 +91,7 @@ def test_the_password_is_needed_and_nowhere_to_be_seen(folder: Path) -> None:
             stranger.ping()
 
 
-def test_kept_it_needs_no_users(folder: Path) -> None:
+def test_a_kept_valkey_needs_no_users(folder: Path) -> None:
     valkey = EmbeddedValkey(folder)
     valkey.keep()
     assert valkey.running()
@@ -102,10 +102,10 @@ def test_kept_it_needs_no_users(folder: Path) -> None:
         assert valkey.in_use()
         assert not valkey.unkeep(), "it has a user"
         assert valkey.running()
-    assert not valkey.running(), "nobody keeps it any more"
+    assert not valkey.running(), "it must stop once it is no longer kept"
 
 
-def test_a_user_that_dies_does_not_hold_it(folder: Path) -> None:
+def test_a_dead_user_does_not_keep_valkey_running(folder: Path) -> None:
     user = subprocess.Popen(
         [sys.executable, "-c", DIE_AS_USER, str(folder)],
         stdin=subprocess.PIPE,
@@ -126,7 +126,7 @@ def test_a_user_that_dies_does_not_hold_it(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_restarted_it_has_its_data_and_its_port(folder: Path, number: signal.Signals) -> None:
+def test_a_restarted_valkey_has_its_data_and_its_port(folder: Path, number: signal.Signals) -> None:
     with EmbeddedValkey(folder) as valkey, client(valkey) as connection:
         connection.set("job", "ld-1")
         restart_valkey(valkey, number)
@@ -142,7 +142,7 @@ def test_a_preferred_port_that_is_taken_is_not_used(folder: Path, tmp_path: Path
         valkey.release()
 
 
-def test_a_server_that_cannot_start_says_why(folder: Path) -> None:
+def test_a_server_that_cannot_start_reports_why(folder: Path) -> None:
     with EmbeddedValkey(folder):
         pass
     data = next((folder / "appendonlydir").glob("*.manifest"))

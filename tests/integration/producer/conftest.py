@@ -1,4 +1,4 @@
-"""A ledger, and what the tests of beats have in common."""
+"""A ledger, and the fixtures of the beats' tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.integration.producer.rig import Rig
 
 @pytest.fixture
 def ledger(broker_url: str) -> Iterator[Ledger]:
-    """An empty one."""
+    """An empty ledger."""
     client = connect(broker_url)
     yield Ledger(client)
     client.close()
@@ -22,7 +22,7 @@ def ledger(broker_url: str) -> Iterator[Ledger]:
 
 @pytest.fixture
 def rig(tmp_path: Path, broker_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    # Settings that depend on the current folder, which is not that of the steps
+    # Settings that depend on the current folder, which is not the steps' folder
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ringhaul.toml").write_text('[cluster]\ncontact_points = ["localhost"]\nport = 1\n')
     monkeypatch.setenv("RINGHAUL_BROKER_URL", broker_url)

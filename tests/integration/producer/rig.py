@@ -1,4 +1,4 @@
-"""Beats in front of a real Valkey; the steps' cluster is one that nobody answers for."""
+"""Beats with a real Valkey; the steps' cluster does not answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Rig:
         return Beat(load_settings(), self.ledger)
 
     def set_back(self, name: str, days: int) -> None:
-        """As if no beat had looked for so long."""
+        """Set the schedule back, as if no beat had looked for so many days."""
         key = keys.schedule_key(name, "state")
         for field, value in self.client.hgetall(key).items():
             if field == b"settled_ms" or field.startswith((b"since:", b"seen:")):

@@ -1,4 +1,4 @@
-"""The feeder brings a job's units into the ledger, once each, whatever is there already."""
+"""The feeder appends a job's units to the ledger, each once, also after an interruption."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLE = table_schema({"id": "int"}, ["id"])
 
 
 def make_job(ledger: Ledger, path: Path, records_count: int) -> LoadJob:
-    """A job in the ledger with a unit for each record of a file."""
+    """Create a job in the ledger with a unit for each record of a file."""
     path.write_text("".join(f"{number:04}\n" for number in range(records_count)))
     source = load_source(["id"], path=str(path), size_bytes=path.stat().st_size)
     job = load_job(TABLE, source, unit_bytes=1)
@@ -51,7 +51,7 @@ def units_of(ledger: Ledger) -> list[LoadUnit]:
 def test_all_units_are_appended_in_order_and_the_job_is_sealed(
     ledger: Ledger, tmp_path: Path
 ) -> None:
-    # Given more units than go to the ledger at once
+    # Given more units than one append takes
     job = make_job(ledger, tmp_path / "in.csv", 2 * BATCH_UNITS + 7)
     feeder = feed(ledger, job)
     assert (feeder.error, feeder.bytes_split) == (None, job.total_bytes)
@@ -61,17 +61,17 @@ def test_all_units_are_appended_in_order_and_the_job_is_sealed(
 
 
 @pytest.mark.parametrize("there_already", [1, 499, 500, 501, 1007])
-def test_a_feeder_that_was_killed_is_followed_by_one_that_adds_the_rest(
+def test_a_second_feeder_adds_the_missing_units_of_a_killed_one(
     ledger: Ledger, tmp_path: Path, there_already: int
 ) -> None:
-    # Given a job of which some units were appended before the producer was killed
+    # Given a job whose producer was killed after it had appended some units
     job = make_job(ledger, tmp_path / "in.csv", 1007)
     specs = [unit.pack() for unit in split_sources(job)]
     for first in range(0, there_already, 100):
         ledger.add_units(JOB, 1, first, specs[first : min(first + 100, there_already)])
     # When another one feeds it
     assert feed(ledger, job).error is None
-    # Then every unit is there once
+    # Then every unit is in the ledger once
     assert units_of(ledger) == list(split_sources(job))
     assert ledger.status(JOB).sealed
 
@@ -83,7 +83,7 @@ def test_a_job_without_records_is_complete_at_once(ledger: Ledger, tmp_path: Pat
     assert (status.state, status.units, status.sealed) == (JobState.COMPLETE, 0, True)
 
 
-def test_a_job_that_ended_is_fed_no_more(ledger: Ledger, tmp_path: Path) -> None:
+def test_an_ended_job_gets_no_more_units(ledger: Ledger, tmp_path: Path) -> None:
     job = make_job(ledger, tmp_path / "in.csv", 10)
     ledger.cancel(JOB)
     assert feed(ledger, job).error is None
@@ -94,7 +94,7 @@ def test_a_job_that_ended_is_fed_no_more(ledger: Ledger, tmp_path: Path) -> None
 def test_an_input_that_cannot_be_split_fails_the_job_with_the_reason(
     ledger: Ledger, tmp_path: Path
 ) -> None:
-    # Given an archive that is cut short, whose records have to be counted for the next file
+    # Given a truncated archive, whose records must be counted for the next file
     packed = gzip.compress(b"1\n" * 100_000)[:-20]
     (tmp_path / "1.csv.gz").write_bytes(packed)
     (tmp_path / "2.csv").write_text("1\n")
@@ -112,10 +112,10 @@ def test_an_input_that_cannot_be_split_fails_the_job_with_the_reason(
 
 
 @pytest.mark.parametrize(("before", "now", "sealed"), [(5, 1, False), (5, 1, True), (2, 5, True)])
-def test_a_file_that_makes_other_units_than_before_fails_the_job(
+def test_a_file_with_other_units_than_before_fails_the_job(
     ledger: Ledger, tmp_path: Path, before: int, now: int, sealed: bool
 ) -> None:
-    # Given a job with all its units, whose file was written anew in the same size
+    # Given a job with all its units, whose file was rewritten with the same size
     path = tmp_path / "in.csv"
     job = make_job(ledger, path, before)
     ledger.add_units(JOB, 1, 0, [unit.pack() for unit in split_sources(job)])
@@ -125,17 +125,15 @@ def test_a_file_that_makes_other_units_than_before_fails_the_job(
     assert path.stat().st_size == job.total_bytes
     # When another command feeds it
     feeder = feed(ledger, job)
-    # Then that is told, and the feeder does not go round for ever
+    # Then the job fails with that reason, and the feeder does not loop forever
     status = ledger.status(JOB)
     assert (status.state, status.last_error) == (JobState.FAILED, str(feeder.error))
-    said = f"the input makes {count_text(now, 'unit')} now and made {before} when the job began"
-    assert str(feeder.error).startswith(said)
+    message = f"the input makes {count_text(now, 'unit')} now and made {before} when the job began"
+    assert str(feeder.error).startswith(message)
 
 
-def test_a_ledger_that_takes_no_writes_for_a_while_is_waited_for(
-    ledger: Ledger, tmp_path: Path
-) -> None:
-    # Given a job whose Redis has lost its replicas, and writes only with one
+def test_the_feeder_waits_for_a_ledger_that_refuses_writes(ledger: Ledger, tmp_path: Path) -> None:
+    # Given a job whose Redis has lost its replicas, and accepts writes only with one
     job = make_job(ledger, tmp_path / "in.csv", 10)
     client = ledger.caller.client
     feeder = Feeder(ledger.with_patience(100), JOB, 1, job)
@@ -146,7 +144,7 @@ def test_a_ledger_that_takes_no_writes_for_a_while_is_waited_for(
         assert not feeder.finished
     finally:
         client.config_set("min-replicas-to-write", 0)
-    # When they are back, then the job is fed to its end
+    # When they are back, then all units are appended
     feeder.join(30)
     assert (feeder.finished, feeder.error) == (True, None)
     assert ledger.status(JOB).state is JobState.RUNNING
@@ -154,43 +152,43 @@ def test_a_ledger_that_takes_no_writes_for_a_while_is_waited_for(
 
 
 class Unwilling(Ledger):
-    """A ledger that does not let a job fail, for a given reason, the first few times."""
+    """A ledger whose `fail` raises the given error the first few times."""
 
     def __init__(self, ledger: Ledger, error: Exception, times: int) -> None:
         super().__init__(ledger.caller.client)
-        self.error, self.times, self.asked_at_s = error, times, list[float]()
+        self.error, self.times, self.called_at_s = error, times, list[float]()
 
-    def fail(self, job: str, reason: str, *, epoch: int | None = None, by: str = "") -> JobState:
-        self.asked_at_s.append(time.monotonic())
-        if len(self.asked_at_s) <= self.times:
+    def fail(self, job: str, reason: str, *, epoch: int | None = None) -> JobState:
+        self.called_at_s.append(time.monotonic())
+        if len(self.called_at_s) <= self.times:
             raise self.error
         return super().fail(job, reason)
 
 
 def unsplittable(ledger: Ledger, path: Path) -> LoadJob:
-    """A job in the ledger whose file is gone."""
+    """Create a job in the ledger whose file was deleted."""
     job = make_job(ledger, path, 3)
     path.unlink()
     return job
 
 
-def test_between_tries_to_say_why_the_job_cannot_go_on_there_is_a_pause(
+def test_the_feeder_pauses_between_attempts_to_fail_the_job(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("producer.run.feed.FAIL_PAUSE_S", 0.2)
     unwilling = Unwilling(ledger, redis.ResponseError("ERR something odd"), 3)
     feeder = feed(unwilling, unsplittable(ledger, tmp_path / "in.csv"))
-    asked_at_s = unwilling.asked_at_s
-    assert len(asked_at_s) == 4
-    assert asked_at_s[-1] - asked_at_s[0] >= 3 * 0.2
-    # And what is told in the end is what it was about
+    called_at_s = unwilling.called_at_s
+    assert len(called_at_s) == 4
+    assert called_at_s[-1] - called_at_s[0] >= 3 * 0.2
+    # And the final error is the original reason
     assert "in.csv" in str(feeder.error)
     assert ledger.status(JOB).last_error == str(feeder.error)
 
 
-def test_a_feeder_whose_user_is_refused_ends(ledger: Ledger, tmp_path: Path) -> None:
-    # Given a job that cannot go on, and a ledger that refuses its user since
+def test_a_feeder_without_rights_ends(ledger: Ledger, tmp_path: Path) -> None:
+    # Given a job that cannot continue, and a ledger that now refuses its user
     unwilling = Unwilling(ledger, LedgerRefused("Redis refuses"), 1 << 60)
     feeder = feed(unwilling, unsplittable(ledger, tmp_path / "in.csv"))
-    assert len(unwilling.asked_at_s) == 1
+    assert len(unwilling.called_at_s) == 1
     assert "in.csv" in str(feeder.error)

@@ -1,4 +1,4 @@
-"""What beats and looks do with files that arrive, with an outage and with what cannot be read."""
+"""Beats and arriving files: looks, outages, and unreadable files."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ringhaul.schedule.runs import RunState, new_run
 from tests.integration.producer.rig import Rig, look_until
 
 
-def test_looks_for_files(rig: Rig, tmp_path: Path) -> None:
-    """What a look finds, step by step; that beats load them is in tests/acceptance."""
+def test_a_look_finds_new_and_changed_files(rig: Rig, tmp_path: Path) -> None:
+    """Check each look's findings; tests/acceptance checks that beats load them."""
     folder = tmp_path / "in"
     folder.mkdir()
     text = '[schedule.a]\narrive = "in/*.csv"\nsettle = "0s"\nfiles_max = 2\n'
@@ -33,26 +33,26 @@ def test_looks_for_files(rig: Rig, tmp_path: Path) -> None:
     look = ArrivalLook(ScheduleBook(Caller(rig.client)), schedule, tmp_path)
 
     def found(*, failed_too: bool = False) -> list[str]:
-        """Two looks, since one is never enough."""
+        """Look twice: a file must be seen twice to be found."""
         look.look(0, failed_too=failed_too)
         return [Path(file.path).name for file in look.look(0, failed_too=failed_too)]
 
     for name in "abc":
         (folder / f"{name}.csv").write_text(name)
     assert found() == ["a.csv", "b.csv"], "no more than files_max"
-    # What was loaded is not found again
+    # A loaded file is not found again
     arrived = look.look(0)
     run = new_run(schedule, 1000, 1000, files=arrived)
     settled_ms = rig.book.look("a", "t").settled_ms
     assert rig.book.claim(run, settled_ms=settled_ms, lease_ms=9000) is Claim.CLAIMED
     rig.book.keep(run, lease_ms=9000, files=remember(arrived, run.id, 5, loaded=True))
     assert found() == ["c.csv"]
-    # nor is one that was touched; one that has other content is, even of the same length
+    # nor is a touched one; one with other content is, even with the same length
     (folder / "a.csv").write_text("a")
     assert found() == ["c.csv"]
     (folder / "b.csv").write_text("B")
     assert found() == ["b.csv", "c.csv"]
-    # One that failed waits for a change, or for somebody
+    # A failed one waits for a change, or for a run by hand
     failed = [file for file in look.look(0) if file.path.endswith("c.csv")]
     rig.book.keep(run, lease_ms=9000, files=remember(failed, run.id, 5, loaded=False))
     assert found() == ["b.csv"]
@@ -60,7 +60,7 @@ def test_looks_for_files(rig: Rig, tmp_path: Path) -> None:
 
 
 class Drop:
-    """Files in a folder, and the looks and runs of a schedule for three of them at a time."""
+    """Files in a folder, and the looks and runs of a schedule of three files at a time."""
 
     def __init__(self, rig: Rig, tmp_path: Path) -> None:
         self.folder = tmp_path / "drop"
@@ -74,13 +74,13 @@ class Drop:
         return ArrivalLook(self._rig.book, self.schedule, self._tmp_path)
 
     def write(self, *names: str) -> None:
-        """And a look that sees them for the first time."""
+        """Write files, and look at them for the first time."""
         for name in names:
             (self.folder / name).write_text(f"{name} {time.monotonic_ns()}")
         self.look.look(0)
 
     def run(self, *bad: str) -> list[str]:
-        """A look, and the run of what it finds; the names of that. It fails for the `bad` ones."""
+        """Look, run the found files, and return their names. The `bad` ones fail."""
         files = self.look.look(0)
         names = [Path(file.path).name for file in files]
         if not files:
@@ -104,12 +104,12 @@ class Drop:
         return {Path(path).name: file.state for path, file in known.items()}
 
 
-def test_files_that_are_tried_alone_do_not_starve(rig: Rig, tmp_path: Path) -> None:
+def test_files_that_are_retried_alone_do_not_starve(rig: Rig, tmp_path: Path) -> None:
     drop = Drop(rig, tmp_path)
-    # Given three files of which one fails the run of all
+    # Given three files, one of which fails their common run
     drop.write("a", "bad", "c")
     assert drop.run("bad") == ["a", "bad", "c"]
-    # When there is a new file before each run, and another beat looks from some time on
+    # When a new file arrives before each run, and another beat looks from some point on
     ran = []
     for number in range(6):
         if number == 3:
@@ -123,7 +123,7 @@ def test_files_that_are_tried_alone_do_not_starve(rig: Rig, tmp_path: Path) -> N
     assert (states.pop("bad"), set(states.values())) == (FAILED, {LOADED})
 
 
-def test_what_a_run_left_is_looked_for_at_once(rig: Rig, tmp_path: Path) -> None:
+def test_files_left_by_a_run_are_looked_for_at_once(rig: Rig, tmp_path: Path) -> None:
     drop = Drop(rig, tmp_path)
 
     def next_ms() -> int:
@@ -133,23 +133,23 @@ def test_what_a_run_left_is_looked_for_at_once(rig: Rig, tmp_path: Path) -> None
 
     drop.write("a", "b", "c", "d")
     assert next_ms() == 0, "one is beyond files_max"
-    # Three of that run are tried alone now, and the fourth in between
+    # The three of that run are retried alone now, and the fourth in between
     assert [next_ms() for _ in range(4)] == [0, 0, 0, 99]
     assert sorted(drop.states().values()) == [FAILED, *[LOADED] * 3]
-    # One that fails by itself is no cause for another look
+    # One that fails alone does not cause another look
     drop.write("b")
     assert next_ms() == 99
-    # but several are, though the look had left none
+    # but several do, although the look had left none
     drop.write("b", "e")
     assert next_ms() == 0
 
 
-def test_files_of_a_run_that_failed_do_not_wait_for_the_next_look_of_the_schedule(
+def test_files_of_a_failed_run_do_not_wait_for_the_schedule_s_next_look(
     rig: Rig, tmp_path: Path
 ) -> None:
     steps = 'steps = [["load", "none.csv", "-t", "k.t"], ["load", "{files}", "-t", "k.t"]]'
     paths = drop_box(rig, tmp_path, steps, "0.csv", "1.csv", "2.csv")
-    # Given looks that are an hour apart, of which the first two were
+    # Given looks an hour apart, the first two of which are over
     rig.file.write_text(rig.file.read_text().replace('"1s"', '"1h"'))
     beat = rig.beat()
     look_until(beat, lambda: "a" in beat._looks and beat._looks["a"].next_ms, "a look")
@@ -160,7 +160,7 @@ def test_files_of_a_run_that_failed_do_not_wait_for_the_next_look_of_the_schedul
         known = rig.book.remembered("a", paths)
         return len(known) == 3 and all(file.state == FAILED for file in known.values())
 
-    # Then all are tried together and each alone, one run after the other
+    # Then all are tried together, and then each alone, one run after the other
     look_until(beat, are_failed, "each file by itself")
     beat.close()
     runs = rig.book.runs("a", 10)[::-1]
@@ -172,7 +172,7 @@ DROP = '[schedule.a]\narrive = "in/"\nevery = "1s"\nsettle = "0s"\n'
 
 
 def drop_box(rig: Rig, tmp_path: Path, keys: str, *names: str) -> list[str]:
-    """Files in a folder, and a schedule that looks for them; their paths."""
+    """Write files into a folder, and a schedule for them; return the files' paths."""
     folder = rig.file.parent / "in"
     folder.mkdir()
     for name in names:
@@ -181,8 +181,8 @@ def drop_box(rig: Rig, tmp_path: Path, keys: str, *names: str) -> list[str]:
     return [str(folder / name) for name in names]
 
 
-def test_an_outage_of_the_cluster_condemns_no_file(rig: Rig, tmp_path: Path) -> None:
-    # Given a cluster that is away, and files that arrive
+def test_an_outage_of_the_cluster_fails_no_file(rig: Rig, tmp_path: Path) -> None:
+    # Given a cluster that is down, and arriving files
     steps = 'backoff = "1h"\nsteps = [["load", "{files}", "-t", "k.t"]]'
     paths = drop_box(rig, tmp_path, steps, "0.csv", "1.csv")
     beat = rig.beat()
@@ -191,7 +191,7 @@ def test_an_outage_of_the_cluster_condemns_no_file(rig: Rig, tmp_path: Path) -> 
     beat.close()
     run = rig.run()
     assert run is not None and (run.state, run.steps[0].code) == (RunState.FAILED, 4)
-    # Then they are not to blame, and the next try waits, for another beat too
+    # Then they are not blamed, and the next try waits, also with another beat
     assert rig.book.remembered("a", paths) == {}
     wait, now_ms = rig.book.wait("a"), rig.book.standing("a").now_ms
     assert wait.troubles == 1
@@ -200,11 +200,11 @@ def test_an_outage_of_the_cluster_condemns_no_file(rig: Rig, tmp_path: Path) -> 
     until = time.monotonic() + 2.5
     look_until(beat, lambda: time.monotonic() > until, "some looks")
     assert len(rig.book.runs("a", 10)) == 1
-    # By hand it does not wait, and the pause after it is longer
+    # A run by hand does not wait, and the pause after it is longer
     assert by_hand(tmp_path).returncode == 4
     run = rig.run()
     assert run is not None and run.by_hand and len(rig.book.runs("a", 10)) == 2
-    assert rig.book.standing("a").settled_ms == run.due_ms, "what a beat found before is stale"
+    assert rig.book.standing("a").settled_ms == run.due_ms, "a beat's earlier findings are stale"
     assert (rig.book.remembered("a", paths), rig.book.wait("a").troubles) == ({}, 2)
     # When the pause is over, a beat tries them again
     rig.client.hset(keys.schedule_key("a", "state"), "wait_ms", now_ms)
@@ -220,7 +220,7 @@ def by_hand(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_files_whose_chain_fails_before_their_load_are_not_tried_for_ever(
+def test_files_whose_chain_fails_before_the_load_are_not_retried_forever(
     rig: Rig, tmp_path: Path
 ) -> None:
     steps = 'steps = [["load", "none.csv", "-t", "k.t"], ["load", "{files}", "-t", "k.t"]]'
@@ -234,7 +234,7 @@ def test_files_whose_chain_fails_before_their_load_are_not_tried_for_ever(
     assert rig.book.remembered("a", [path])[path].state == FAILED
 
 
-def test_a_file_that_cannot_be_read_does_not_hold_up_others(
+def test_an_unreadable_file_does_not_block_others(
     rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     steps = 'files_max = 1\nsteps = [["load", "{files}", "-t", "k.t"]]'
@@ -242,22 +242,22 @@ def test_a_file_that_cannot_be_read_does_not_hold_up_others(
     folder = rig.file.parent
     with open(os.fsencode(folder) + b"/in/caf\xe9.csv", "w") as odd:
         odd.write("id\n1\n")
-    # Given a file that is closed to us, which none is to root
+    # Given an unreadable file; for root, every file is readable
     monkeypatch.setattr("producer.schedule.arrivals.take_checksum", checksum_but_of(closed))
     schedule = parse_schedules(rig.file.read_text(), "s")["a"]
     look = ArrivalLook(rig.book, schedule, folder)
     for _ in range(4):
         found = look.look(0)
-    # Then the other one is found, and those are told once
+    # Then the other one is found, and the unreadable ones are reported once
     assert [file.path for file in found] == [good]
     assert caplog.text.count("closed.csv: Permission denied") == 1
     assert caplog.text.count("the file name is not UTF-8") == 1
-    # By hand what is odd is told when there is nothing else
+    # A run by hand reports the odd files if there are no others
     Path(good).unlink()
     Path(closed).unlink()
-    told = by_hand(tmp_path)
-    assert (told.returncode, "the file name is not UTF-8: rename it" in told.stderr) == (2, True), (
-        told
+    done = by_hand(tmp_path)
+    assert (done.returncode, "the file name is not UTF-8: rename it" in done.stderr) == (2, True), (
+        done
     )
 
 
@@ -270,7 +270,7 @@ def checksum_but_of(closed: str) -> Callable[[Listed], Arrived]:
     return take
 
 
-def test_nothing_is_forgotten_while_a_folder_is_away(rig: Rig, tmp_path: Path) -> None:
+def test_no_file_is_forgotten_while_its_folder_is_missing(rig: Rig, tmp_path: Path) -> None:
     steps = 'steps = [["load", "{files}", "-t", "k.t"]]'
     (path,) = drop_box(rig, tmp_path, steps, "0.csv")
     folder = rig.file.parent
@@ -286,17 +286,15 @@ def test_nothing_is_forgotten_while_a_folder_is_away(rig: Rig, tmp_path: Path) -
     for year in (1, 2):
         assert ArrivalLook(rig.book, schedule, folder).look(year * 366 * 86_400_000) == []
     assert rig.book.remembered("a", [path])[path].gone_ms is None
-    # One that is gone from a folder that is there is marked
+    # A file that is missing from an existing folder is marked
     (folder / "away" / "0.csv").unlink()
     (folder / "away").rename(folder / "in")
     ArrivalLook(rig.book, schedule, folder).look(7)
     assert rig.book.remembered("a", [path])[path].gone_ms == 7
 
 
-def test_a_run_that_is_let_go_of_after_its_load_has_its_files_remembered(
-    rig: Rig, tmp_path: Path
-) -> None:
-    # Given a run whose load has ended, which nobody has written down yet
+def test_a_run_released_after_its_load_records_its_files(rig: Rig, tmp_path: Path) -> None:
+    # Given a run whose load has ended, which is not recorded yet
     (path,) = drop_box(rig, tmp_path, 'steps = [["load", "{files}", "-t", "k.t"]]', "0.csv")
     schedule = parse_schedules(rig.file.read_text(), "s")["a"]
     look = ArrivalLook(rig.book, schedule, rig.file.parent)
@@ -326,5 +324,5 @@ def test_a_run_that_is_let_go_of_after_its_load_has_its_files_remembered(
     assert work.run.state is RunState.DONE
     # When its beat is stopped in that moment
     work.release()
-    # Then the files are known to be loaded
+    # Then the files are recorded as loaded
     assert rig.book.remembered("a", [path])[path].run == run.id

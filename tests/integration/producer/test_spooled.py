@@ -1,4 +1,4 @@
-"""Standard input of a job is kept as long as somebody may want it: workers, a resume, an export."""
+"""Spooled standard input is kept as long as workers, a resume or an export may need it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLE = table_schema({"id": "int"}, ["id"])
 
 
 def listed(ledger: Ledger, values: LoadJob, data: bytes | None) -> None:
-    """A lookup in the ledger that lists one key, whose bytes it has or not."""
+    """Create a lookup in the ledger that lists one key, with or without its bytes."""
     job = StatementJob(kind="lookup", cluster_name="test", values=values, table=TABLE, key=("id",))
     ledger.create(JOB, {KIND_LABEL: "lookup"}, json.dumps(job.to_json()))
     ledger.add_units(JOB, 1, 0, ["0,0,2,0,1,1"])
@@ -54,7 +54,7 @@ def listed(ledger: Ledger, values: LoadJob, data: bytes | None) -> None:
     ("code", "resumable", "data", "kept"),
     [
         (EXIT_COMPLETE, True, b"1", False),
-        (EXIT_COMPLETE, True, None, True),  # for an export of the keys that have no row
+        (EXIT_COMPLETE, True, None, True),  # for an export of the keys without a row
         (EXIT_REJECTS, True, b"1", False),
         (EXIT_REJECTS, True, None, True),
         (EXIT_FATAL, True, b"1", True),  # for a resume
@@ -64,7 +64,7 @@ def listed(ledger: Ledger, values: LoadJob, data: bytes | None) -> None:
         (EXIT_STILL_RUNNING, False, b"1", True),  # for the workers
     ],
 )
-def test_what_was_spooled_stays_while_somebody_wants_it(
+def test_a_spool_file_stays_while_it_may_be_needed(
     ledger: Ledger, tmp_path: Path, code: int, resumable: bool, data: bytes | None, kept: bool
 ) -> None:
     spool = spool_path(tmp_path, JOB)

@@ -1,4 +1,4 @@
-"""One filled table for all tests of this folder, which only read it; and a scripted server."""
+"""One filled table that all tests of this folder only read; and a scripted server."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A table with many small partitions and one wide one, and ways to compare what a scan gives."""
+"""A table with many small partitions and one wide one, and functions to compare scanned rows."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from ringhaul.scan.pages import PageReader
 from ringhaul.scan.scan import ScanTarget
 
 PARTITIONS, ROWS_EACH = 5000, 10
-#: The key of the wide partition, and how many rows it has.
+#: The key of the wide partition, and its number of rows.
 WIDE, WIDE_ROWS = -1, 200_000
 ROWS = PARTITIONS * ROWS_EACH + WIDE_ROWS
 
 COLUMNS = {"t": "bigint", "p": "bigint", "c": "int", "v": "text"}
-#: Rows in one batch to one partition.
+#: Rows in one batch, all of one partition.
 BATCH = 500
-#: How often a batch is sent before the table counts as one that cannot be filled.
+#: How often a batch is sent before the fixture fails.
 ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A table that is filled, and what is in it."""
+    """A filled table and its content."""
 
     keyspace: str
     table: str
-    expected: pa.Table  #: p, c, v by p, c
+    expected: pa.Table  #: columns p, c, v, sorted by p, c
 
     @property
     def select(self) -> str:
@@ -73,8 +73,8 @@ def fill(session: Session, keyspace: str, table: str) -> Rows:
             for index in range(first, min(first + BATCH, begin + count)):
                 batch.add(insert, (keys[index], numbers[index], values[index]))
             batches.append((batch, ()))
-    # A busy machine lets a few requests time out, the more the more of them wait for the one wide
-    # partition: they are sent again.
+    # On a busy machine some requests time out, more so if many wait for the one wide partition:
+    # they are sent again.
     for _ in range(ATTEMPTS):
         answers = execute_concurrent(session, batches, concurrency=8, raise_on_first_error=False)
         errors = [answer.result_or_exc for answer in answers if not answer.success]

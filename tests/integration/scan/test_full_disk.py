@@ -1,4 +1,4 @@
-"""Folders that take no more, or nothing at all."""
+"""Output folders that are full or unusable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.limits import files_up_to
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_a_full_disk_ends_the_unit_and_leaves_nothing(
+def test_a_full_disk_fails_the_unit_and_leaves_no_file(
     cassandra_session: Session,
     rows: Rows,
     tmp_path: Path,
@@ -34,13 +34,13 @@ def test_a_full_disk_ends_the_unit_and_leaves_nothing(
 ) -> None:
     fmt = OutputFormat(kind=kind, compression="none")
     unit = unload(cassandra_session, rows, tmp_path / "out", fmt=fmt)
-    told = r"out: a part is larger than a file may be there"
-    with pytest.raises(OutputUnusable, match=told), files_up_to(200_000):
+    message = r"out: a part is larger than a file may be there"
+    with pytest.raises(OutputUnusable, match=message), files_up_to(200_000):
         unit.attempt(checkpoint_s=NEVER)
     assert names(tmp_path / "out") == []
 
 
-def test_a_disk_that_becomes_full_leaves_what_was_kept(
+def test_a_disk_that_becomes_full_keeps_the_checkpointed_parts(
     cassandra_session: Session,
     rows: Rows,
     tmp_path: Path,
@@ -52,12 +52,12 @@ def test_a_disk_that_becomes_full_leaves_what_was_kept(
             resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
 
     # When the disk becomes full after some checkpoints
-    told = "larger than a file may be"
-    with pytest.raises(OutputUnusable, match=told), files_up_to(resource.RLIM_INFINITY):
+    message = "larger than a file may be"
+    with pytest.raises(OutputUnusable, match=message), files_up_to(resource.RLIM_INFINITY):
         unit.attempt(on_checkpoint=fill)
-    # Then the folder holds what the cursor names
+    # Then the folder holds the parts that the cursor names
     assert names(tmp_path) == sorted(part["name"] for part in json.loads(unit.saved))
-    # And with room again the next attempt goes on there
+    # And with room again the next attempt continues there
     outcome = unit.attempt()
     assert by_key(read_parts(tmp_path, parts_of(outcome))) == rows.expected
     assert (outcome.rows, outcome.rows_read) == (ROWS, ROWS)
@@ -77,8 +77,8 @@ def test_a_full_disk_and_a_large_partial(
         partial_bytes_max=2000,
         spill=str(tmp_path),
     )
-    told = r"cannot be kept here: File too large; make room"
-    with pytest.raises(OutputUnusable, match=told), files_up_to(5000):
+    message = r"cannot be kept here: File too large; make room"
+    with pytest.raises(OutputUnusable, match=message), files_up_to(5000):
         unit.attempt(checkpoint_s=NEVER)
     assert names(tmp_path) == []
 

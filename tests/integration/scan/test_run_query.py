@@ -1,4 +1,4 @@
-"""One unit of a query or a count, cut short and gone on with; partials too large for the ledger."""
+"""One unit of a query or a count, interrupted and continued; partials too large for the ledger."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_query_s_partials_count_each_row_once(
         [([], "count_all"), ("v", "count"), ("c", "sum"), ("v", "min"), ("c", "max")]
     )
     found = whole.finish()
-    # Sums are exact, and come as the text of a varint.
+    # Sums are exact, as the text of a varint.
     expected = expected.rename_columns(["p", "n", "of_v", "s", "low", "high"]).cast(found.schema)
     assert found.sort_by("p") == expected.sort_by("p")
 
@@ -99,15 +99,15 @@ def test_a_large_partial_goes_to_a_file(
         spill=str(folder),
     )
     outcome = unit.attempt()
-    # Then the ledger gets its name only, and no cursor held it either
+    # Then the ledger gets only its name, and no cursor contained it either
     assert len(outcome.extra) < 100
     assert unit.cursor is None or len(unit.saved) <= 2000
     (name,) = names(folder)
     assert outcome.extra == b"\x01" + name.encode()
-    # And the file has it all
+    # And the file has all of it
     partial = Aggregation(unit.job.select).unpack(unspill(outcome.extra, str(folder)))
     assert partial.groups_count == WIDE_ROWS
-    # And a second attempt has a file of its own, which goes when it does not count
+    # And a second attempt has a separate file, which is removed if it does not count
     late = unit.attempt(checkpoint_s=NEVER)
     assert len(names(folder)) == 2
     late.undo()
@@ -117,7 +117,7 @@ def test_a_large_partial_goes_to_a_file(
 def test_a_checkpoint_that_is_too_large_is_left_out(
     cassandra_session: Session, rows: Rows, tmp_path: Path
 ) -> None:
-    """The ledger's memory is bounded: the next attempt goes on from the last that was kept."""
+    """The ledger's memory is bounded: the next attempt continues from the last stored one."""
     unit = make_unit(
         cassandra_session,
         rows,

@@ -1,4 +1,4 @@
-"""One unit of an unload on a real node, cut short and gone on with: each row is in a part once."""
+"""One unit of an unload on a real node, interrupted and continued: each row is in a part once."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ from tests.throttles import Limited
 # -- pauses and limits
 
 
-def test_a_pause_keeps_what_was_written(
+def test_a_pause_keeps_the_written_rows(
     cassandra_session: Session, rows: Rows, tmp_path: Path
 ) -> None:
     unit = unload(cassandra_session, rows, tmp_path)
-    # Given a unit that never comes to its checkpoint
+    # Given a unit that never reaches its checkpoint
     with pytest.raises(UnitPaused):
         unit.attempt(10_000, checkpoint_s=NEVER, of=UnitPaused)
-    # When it is paused, then it keeps all that it has
+    # When it is paused, then it keeps all rows so far
     kept = unit.counted[0]
     assert kept == unit.seen[-1] >= 10_000
-    # And paused again before there is anything new it keeps that
+    # And when it is paused again before any new row, then it still has them
     cursor = unit.cursor
     with pytest.raises(UnitPaused):
         unit.attempt(kept, checkpoint_s=NEVER, of=UnitPaused)
     assert unit.cursor == cursor
-    # And goes on from there
+    # And it continues from there
     outcome = unit.attempt(checkpoint_s=NEVER)
     assert unit.seen[0] == kept
     assert by_key(read_parts(tmp_path, parts_of(outcome))) == rows.expected
@@ -66,7 +66,7 @@ def test_a_pause_keeps_what_was_written(
     assert names(tmp_path) == sorted(part.name for part in outcome.parts)
 
 
-def test_limits_are_of_rows_and_bytes_that_are_read(
+def test_limits_apply_to_rows_and_bytes_read(
     cassandra_session: Session, rows: Rows, tmp_path: Path
 ) -> None:
     throttle = Limited(rows_at_once=2000)
@@ -86,24 +86,24 @@ def test_parts_of_all_attempts_hold_each_row_once(
     cassandra_session: Session, rows: Rows, tmp_path: Path, fmt: OutputFormat, seed: int
 ) -> None:
     unit = unload(cassandra_session, rows, tmp_path, fmt=fmt)
-    # When attempts die, and each goes on from the last checkpoint
+    # When attempts die, and each continues from the last checkpoint
     outcome = unit.run_with_deaths(seed)
-    # Then the parts of all of them have every row once
+    # Then the parts of all attempts have every row once
     parts = parts_of(outcome)
     assert by_key(read_parts(tmp_path, parts)) == rows.expected
-    # And more than one attempt wrote them, whose numbers go on
+    # And more than one attempt wrote them, with consecutive numbers
     assert 1 < len(attempts_of(parts)) <= unit.attempts
     assert [part.name[:18] for part in parts] == [f"part-000005-{n:06}" for n in range(len(parts))]
     assert {(part.token_after, part.token_to) for part in parts} == {(MIN_TOKEN, MAX_TOKEN)}
-    # And the counts are those of one attempt that went through
+    # And the counts are those of a single complete attempt
     assert (outcome.rows, outcome.rows_read) == (ROWS, ROWS)
     assert outcome.bytes_read > ROWS * 12
-    # And nothing is in the folder that does not count
+    # And the folder has no other files
     assert names(tmp_path) == sorted(part.name for part in parts)
     assert remove_orphans(str(tmp_path), JOB, {part.name for part in parts}) == []
 
 
-def test_an_attempt_tells_on_from_where_it_goes_on(
+def test_progress_continues_with_the_next_attempt(
     cassandra_session: Session, rows: Rows, tmp_path: Path
 ) -> None:
     unit = unload(cassandra_session, rows, tmp_path)
@@ -111,7 +111,7 @@ def test_an_attempt_tells_on_from_where_it_goes_on(
     kept = unit.counted
     assert 0 < kept[0] == kept[1] < 60_000
     unit.die(120_000)
-    # Progress begins with the rows that are there, and only grows.
+    # Progress starts with the existing rows, and only grows.
     assert unit.seen[0] == kept[0]
     assert unit.seen == sorted(unit.seen)
     assert unit.counted > kept
@@ -119,11 +119,11 @@ def test_an_attempt_tells_on_from_where_it_goes_on(
     outcome = unit.attempt()
     assert outcome.rows == ROWS
     assert outcome.bytes_read > bytes_before
-    # Pages are of this attempt: the ones before were told of by nobody.
+    # Pages are those of this attempt: no one reported the earlier ones.
     assert outcome.pages == sum(outcome.latencies.values()) > 0
 
 
-def test_rows_that_a_condition_drops_are_counted_apart(
+def test_rows_that_a_condition_drops_are_counted_separately(
     cassandra_session: Session, rows: Rows, tmp_path: Path
 ) -> None:
     unit = unload(cassandra_session, rows, tmp_path, where=" WHERE v IS NOT NULL AND c >= 3")
@@ -136,10 +136,10 @@ def test_rows_that_a_condition_drops_are_counted_apart(
     assert (outcome.rows, outcome.rows_read) == (wanted.num_rows, ROWS)
 
 
-def test_what_a_transform_drops_and_fails_on_is_counted_once_whatever_dies(
+def test_dropped_and_rejected_rows_are_counted_once_over_all_attempts(
     cassandra_session: Session, rows: Rows, tmp_path: Path
 ) -> None:
-    # Given a function that leaves out two of three rows, and fails on two rows of all
+    # Given a function that drops two of three rows, and fails on two rows
     def thirds(batch: pa.RecordBatch) -> pa.RecordBatch:
         numbers = batch.column("c").to_pylist()
         for bad in (60_000, 150_001):
@@ -153,12 +153,12 @@ def test_what_a_transform_drops_and_fails_on_is_counted_once_whatever_dies(
     results = tuple((name, CqlType(kind)) for name, kind in kinds.items())
     unit.job = replace(unit.job, transforms=("t:thirds",), results=results)
 
-    # When attempts die and go on
+    # When attempts die and others continue
     for dies_at in (5_000, 30_000, 60_000):
         unit.die(dies_at)
     outcome = unit.attempt()
 
-    # Then rows, drops and rejects are those of all rows, each once
+    # Then rows, drops and rejects are counted once each
     c = rows.expected["c"].to_numpy()
     kept = (c % 3 == 0) & (c != 60_000)
     assert by_key(read_parts(tmp_path, parts_of(outcome))) == rows.expected.filter(pa.array(kept))
@@ -188,11 +188,11 @@ def test_a_unit_with_too_many_rejects_stops_before_its_end(
     unit.job = replace(unit.job, transforms=("t:picky",), results=results)
     tenths = sum(1 for c in rows.expected["c"].to_pylist() if c < 20_000 and c % 10 == 0)
 
-    # When there are more of them than the job allows, then it stops on the way
+    # When it has more rejects than the job allows, then it stops before its end
     with pytest.raises(TooManyRejects) as stop:
         unit.attempt(rejects_max=50, checkpoint_s=NEVER)
     assert 50 < stop.value.rejected == unit.seen_rejected[-1] < tenths
-    # And leaves its rejects, no part and no row
+    # And it leaves its rejects, and no part or row
     assert (stop.value.rows, stop.value.input_bytes) == (0, 0)
     parts, log = split_extra(stop.value.rejects_blob)
     kept = list(unpack_rejects(log))
@@ -200,7 +200,7 @@ def test_a_unit_with_too_many_rejects_stops_before_its_end(
     assert {json.loads(reject.data or b"")["c"] % 10 for reject in kept} == {0}
     assert names(tmp_path) == []
 
-    # When no more than that are there, then it goes through
+    # When there are no more than allowed, then it completes
     outcome = unit.attempt(rejects_max=tenths, checkpoint_s=NEVER)
     assert (outcome.given or Given()).rejected == tenths == unit.seen_rejected[-1]
 
@@ -208,7 +208,7 @@ def test_a_unit_with_too_many_rejects_stops_before_its_end(
 def test_a_slow_transform_renews_its_lease_and_a_pause_waits_for_the_end_of_its_batch(
     cassandra_session: Session, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a function of rows, between each two of which the lease is renewed
+    # Given a function of rows, and a lease renewal between any two of them
     calls = 0
 
     @each_row
@@ -223,28 +223,28 @@ def test_a_slow_transform_renews_its_lease_and_a_pause_waits_for_the_end_of_its_
     kinds = {"p": "bigint", "c": "int", "v": "text"}
     results = tuple((name, CqlType(kind)) for name, kind in kinds.items())
     unit.job = replace(unit.job, transforms=("t:same",), results=results)
-    asked: list[int] = []
+    calls_at_loss: list[int] = []
 
     def in_the_middle() -> bool:
         if calls >= 2500:
-            asked.append(calls)
-        return bool(asked)
+            calls_at_loss.append(calls)
+        return bool(calls_at_loss)
 
-    # When the unit is lost in the middle of a batch, then nothing of that batch counts
+    # When the unit is lost in the middle of a batch, then no row of that batch counts
     with pytest.raises(Died):
         unit.attempt(checkpoint_s=NEVER, dies=in_the_middle)
-    assert asked == [2500]
+    assert calls_at_loss == [2500]
     assert names(tmp_path) == []
 
-    # When it is paused there, then the batch is taken whole
+    # When it is paused there, then the whole batch counts
     calls = 0
-    asked.clear()
+    calls_at_loss.clear()
     with pytest.raises(UnitPaused):
         unit.attempt(checkpoint_s=NEVER, of=UnitPaused, dies=in_the_middle)
-    assert asked[0] == 2500
+    assert calls_at_loss[0] == 2500
     assert unit.counted[0] == calls > 2500
 
-    # And the unit goes on behind it: each row went through the function once
+    # And the unit continues after it: the function got each row once
     outcome = unit.attempt(checkpoint_s=NEVER)
     wanted = rows.expected.filter(pc.field("c") < 20000)
     assert by_key(read_parts(tmp_path, parts_of(outcome))) == wanted
@@ -255,7 +255,7 @@ def test_in_the_middle_of_a_wide_partition(
     cassandra_session: Session, rows: Rows, tmp_path: Path
 ) -> None:
     unit = unload(cassandra_session, rows, tmp_path, [WIDE_RANGE])
-    # When attempts die within the one partition that the unit is of
+    # When attempts die within the unit's only partition
     kept = []
     for dies_at in (50_000, 90_000, 170_000):
         unit.die(dies_at)
@@ -263,12 +263,12 @@ def test_in_the_middle_of_a_wide_partition(
         assert rest.range == WIDE_RANGE and rest.state is not None
         kept.append(unit.counted[1])
     assert kept == sorted(set(kept)) and kept[0] > 0
-    # Then the last goes on there
+    # Then the last one continues there
     outcome = unit.attempt()
     assert (outcome.rows, outcome.rows_read) == (WIDE_ROWS, WIDE_ROWS)
     parts = parts_of(outcome)
     assert len(attempts_of(parts)) == 4
-    # And the rows are in the partition's order over the parts, as if nobody had died
+    # And the rows are in the partition's order over all parts, as without an interruption
     found = read_parts(tmp_path, parts)
     assert found["c"].to_pylist() == list(range(WIDE_ROWS))
     assert set(found["p"].unique().to_pylist()) == {WIDE}
@@ -277,7 +277,7 @@ def test_in_the_middle_of_a_wide_partition(
 def test_an_attempt_that_dies_after_the_last_row(
     cassandra_session: Session, rows: Rows, tmp_path: Path
 ) -> None:
-    """All was kept, and was not committed: the next attempt has nothing to read."""
+    """Everything was checkpointed, but not committed: the next attempt has nothing to read."""
     unit = unload(cassandra_session, rows, tmp_path, [WIDE_RANGE])
     first = unit.attempt()
     assert unit.scan_cursor == ""
@@ -303,47 +303,47 @@ def test_bounds_of_parts_hold_over_attempts(
     assert names(tmp_path) == sorted(part.name for part in parts)
 
 
-def test_without_a_cursor_an_attempt_begins_again(
+def test_without_a_cursor_an_attempt_starts_again(
     cassandra_session: Session, rows: Rows, tmp_path: Path
 ) -> None:
     unit = unload(cassandra_session, rows, tmp_path)
-    # Given an attempt that kept parts for the next
+    # Given an attempt that left parts for the next one
     unit.die(100_000)
     orphans = names(tmp_path)
     assert orphans and not any(name.startswith(".") for name in orphans)
-    # When its cursor is lost: Redis may lose its last second
+    # When its cursor is lost, as Redis may lose its last second
     unit.cursor = None
     outcome = unit.attempt(checkpoint_s=NEVER)
-    # Then the next reads everything, and counts nothing twice
+    # Then the next one reads everything, and counts nothing twice
     parts = parts_of(outcome)
     assert unit.seen[0] == 0
     assert (outcome.rows, outcome.rows_read) == (ROWS, ROWS)
     assert by_key(read_parts(tmp_path, parts)) == rows.expected
-    # And the parts of the first are removed in the end, and no others
+    # And at the end, only the parts of the first one are removed
     winners = {part.name for part in parts}
     assert names(tmp_path) == sorted({*orphans, *winners})
     assert remove_orphans(str(tmp_path), JOB, winners) == sorted(orphans)
     assert names(tmp_path) == sorted(winners)
 
 
-def test_an_attempt_that_kept_nothing_leaves_nothing(
+def test_an_attempt_without_a_checkpoint_leaves_no_parts(
     cassandra_session: Session, rows: Rows, tmp_path: Path
 ) -> None:
-    """Its parts, whole ones too, are named nowhere."""
+    """No cursor names its parts, not even complete ones."""
     unit = unload(cassandra_session, rows, tmp_path, rows_max=2000)
     unit.die(50_000, checkpoint_s=NEVER)
     assert names(tmp_path) == []
 
 
-def test_an_attempt_leaves_what_it_kept_and_no_more(
+def test_an_attempt_leaves_only_its_checkpointed_parts(
     cassandra_session: Session, rows: Rows, tmp_path: Path
 ) -> None:
-    """Another attempt went on from its cursor: the parts it names are the other's now."""
+    """Another attempt continued from its cursor: the parts in it now belong to the other one."""
     unit = unload(cassandra_session, rows, tmp_path, rows_max=2000)
     other: list[ReadOutcome] = []
 
     def overtaken() -> None:
-        # Another attempt, begun from this cursor, is done before this one goes on.
+        # Another attempt, started from this cursor, is done before this one continues.
         if not other and unit.counted[0] > 30_000:
             kept = unit.cursor
             other.append(unit.attempt(checkpoint_s=NEVER))

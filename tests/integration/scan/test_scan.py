@@ -1,4 +1,4 @@
-"""Every row of a table comes exactly once, whatever the pages, ranges and threads do."""
+"""Every row of a table is returned exactly once, for any pages, ranges and threads."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def even_ranges(count: int) -> list[TokenRange]:
 
 
 def slice_with(rows: Rows, lo: int, hi: int) -> pa.Table:
-    """The rows whose token is within (lo, hi]."""
+    """Return the rows whose token is within (lo, hi]."""
     keys = pa.array([key.to_bytes(8, "big", signed=True) for key in rows.expected["p"].to_pylist()])
     tokens = murmur3_tokens(keys.cast(pa.binary()))
     return rows.expected.filter(pa.array((tokens > lo) & (tokens <= hi)))
@@ -65,7 +65,7 @@ def slice_with(rows: Rows, lo: int, hi: int) -> pa.Table:
 @pytest.mark.parametrize("in_flight", [1, 2, 4])
 @pytest.mark.parametrize("page_bytes", [20_000, 1 << 20])
 @pytest.mark.parametrize("in_order", [False, True])
-def test_all_rows_once(
+def test_a_scan_returns_all_rows_once(
     rows: Rows, target: ScanTarget, in_flight: int, page_bytes: int, in_order: bool
 ) -> None:
     scan = RangeScan(
@@ -99,7 +99,7 @@ def test_pages_of_few_rows(rows: Rows, target: ScanTarget, rows_of_page: int) ->
     assert scan.stats.pages >= len(expected) / rows_of_page
 
 
-def test_a_page_is_about_as_large_as_wanted(rows: Rows, target: ScanTarget) -> None:
+def test_pages_have_about_the_target_size(rows: Rows, target: ScanTarget) -> None:
     sizes = []
 
     class Measuring:
@@ -129,7 +129,7 @@ def test_protocol_v4(rows: Rows, endpoints: Endpoints) -> None:
     assert by_key(found) == rows.expected
 
 
-def test_the_first_session_still_gives_rows(
+def test_the_first_session_still_returns_rows(
     cassandra_session: Session, rows: Rows, target: ScanTarget
 ) -> None:
     bounds = (WIDE_TOKEN - 1, WIDE_TOKEN)
@@ -141,8 +141,8 @@ def test_the_first_session_still_gives_rows(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_cut_short_and_resumed_at_random(rows: Rows, target: ScanTarget, seed: int) -> None:
-    """What was handed out before a cursor and after it is all, once."""
+def test_a_resumed_scan_returns_all_rows_once(rows: Rows, target: ScanTarget, seed: int) -> None:
+    """The rows before a cursor and after it are all rows, each once."""
     random_ = random.Random(seed)
     scan_options = options(page_bytes=40_000, in_flight=random_.choice([1, 2, 4]))
     spec = pack_ranges(even_ranges(5))
@@ -163,7 +163,9 @@ def test_cut_short_and_resumed_at_random(rows: Rows, target: ScanTarget, seed: i
     assert by_key(table_of(found)) == rows.expected
 
 
-def test_units_of_a_plan(cassandra_session: Session, rows: Rows, target: ScanTarget) -> None:
+def test_the_units_of_a_plan_cover_all_rows(
+    cassandra_session: Session, rows: Rows, target: ScanTarget
+) -> None:
     ring = read_ring(cassandra_session, rows.keyspace)
     (host,) = cassandra_session.cluster.metadata.all_hosts()
     assert {entry.owner for entry in ring} == {str(host.host_id)}
@@ -180,8 +182,8 @@ def test_units_of_a_plan(cassandra_session: Session, rows: Rows, target: ScanTar
     assert by_key(table_of(found)) == rows.expected
 
 
-def test_estimates_are_of_the_table(cassandra_session: Session) -> None:
-    """Tables of the system have been there for long enough to have some."""
+def test_estimates_are_those_of_the_table(cassandra_session: Session) -> None:
+    """System tables exist long enough to have estimates."""
     keyspace, table = cassandra_session.execute(
         "SELECT keyspace_name, table_name FROM system.size_estimates LIMIT 1"
     ).one()
@@ -192,7 +194,7 @@ def test_estimates_are_of_the_table(cassandra_session: Session) -> None:
 
 
 def test_the_token_of_a_real_paging_state(target: ScanTarget) -> None:
-    """It is that of the last row of the page, in a wide partition and between small ones."""
+    """It is that of the page's last row, in a wide partition and between small ones."""
     seen = []
 
     class Spy(PageReader):
@@ -221,8 +223,8 @@ def test_the_token_of_a_real_paging_state(target: ScanTarget) -> None:
 
 @pytest.mark.parametrize("in_order", [False, True])
 def test_no_more_pages_are_kept_than_allowed(target: ScanTarget, in_order: bool) -> None:
-    """A consumer that is slow holds up the reads, in order or not."""
-    asked = []
+    """A slow consumer blocks the reads, in order or not."""
+    requested = []
 
     class Counting(PageReader):
         def __init__(self) -> None:
@@ -230,7 +232,7 @@ def test_no_more_pages_are_kept_than_allowed(target: ScanTarget, in_order: bool)
             self._profile = target.reader._profile
 
         def request(self, *given, **named) -> None:  # type: ignore[no-untyped-def]
-            asked.append(1)
+            requested.append(1)
             super().request(*given, **named)
 
     scan = RangeScan(
@@ -242,12 +244,12 @@ def test_no_more_pages_are_kept_than_allowed(target: ScanTarget, in_order: bool)
     for index, _ in enumerate(scan.batches()):
         if index < 40:
             time.sleep(0.01)
-        assert len(asked) - scan.stats.pages <= 3 * 2 + 1
+        assert len(requested) - scan.stats.pages <= 3 * 2 + 1
 
 
-def test_no_more_is_asked_for_than_there_is_leave_for(target: ScanTarget) -> None:
-    """Rows of a page, and pages on their way, from one moment to the next."""
-    asked: list[int] = []
+def test_requests_stay_within_the_current_limits(target: ScanTarget) -> None:
+    """Limits on rows of a page and pages in flight apply as soon as they change."""
+    requested: list[int] = []
     allowed = Leave(100, 1)
     lock, on_their_way, most = threading.Lock(), 0, 0
 
@@ -261,7 +263,7 @@ def test_no_more_is_asked_for_than_there_is_leave_for(target: ScanTarget) -> Non
             with lock:
                 on_their_way += 1
                 most = max(most, on_their_way)
-            asked.append(rows)
+            requested.append(rows)
 
             def came(page: Page) -> None:
                 nonlocal on_their_way
@@ -283,10 +285,10 @@ def test_no_more_is_asked_for_than_there_is_leave_for(target: ScanTarget) -> Non
         assert batch.num_rows <= 100 or allowed is FREE
         rows += batch.num_rows
         if rows > 5000 and allowed is not FREE:
-            assert (max(asked), most) == (100, 1)
+            assert (max(requested), most) == (100, 1)
             allowed = FREE
     assert rows == ROWS
-    assert max(asked) > 100 and most > 1
+    assert max(requested) > 100 and most > 1
 
 
 def test_an_empty_table(cassandra_session: Session, keyspace: str) -> None:
@@ -298,7 +300,7 @@ def test_an_empty_table(cassandra_session: Session, keyspace: str) -> None:
 
 
 def test_rows_of_very_different_width(cassandra_session: Session, keyspace: str) -> None:
-    """Pages shrink when rows get wide: of 2 MiB each, one is a page."""
+    """Pages shrink when rows get wide: a row of 2 MiB fills a page."""
     make_table(cassandra_session, keyspace, "wide_rows")
     insert = cassandra_session.prepare(
         f"INSERT INTO {keyspace}.wide_rows (p, c, v) VALUES (?, ?, ?)"
@@ -320,7 +322,7 @@ def test_rows_of_very_different_width(cassandra_session: Session, keyspace: str)
 
 
 def test_a_page_with_a_warning(cassandra_session: Session, keyspace: str) -> None:
-    """The server warns of a page that went over more than 1000 deleted rows."""
+    """The server warns of a page that read more than 1000 tombstones."""
     make_table(cassandra_session, keyspace, "deleted")
     insert = f"INSERT INTO {keyspace}.deleted (p, c, v) VALUES (1, ?, 'x')"
     delete = f"DELETE FROM {keyspace}.deleted WHERE p = 1 AND c = ?"
@@ -333,7 +335,7 @@ def test_a_page_with_a_warning(cassandra_session: Session, keyspace: str) -> Non
     assert sorted(found["c"].to_pylist()) == [0, *range(2000, 3001)]
 
 
-def test_a_table_that_is_gone(cassandra_session: Session, keyspace: str) -> None:
+def test_a_dropped_table(cassandra_session: Session, keyspace: str) -> None:
     make_table(cassandra_session, keyspace, "gone")
     target = Rows(keyspace, "gone", pa.table({})).target(cassandra_session)
     cassandra_session.execute(f"DROP TABLE {keyspace}.gone")

@@ -1,4 +1,4 @@
-"""Time-outs, lost connections and reads that are too much: each row still comes exactly once."""
+"""Timeouts, lost connections and reads that are too large: each row still comes exactly once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.proxy import proxied
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses of a test."""
+    """Shorten pauses."""
     monkeypatch.setattr(retry, "BACKOFF_FIRST_S", 0.005)
     monkeypatch.setattr(retry, "BACKOFF_MAX_S", 0.05)
 
@@ -35,7 +35,7 @@ def options(**changes: int | bool | float) -> ScanOptions:
 
 
 class Troubled(PageReader):
-    """Asks the real server, but for what a subclass has in its way."""
+    """Read from the real server, except for the faults that a subclass injects."""
 
     def __init__(self, reader: PageReader) -> None:
         self.session = reader.session
@@ -68,14 +68,14 @@ class Troubled(PageReader):
 
 
 class Impatient(Troubled):
-    """Some requests have a time-out that no server can meet: the driver gives them up."""
+    """Some requests get a timeout that no server can meet, so the driver drops them."""
 
     def timeout_s(self, given_s: float) -> float:
         return 0.0005 if self.random.random() < 0.15 else given_s
 
 
 @pytest.mark.parametrize("in_flight", [1, 3])
-def test_time_outs(rows: Rows, target: ScanTarget, in_flight: int) -> None:
+def test_rows_come_once_despite_timeouts(rows: Rows, target: ScanTarget, in_flight: int) -> None:
     scan = RangeScan(
         target._replace(reader=Impatient(target.reader)),
         [TokenRange(MIN_TOKEN, -5), TokenRange(-5, 10**18), TokenRange(10**18, MAX_TOKEN)],
@@ -91,7 +91,7 @@ class NoPatience(Troubled):
         return 0.0001
 
 
-def test_a_budget_of_retries(target: ScanTarget) -> None:
+def test_retries_have_a_budget(target: ScanTarget) -> None:
     scan = RangeScan(
         target._replace(reader=NoPatience(target.reader)),
         [FULL_RING],
@@ -101,14 +101,14 @@ def test_a_budget_of_retries(target: ScanTarget) -> None:
     with pytest.raises(ReadFailed, match="a page was requested 5 times, the last time with"):
         list(scan.batches())
     assert issubclass(ReadFailed, Transient)
-    # The range was cut, but all of it is still to be read.
+    # The range was split, but all of it is still to be read.
     left = [rest.range for rest in unpack_cursor(scan.cursor())]
     assert (left[0].lo, left[-1].hi) == FULL_RING
     assert scan.stats.splits >= 1
 
 
 class TooWide(Troubled):
-    """Reads of more than a part of the ring, or of more than some rows, time out."""
+    """Reads of a large part of the ring, or of many rows, time out."""
 
     tokens_max = 2**61
     rows_max = 10**9
@@ -120,7 +120,7 @@ class TooWide(Troubled):
 
 
 @pytest.mark.parametrize("in_order", [False, True])
-def test_a_range_that_is_too_much_is_split(rows: Rows, target: ScanTarget, in_order: bool) -> None:
+def test_a_range_that_is_too_large_is_split(rows: Rows, target: ScanTarget, in_order: bool) -> None:
     scan = RangeScan(
         target._replace(reader=TooWide(target.reader)),
         [FULL_RING],
@@ -136,7 +136,7 @@ def test_a_range_that_is_too_much_is_split(rows: Rows, target: ScanTarget, in_or
 
 
 class TooMuchLater(TooWide):
-    """Ranges begin well: the trouble is after the first pages."""
+    """Ranges start well, and fail after the first pages."""
 
     def trouble(self, tokens: TokenRange, state: bytes | None, rows: int) -> Exception | None:
         return super().trouble(tokens, state, rows) if state is not None else None
@@ -144,7 +144,7 @@ class TooMuchLater(TooWide):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_range_is_split_after_some_pages(rows: Rows, target: ScanTarget, seed: int) -> None:
-    """... and the scan is cut short and resumed, with cursors of cut ranges."""
+    """... and the scan is interrupted and resumed, with cursors of split ranges."""
     random_ = random.Random(seed)
     reader = TooMuchLater(target.reader)
     reader.tokens_max = 2**62
@@ -176,8 +176,8 @@ class TooManyRows(TooWide):
     rows_max = 600
 
 
-def test_pages_that_are_too_much_are_made_smaller(rows: Rows, target: ScanTarget) -> None:
-    """Wide partitions cannot be split: a range of one has only its pages to make smaller."""
+def test_pages_that_are_too_large_are_made_smaller(rows: Rows, target: ScanTarget) -> None:
+    """A wide partition cannot be split: for a range of one, only the pages can shrink."""
     scan = RangeScan(
         target._replace(reader=TooManyRows(target.reader)),
         [FULL_RING],
@@ -189,7 +189,7 @@ def test_pages_that_are_too_much_are_made_smaller(rows: Rows, target: ScanTarget
 
 
 class Refusing(Troubled):
-    """Now and then there are not enough replicas, or the driver knows of none."""
+    """Now and then there are too few replicas, or the driver knows none."""
 
     def trouble(self, tokens: TokenRange, state: bytes | None, rows: int) -> Exception | None:
         if self.random.random() < 0.2:
@@ -197,7 +197,7 @@ class Refusing(Troubled):
         return None
 
 
-def test_unavailable_is_tried_again_without_smaller_pages(rows: Rows, target: ScanTarget) -> None:
+def test_unavailable_is_retried_without_smaller_pages(rows: Rows, target: ScanTarget) -> None:
     scan = RangeScan(
         target._replace(reader=Refusing(target.reader)), [FULL_RING], decoder(), options()
     )
@@ -209,11 +209,11 @@ def test_unavailable_is_tried_again_without_smaller_pages(rows: Rows, target: Sc
 class Silent(Troubled):
     """The driver forgets some requests: neither callback is ever called."""
 
-    asked = 0
+    requests = 0
 
     def request(self, *given, **named) -> None:  # type: ignore[no-untyped-def, override]
-        self.asked += 1
-        if self.asked not in (2, 6, 7):
+        self.requests += 1
+        if self.requests not in (2, 6, 7):
             super().request(*given, **named)
 
 
@@ -232,7 +232,7 @@ def test_requests_that_the_driver_forgets(
 
 
 class Stop(Exception):
-    """What a test's tick raises."""
+    """Raised by a test's tick."""
 
 
 def test_tick_is_called_while_waiting_and_may_stop(target: ScanTarget) -> None:
@@ -260,7 +260,7 @@ def test_tick_is_called_while_waiting_and_may_stop(target: ScanTarget) -> None:
 
 
 def test_connections_that_break_in_the_middle_of_a_page(rows: Rows, endpoints: Endpoints) -> None:
-    """They are known to be broken at once, and others are opened: no time-out is waited for."""
+    """The scan notices the break at once and opens others, without waiting for a timeout."""
     with proxied((endpoints.contact_points[0], endpoints.port)) as (proxy, port):
         session = open_session(ClusterConfig(contact_points=("127.0.0.1",), port=port))
         try:

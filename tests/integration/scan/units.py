@@ -1,4 +1,4 @@
-"""One unit of a read whose attempts die when a test wants it, and what it leaves."""
+"""One unit of a read with attempts that die on demand, and its results."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def token_of(key: int) -> int:
     return int(murmur3_tokens(pa.array([key.to_bytes(8, "big", signed=True)], pa.binary()))[0])
 
 
-#: The wide partition alone.
+#: Only the wide partition.
 WIDE_RANGE = TokenRange(token_of(WIDE) - 1, token_of(WIDE))
 
 
 class Died(Exception):
-    """What ends an attempt of a test."""
+    """Raised to end an attempt of a test."""
 
 
 @dataclass
 class Unit:
-    """A unit whose attempts die when they are told to; keeps the cursor as the ledger does."""
+    """A unit with attempts that die on demand; keeps the cursor as the ledger does."""
 
     session: Session
     job: ReadJob
@@ -68,7 +68,7 @@ class Unit:
     transforms: tuple[Transform, ...] = ()
     cursor: bytes | None = None
     attempts: int = 0
-    #: Rows that ticks told, of the last attempt.
+    #: Rows that the last attempt's ticks reported.
     seen: list[int] = field(default_factory=list)
     seen_rejected: list[int] = field(default_factory=list)
 
@@ -83,10 +83,9 @@ class Unit:
         dies: Callable[[], bool] = lambda: False,
         rejects_max: int = -1,
     ) -> ReadOutcome:
-        """Run the unit from its cursor; it dies of `of` once this many rows were wanted, or when
-        `dies` says so.
+        """Run the unit from its cursor; raise `of` after this many rows, or when `dies()` is true.
 
-        Every batch is followed by a checkpoint, so that the one it dies of is lost.
+        A checkpoint follows every batch, so that only the batch in which it dies is lost.
         """
         self.attempts += 1
         self.seen, self.seen_rejected = [], []
@@ -131,14 +130,14 @@ class Unit:
 
     @property
     def counted(self) -> tuple[int, int, int]:
-        """(rows, rows read, bytes read) up to the cursor."""
+        """Return (rows, rows read, bytes read) up to the cursor."""
         assert self.cursor is not None
         _, rows, rows_read, bytes_read, *_ = json.loads(self.cursor.partition(b"\n")[0])
         return rows, rows_read, bytes_read
 
     @property
     def saved(self) -> bytes:
-        """What the sink had at the cursor."""
+        """Return the sink's state at the cursor."""
         assert self.cursor is not None
         return self.cursor.partition(b"\n")[2]
 
@@ -149,7 +148,7 @@ class Unit:
         return scan
 
     def run_with_deaths(self, seed: int) -> ReadOutcome:
-        """Attempts that die after so many rows of their own, and the last."""
+        """Run attempts that each die after random numbers of rows, and a last one to the end."""
         draw = random.Random(seed)
         self.die(10_000)
         for _ in range(5):
@@ -191,19 +190,19 @@ def unload(
 
 
 def parts_of(outcome: ReadOutcome) -> list[PartInfo]:
-    """The parts as the ledger gets them; those of the outcome are the same."""
+    """Return the parts as the ledger gets them, and assert that the outcome has the same."""
     parts = unload_parts(outcome.extra)
     assert parts == outcome.parts
     return parts
 
 
 def attempts_of(parts: list[PartInfo]) -> list[str]:
-    """The attempts that wrote parts, in order, each once."""
+    """Return the attempts that wrote parts, in order, each once."""
     return list(dict.fromkeys(part.name.split(".")[0].rsplit("-", 1)[1] for part in parts))
 
 
 def read_parts(folder: Path, parts: list[PartInfo]) -> pa.Table:
-    """The rows of part files one after the other; checks their counts and checksums."""
+    """Return the rows of the part files in order, after checking their counts and checksums."""
     assert check_parts(str(folder), tuple(parts), contents=True) == []
     schema = pa.schema([("p", pa.int64()), ("c", pa.int32()), ("v", pa.string())])
     tables = []

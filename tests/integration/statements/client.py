@@ -1,4 +1,4 @@
-"""What a worker process has for requests, and what its hooks heard."""
+"""A client that runs statements as a worker process does, and records the calls of its hooks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Texts = Sequence[str | None]
 
 @dataclass
 class Client:
-    """Runs statements and look-ups over texts, and keeps what was told."""
+    """Run statements and lookups over texts, and keep the reported rejects and doubts."""
 
     session: Session
     plane: ConnectionPool
@@ -56,7 +56,7 @@ class Client:
         ordered: bool = True,
         rows: int = 1,
     ) -> list[tuple[int, dict[str, Any]]]:
-        """(number of the values, row) of each row; `rows`: without markers, how many times."""
+        """Return (number of the values, row) of each row; `rows`: how often, without markers."""
         if isinstance(statement, str):
             statement = Statement.prepare(self.session, statement)
         hooks = RequestHooks(
@@ -85,7 +85,7 @@ class Client:
         ordered: bool = True,
         statement: Statement | None = None,
     ) -> list[tuple[int, dict[str, Any]]]:
-        """(number of the key, row) of each row; `statement`: that of the plan, if prepared."""
+        """Return (number of the key, row) of each row; `statement`: the plan's, if prepared."""
         plan = LookupPlan.of(table, names, columns)
         statement = statement or Statement.prepare(self.session, plan.statement)
         hooks = LookupHooks(
@@ -118,12 +118,12 @@ class Client:
             yield bound
 
     @staticmethod
-    def _once(told: dict[int, str]) -> Any:
-        def tell(number: int, reason: str) -> None:
-            assert number not in told
-            told[number] = reason
+    def _once(reasons: dict[int, str]) -> Any:
+        def report(number: int, reason: str) -> None:
+            assert number not in reasons
+            reasons[number] = reason
 
-        return tell
+        return report
 
 
 def flat(found: Sequence[Rows]) -> list[tuple[int, dict[str, Any]]]:

@@ -27,7 +27,7 @@ def client(cassandra_session: Session) -> Iterator[Client]:
 
 @pytest.fixture
 def small(client: Client, keyspace: str) -> str:
-    """A table of ROWS small rows, written by exec itself."""
+    """A table of ROWS small rows, written by exec."""
     name = f"{keyspace}.small"
     client.session.execute(
         f"CREATE TABLE {name} (id int PRIMARY KEY, v text, d double, at timestamp, n set<int>)"
@@ -56,12 +56,12 @@ def expected(i: int) -> dict[str, object]:
 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_each_row_of_values_gets_its_answer(client: Client, small: str, ordered: bool) -> None:
-    # Given values of which every third has no row, in an order of their own
+    # Given values in a shuffled order, every third of which has no row
     wanted = [(i * 7919) % (ROWS * 3 // 2) for i in range(ROWS * 3 // 2)]
     found = client.exec(
         f"SELECT id, v, d, at, n FROM {small} WHERE id = ?", list(map(str, wanted)), ordered=ordered
     )
-    # Then each that has a row got it
+    # Then each value with a row got it
     there = [(number, expected(i)) for number, i in enumerate(wanted) if i < ROWS]
     assert sorted(found, key=lambda row: row[0]) == there
     assert ordered is False or found == there
@@ -86,7 +86,7 @@ def test_a_wide_partition_comes_page_by_page(client: Client, keyspace: str) -> N
         found = client.exec(
             f"SELECT c, v FROM {name} WHERE k = ?", ["1", "2", "4", "3", "2"], ordered=ordered
         )
-        # Then every row came once for each time that it was asked for, in the order of the table
+        # Then every row came once for each request, in the order of the table
         whole = [{"c": c, "v": f"value {c}"} for c in range(count)]
         assert [row for number, row in found if number == 1] == whole
         assert [row for number, row in found if number == 4] == whole
@@ -94,7 +94,7 @@ def test_a_wide_partition_comes_page_by_page(client: Client, keyspace: str) -> N
         assert [row for number, row in found if number == 3] == [{"c": 6, "v": "value 20001"}]
         assert len(found) == 2 * count + 2
         assert (client.stats.answered, client.stats.pages) == (5, 2 * (count // 700))
-    # And a page that ends with the partition is no trouble
+    # And a page may end with the partition
     client.page_rows = 5000
     assert len(client.exec(f"SELECT c FROM {name} WHERE k = ?", ["2"])) == count
 
@@ -109,7 +109,7 @@ def test_nulls_and_values_that_cannot_be_bound(client: Client, keyspace: str) ->
     )
     assert client.rejected.pop(2).startswith("k: cast int")
     assert client.rejected.pop(4).startswith("v: cast int")
-    # A null where the server wants a value is its own to refuse
+    # The server itself refuses a null where it needs a value
     assert "null" in client.rejected.pop(3)
     assert not client.rejected
     assert (client.stats.answered, client.stats.rejected) == (2, 1)
@@ -117,7 +117,7 @@ def test_nulls_and_values_that_cannot_be_bound(client: Client, keyspace: str) ->
     assert found == [(0, {"v": 10}), (1, {"v": None}), (3, {"v": 10})]
 
 
-def test_counters_are_counted_right(client: Client, keyspace: str) -> None:
+def test_counters_are_counted_correctly(client: Client, keyspace: str) -> None:
     name = f"{keyspace}.c"
     client.session.execute(f"CREATE TABLE {name} (k text PRIMARY KEY, n counter)")
     client.exec(
@@ -130,7 +130,7 @@ def test_counters_are_counted_right(client: Client, keyspace: str) -> None:
     assert [row["n"] for _, row in found] == [ROWS // 10 * (i % 5) for i in range(10)]
 
 
-def test_conditions_say_whether_they_held(client: Client, keyspace: str) -> None:
+def test_conditions_report_whether_they_held(client: Client, keyspace: str) -> None:
     name = f"{keyspace}.l"
     client.session.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, v text)")
     statement = f"INSERT INTO {name} (k, v) VALUES (?, ?) IF NOT EXISTS"
@@ -142,7 +142,7 @@ def test_conditions_say_whether_they_held(client: Client, keyspace: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "reason"),
     [
         ("UPDATE {t} SET v = 'x' WHERE k = 1 AND c = ? IF v = 'b'", 'the row is {{"v":"a"}}'),
         ("DELETE FROM {t} WHERE k = 1 AND c = ? IF v = 'b'", 'the row is {{"v":"a"}}'),
@@ -153,20 +153,20 @@ def test_conditions_say_whether_they_held(client: Client, keyspace: str) -> None
         ),
     ],
 )
-def test_what_is_there_instead_is_told_where_a_condition_does_not_hold(
-    client: Client, keyspace: str, statement: str, told: str
+def test_a_condition_that_does_not_hold_reports_the_existing_row(
+    client: Client, keyspace: str, statement: str, reason: str
 ) -> None:
     # Given a partition of rows
     name, rows = f"{keyspace}.l", 42
     client.session.execute(f"CREATE TABLE {name} (k int, c int, v text, PRIMARY KEY (k, c))")
     insert = f"INSERT INTO {name} (k, c, v) VALUES (1, ?, 'a')"
     client.exec(insert, [str(c) for c in range(rows)])
-    # When a condition holds for none of them, and there is one row less than is asked for
+    # When a condition holds for none of them, and one of the values has no row
     values = [str(c) for c in range(3, rows + 1)]
     found = client.exec(statement.format(t=name), values, block=7)
-    # Then each is told of, once
+    # Then each is reported once
     assert found == [(i, {"[applied]": False}) for i in range(40)]
-    words = [told.format(c=c) for c in values[:-1]]
+    words = [reason.format(c=c) for c in values[:-1]]
     words.append('the row is {"k":1,"c":1,"v":"a"}' if "BATCH" in statement else NO_ROW)
     assert client.not_applied == {i: f"not applied: {words[i]}" for i in range(40)}
     assert not client.rejected and not client.in_doubt
@@ -204,7 +204,7 @@ def test_ranges_are_rows_of_values(client: Client, keyspace: str) -> None:
     assert [row["v"] for _, row in found] == days
 
 
-def test_a_table_that_gets_another_column_ends_the_job(client: Client, keyspace: str) -> None:
+def test_a_new_column_of_the_table_fails_the_job(client: Client, keyspace: str) -> None:
     name = f"{keyspace}.t"
     client.session.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, v int)")
     statement = Statement.prepare(client.session, f"SELECT * FROM {name} WHERE k = ?")
@@ -261,7 +261,7 @@ def test_writes_have_the_timestamps_of_their_rows(client: Client, keyspace: str)
     name = f"{keyspace}.ts"
     client.session.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, v text)")
     client.timestamp_us = 1_700_000_000_000_000
-    # Of two rows with one key the later one wins, however they were sent
+    # Of two rows with one key the later one wins, in whatever order they were sent
     client.exec(
         f"INSERT INTO {name} (k, v) VALUES (?, ?)",
         [str(i % 50) for i in range(500)],

@@ -1,4 +1,4 @@
-"""`exec`: values that a replica refuses when it applies them cost their row."""
+"""`exec`: a value that a replica refuses on write rejects its row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units of lookup and exec keep the limits of their job: rows of values, bytes, requests."""
+"""Units of lookup and exec stay within their job's limits: rows of values, bytes, requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def client(cassandra_session: Session) -> Iterator[Client]:
 
 
 @dataclass
-class Asking:
+class StatementRun:
     """A lookup or an exec over the numbers 0..ROWS-1."""
 
     job: StatementJob
@@ -53,7 +53,7 @@ class Asking:
 
 
 @pytest.fixture(params=["lookup", "exec"])
-def asking(request: pytest.FixtureRequest, client: Client, keyspace: str) -> Asking:
+def statement_run(request: pytest.FixtureRequest, client: Client, keyspace: str) -> StatementRun:
     client.session.execute(f"CREATE TABLE {keyspace}.t (id int PRIMARY KEY, v text)")
     insert = f"INSERT INTO {keyspace}.t (id, v) VALUES (?, 'some text')"
     facts: dict[str, Any] = {
@@ -65,17 +65,19 @@ def asking(request: pytest.FixtureRequest, client: Client, keyspace: str) -> Ask
     }
     if request.param == "exec":
         statement = Statement.prepare(client.session, insert)
-        return Asking(StatementJob(statement=insert, **facts), statement)
+        return StatementRun(StatementJob(statement=insert, **facts), statement)
     client.exec(insert, [str(i) for i in range(ROWS)])
     table = table_of(client.session, keyspace, "t")
     plan = LookupPlan.of(table)
     statement = Statement.prepare(client.session, plan.statement)
-    return Asking(StatementJob(table=table, key=plan.key, columns=plan.columns, **facts), statement)
+    return StatementRun(
+        StatementJob(table=table, key=plan.key, columns=plan.columns, **facts), statement
+    )
 
 
-def test_every_row_and_every_byte_is_paid_for(client: Client, asking: Asking) -> None:
+def test_every_row_and_every_byte_is_paid_for(client: Client, statement_run: StatementRun) -> None:
     throttle = Limited(rows_at_once=200)
-    outcome = asking.run(client.session, client.plane, throttle)
+    outcome = statement_run.run(client.session, client.plane, throttle)
     assert (outcome.records, outcome.rejected, outcome.missing) == (ROWS, 0, 0)
     assert throttle.rows == pytest.approx(ROWS, rel=0.02)
     assert throttle.bytes == outcome.stats.bytes
@@ -84,19 +86,19 @@ def test_every_row_and_every_byte_is_paid_for(client: Client, asking: Asking) ->
 
 
 @pytest.mark.parametrize("requests", [1, 5])
-def test_no_more_requests_are_in_flight_than_the_unit_may_have(
-    client: Client, asking: Asking, requests: int, monkeypatch: pytest.MonkeyPatch
+def test_requests_in_flight_stay_within_the_unit_s_limit(
+    client: Client, statement_run: StatementRun, requests: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
     sent: Callable[..., Any] = Window.sent
 
     def spied(window: Window[Any], *given: Any) -> Any:
         streams = sent(window, *given)
-        seen.append(window.requests)  # of the one node
+        seen.append(window.requests)  # the cluster has one node
         return streams
 
     monkeypatch.setattr(Window, "sent", spied)
     throttle = Limited(requests_max=requests, paced=False)
-    outcome = asking.run(client.session, client.plane, throttle)
+    outcome = statement_run.run(client.session, client.plane, throttle)
     assert (outcome.records, outcome.missing) == (ROWS, 0)
     assert max(seen) == requests

@@ -1,4 +1,4 @@
-"""Rows of lists of keys, against a real node."""
+"""Lookups of lists of keys, against a real node."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def test_every_key_gets_its_row(client: Client, orders: str, ordered: bool, bloc
     dice = random.Random(1)
     wanted = [dice.randrange(ROWS * 5 // 4) for _ in range(6000 if block > 1 else 200)]
     found = client.lookup(table, [f"order-{i}" for i in wanted], ordered=ordered, block=block)
-    # Then each got its own, as often as it was given, and those without are told of
+    # Then each key got its row, as often as it was given, and those without one are reported
     there = [(number, row(i)) for number, i in enumerate(wanted) if i < ROWS]
     assert sorted(found, key=lambda one: one[0]) == there
     assert ordered is False or found == there
     assert sorted(client.missing) == [n for n, i in enumerate(wanted) if i >= ROWS]
-    # And they went by lists
+    # And they were sent in lists
     distinct = len(set(wanted))
     if block > len(wanted):
         assert client.stats.answered <= distinct // LIST_KEYS + 20
 
 
-def test_columns_that_are_wanted(client: Client, orders: str) -> None:
+def test_a_lookup_of_some_columns(client: Client, orders: str) -> None:
     table = table_of(client.session, orders, "orders")
     found = client.lookup(table, ["order-7", "order-9"], columns=["w", "id"])
     assert found == [(0, {"w": None, "id": "order-7"}), (1, {"w": b"\x00\xff", "id": "order-9"})]
@@ -67,9 +67,9 @@ def test_columns_that_are_wanted(client: Client, orders: str) -> None:
     assert client.lookup(table, ["order-7"], columns=["v"]) == [(0, {"v": 7})]
 
 
-def test_keys_that_cannot_be_asked_for_hold_up_no_other(client: Client, orders: str) -> None:
+def test_invalid_keys_do_not_block_others(client: Client, orders: str) -> None:
     table = table_of(client.session, orders, "orders")
-    keys = ["order-1", None, "order-2", "", "k" * 70_000, "order-3", "nobody"]
+    keys = ["order-1", None, "order-2", "", "k" * 70_000, "order-3", "missing"]
     found = client.lookup(table, keys)
     assert [number for number, _ in found] == [0, 2, 5]
     assert client.missing == [6]
@@ -78,7 +78,7 @@ def test_keys_that_cannot_be_asked_for_hold_up_no_other(client: Client, orders: 
     assert "65535" in client.rejected[4]
 
 
-def test_no_keys_at_all(client: Client, orders: str) -> None:
+def test_an_empty_list_of_keys(client: Client, orders: str) -> None:
     table = table_of(client.session, orders, "orders")
     assert client.lookup(table, []) == []
     assert client.lookup(table, ["x", "x"]) == []
@@ -104,7 +104,7 @@ def test_partitions_of_many_rows(client: Client, keyspace: str) -> None:
     client.page_rows = 300
     wanted = [4, 3, 8, 1, 2, 4, 9]
     found = client.lookup(table, list(map(str, wanted)), columns=["c", "v", "s"])
-    # Then the rows of each key are all there, in the order of the table
+    # Then each key has all of its rows, in the order of the table
     whole: list[tuple[int, dict[str, object]]] = []
     for number, k in enumerate(wanted):
         for c in range(sizes.get(k, 0)):
@@ -168,10 +168,10 @@ def test_a_whole_primary_key_with_one_partition_column(client: Client, keyspace:
         ("frozen<tuple<int, frozen<map<text, decimal>>>>", ['[1,{"a":1.5}]', '[1,{"a":1.50}]']),
     ],
 )
-def test_keys_that_are_equal_to_the_server_are_partitions_of_their_own(
+def test_keys_that_compare_equal_are_separate_partitions(
     client: Client, keyspace: str, cql_type: str, keys: list[str]
 ) -> None:
-    # Given a partition of each key, some of which the server's comparator holds for equal
+    # Given a partition for each key, some of which compare equal on the server
     client.session.execute(
         f"CREATE TABLE {keyspace}.k_dec (k {cql_type}, c decimal, n int, PRIMARY KEY (k, c))"
     )
@@ -179,7 +179,7 @@ def test_keys_that_are_equal_to_the_server_are_partitions_of_their_own(
     numbers = [str(i) for i in range(len(pairs))]
     insert = f"INSERT INTO {keyspace}.k_dec (k, c, n) VALUES (?, ?, ?)"
     client.exec(insert, [key for key, _ in pairs], [c for _, c in pairs], numbers)
-    # Then each is found, as often as it is asked for
+    # Then each is found, as often as it was given
     table = table_of(client.session, keyspace, "k_dec")
     found = client.lookup(table, [*keys, keys[0]], columns=["n"])
     expected = [(i // 2, {"n": i}) for i in range(len(pairs))]
@@ -187,7 +187,7 @@ def test_keys_that_are_equal_to_the_server_are_partitions_of_their_own(
     assert (client.missing, client.rejected) == ([], {})
 
 
-def test_key_columns_are_null_only_in_a_partition_of_static_columns_alone(
+def test_key_columns_are_null_only_in_a_partition_with_only_static_columns(
     client: Client, keyspace: str
 ) -> None:
     # Given partitions, one of which has a static column and no row
@@ -197,16 +197,16 @@ def test_key_columns_are_null_only_in_a_partition_of_static_columns_alone(
     client.exec(f"INSERT INTO {keyspace}.s (k, c, d) VALUES (?, ?, ?)", ["1"], ["2"], ["3"])
     client.exec(f"INSERT INTO {keyspace}.s (k, s) VALUES (?, ?)", ["4"], ["5"])
     table = table_of(client.session, keyspace, "s")
-    # Then it is found by its key alone, and without clustering columns
+    # Then it is found by its partition key alone, with null clustering columns
     plan = LookupPlan.of(table)
     assert plan.never_null == ("k",)
     assert client.lookup(table, ["1", "4"], columns=["c"]) == [(0, {"c": 2}), (1, {"c": None})]
-    # And not by a longer key
+    # And not by a key with clustering columns
     plan = LookupPlan.of(table, ["k", "c"])
     assert plan.never_null == ("k", "c", "d")
     found = client.lookup(table, ["1", "4"], ["2", "2"], names=["k", "c"], columns=["d"])
     assert found == [(0, {"d": 3})]
-    # Where no column is static, there is none
+    # A table without static columns has no such row
     columns = tuple(replace(column, static=False) for column in table.columns)
     assert LookupPlan.of(replace(table, columns=columns)).never_null == ("k", "c", "d")
 
@@ -222,7 +222,7 @@ def test_key_columns_are_null_only_in_a_partition_of_static_columns_alone(
         ([], ["v", "w", "v"], "column 'v' is requested twice"),
     ],
 )
-def test_what_is_no_key_of_the_table_is_told(
+def test_columns_that_are_not_a_key_are_refused(
     client: Client, orders: str, key: list[str], columns: list[str], words: str
 ) -> None:
     table = table_of(client.session, orders, "orders")

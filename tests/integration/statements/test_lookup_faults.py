@@ -1,6 +1,6 @@
-"""Lists of keys that a server refuses: each row is handed out once, each key told of once.
+"""Lists of keys that a server refuses: each row is returned once, each key reported once.
 
-The server is scripted: it refuses keys, and pages, on cue.
+The server is scripted: it refuses keys and pages on demand.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ STATEMENT = Statement(
 
 @dataclass
 class Table:
-    """What the server has: of each key how many rows, and what it cannot read."""
+    """The server's table: the number of rows of each key, and the keys that it cannot read."""
 
     rows: dict[int, int]
     page_rows: int = 100
     bad: dict[int, int] = field(default_factory=dict)  #: key -> the error's code
     bad_pages: bool = False  #: no list's second page can be read
-    asked: Counter[tuple[int, ...]] = field(default_factory=Counter)
+    requests: Counter[tuple[int, ...]] = field(default_factory=Counter)
     _pages: Counter[tuple[int, ...]] = field(default_factory=Counter)
 
     def answer(self, request: Execute) -> Answer:
-        """The next page for these keys, in the order of the keys, as Cassandra gives it."""
+        """Return the next page for these keys, in the order of the keys, as Cassandra does."""
         (count,) = struct.unpack_from(">i", request.value)
         keys = tuple(struct.unpack_from(">q", request.value, 8 + 12 * i)[0] for i in range(count))
-        self.asked[keys] += 1
+        self.requests[keys] += 1
         first = self._pages[keys] * self.page_rows
         for key in keys:
             if key in self.bad:
@@ -91,13 +91,13 @@ def look_up(client: Client, keys: list[int], *, ordered: bool) -> list[tuple[int
 def test_one_bad_key_of_a_list_is_the_only_reject(
     server: ScriptedServer, client: Client, code: int
 ) -> None:
-    # Given a list of keys of which one, that was given twice, cannot be read
+    # Given a list of keys, one of which occurs twice and cannot be read
     table = Table({key: 1 for key in range(20)}, bad={7: code})
     server.script = table.answer
     keys = [*range(20), 7, 30]
     # When they are looked up
     found = look_up(client, keys, ordered=True)
-    # Then the others have their rows, and the list is no reject beside its key
+    # Then the others have their rows, and only that key is a reject, not its list
     assert found == [(key, key * 1000) for key in range(20) if key != 7]
     assert set(client.rejected) == {7, 20} and client.missing == [21]
     assert client.stats.rejected == 1
@@ -106,29 +106,29 @@ def test_one_bad_key_of_a_list_is_the_only_reject(
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("page_rows", [1, 4, 7, 1000])
 @pytest.mark.parametrize("sizes", [[3] * 10, [0, 9, 0, 1, 2, 30, 0, 0, 4, 0], [0] * 9 + [12]])
-def test_a_list_that_is_refused_behind_its_first_page_gives_no_row_twice(
+def test_a_list_that_fails_after_its_first_page_returns_no_row_twice(
     server: ScriptedServer, client: Client, sizes: list[int], page_rows: int, ordered: bool
 ) -> None:
-    # Given lists of keys whose rows are more than a page, and no second page of a list
+    # Given lists of keys with more rows than a page, whose second page cannot be read
     table = Table(dict(enumerate(sizes)), page_rows, bad_pages=True)
     server.script = table.answer
     keys = [3, 1, 4, 1, 5, 9, 2, 6, 8, 7, 0, 5]
     # When they are looked up
     found = look_up(client, keys, ordered=ordered)
-    # Then each row is there once for each time that its key was given, and every key is told of
+    # Then each row comes once for each time that its key was given, and every key is reported
     expected = [(n, key * 1000 + i) for n, key in enumerate(keys) for i in range(sizes[key])]
     assert sorted(found) == expected
     assert sorted(client.missing) == [n for n, key in enumerate(keys) if not sizes[key]]
     assert not client.rejected and client.stats.rejected == 0
     assert client.stats.rows == sum(sizes)
-    # And no key is counted twice: what is kept of the input goes when all are answered
+    # And no key is counted twice: the input is released once all keys are answered
     assert client.stats.answered <= len(sizes)
 
 
-def test_every_key_that_is_told_of_is_counted(
+def test_every_reported_key_is_counted(
     server: ScriptedServer, client: Client, tmp_path: Path
 ) -> None:
-    # Given keys that are null, or that the server refuses, some more than once
+    # Given keys that are null, or that the server refuses, some of them repeated
     server.script = Table({1: 1, 2: 1}, bad={7: INVALID}).answer
     text = "id,n\n1,a\n,b\n7,c\n2,d\n7,e\n,f\n3,g\n"
     path = tmp_path / "keys.csv"
@@ -151,13 +151,13 @@ def test_every_key_that_is_told_of_is_counted(
         retries_max=5,
         request_timeout_s=10.0,
     )
-    told: list[int] = []
-    hooks = StatementHooks(tick=lambda rows, rejected, size: told.append(rejected))
+    rejected_counts: list[int] = []
+    hooks = StatementHooks(tick=lambda rows, rejected, size: rejected_counts.append(rejected))
     # When they are looked up
     unit = LoadUnit(0, 5, len(text) - 5, 0, 2, 7)
     outcome = run_statement_unit(unit.pack(), 0, "lk-1", job, target, hooks)
-    # Then the counts are those of the log
+    # Then the counts equal those of the log
     rejects = list(unpack_rejects(outcome.log.blob()))
     assert Counter(reject.stage for reject in rejects) == {"read": 4, "missing": 1}
     assert (outcome.records, outcome.rejected, outcome.missing) == (7, 4, 1)
-    assert max(told) <= 4
+    assert max(rejected_counts) <= 4

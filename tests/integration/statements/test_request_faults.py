@@ -1,7 +1,7 @@
-"""Faults of servers and connections: each row is answered once, or told of.
+"""Faults of servers and connections: each row is answered once, rejected or in doubt.
 
-The server is scripted, because no real one does these things when asked. What may not be repeated
-is never seen twice by it.
+The server is scripted, because no real one fails on demand. It must never get a statement twice
+that may not be repeated.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MARKER = ColumnMetadata(KEYSPACE, "orders", "id", LongType)
 
 
 def statement_of(text: str, columns: int = 0) -> Statement:
-    """As `Statement.prepare` makes it. All have the one marker `id`."""
+    """Return a statement as `Statement.prepare` makes it. All have the one marker `id`."""
     prepared = PreparedStatement([MARKER], query_id(text), [0], text, None, 4, [], None)
     result = Marked(tuple("ab"[:columns]), (BIGINT,) * columns)
     return Statement(prepared, effect_of(text), Marked(("id",), (BIGINT,)), result, KEYSPACE)
@@ -90,8 +90,8 @@ def one_row(request: Execute) -> Answer:
     return answer_rows(request, (request.row, None))
 
 
-def check_each_told_once(client: Client, *servers: ScriptedServer, doubts: bool = True) -> None:
-    """Rows answered, rejected and in doubt are all rows, and none was sent twice."""
+def check_each_reported_once(client: Client, *servers: ScriptedServer, doubts: bool = True) -> None:
+    """Assert that answered, rejected and doubtful rows are all rows, and none was sent twice."""
     assert client.stats.answered + len(client.rejected) + len(client.in_doubt) == ROWS
     assert (client.stats.rejected, client.stats.in_doubt) == (
         len(client.rejected), len(client.in_doubt),
@@ -102,30 +102,30 @@ def check_each_told_once(client: Client, *servers: ScriptedServer, doubts: bool 
     for server in servers:
         assert not server.seen or max(server.seen.values()) == 1
         written |= set(server.written)
-    # What is neither rejected nor in doubt was written; only what is in doubt may have been, too
+    # Rows neither rejected nor in doubt were written; of the others, only doubtful ones may be
     sure = set(range(ROWS)) - client.rejected.keys() - client.in_doubt.keys()
     assert sure <= written <= sure | client.in_doubt.keys()
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_what_may_not_be_repeated_is_in_doubt_when_a_connection_ends(
+def test_non_idempotent_requests_are_in_doubt_when_a_connection_ends(
     server: ScriptedServer, client: Client, before: bool
 ) -> None:
-    # Given a server that ends the connection at some rows, after or before it has written them
+    # Given a server that closes the connection at some rows, after or before it has written them
     server.script = first_time(
         lambda request: Answer(written=not before, close=True), {0, 300, 1500}
     )
     # When counters are counted
     client.exec(COUNT, IDS)
-    # Then what was on its way is in doubt, and all the rest is counted once
-    check_each_told_once(client, server)
+    # Then requests in flight are in doubt, and all others are counted once
+    check_each_reported_once(client, server)
     assert client.in_doubt.keys() >= {0, 300, 1500}
     assert server.connections == 4
     assert len(client.in_doubt) < 3 * 1024
     assert client.stats.retries == 0
 
 
-def test_what_may_be_repeated_is_sent_again(server: ScriptedServer, client: Client) -> None:
+def test_idempotent_requests_are_sent_again(server: ScriptedServer, client: Client) -> None:
     server.script = first_time(lambda request: CLOSE, {0, 300, 1500})
     client.exec(INSERT, IDS)
     assert client.stats.answered == ROWS and set(server.written) == set(range(ROWS))
@@ -143,7 +143,7 @@ def test_what_may_be_repeated_is_sent_again(server: ScriptedServer, client: Clie
         (0x1002, False),
     ],
 )
-def test_errors_after_which_nobody_knows(
+def test_errors_with_an_unknown_outcome(
     server: ScriptedServer, client: Client, code: int, doubt: bool
 ) -> None:
     server.script = first_time(lambda request: error(request, code), {5, 999})
@@ -154,7 +154,7 @@ def test_errors_after_which_nobody_knows(
     assert client.stats.retries == (0 if doubt else 2)
 
 
-def test_of_several_partitions_the_first_may_have_been_written(
+def test_a_refused_statement_over_several_partitions_is_in_doubt(
     server: ScriptedServer, client: Client
 ) -> None:
     statement = statement_of("UPDATE shop.orders SET n = n + 1 WHERE id IN (0, ?)")
@@ -164,19 +164,19 @@ def test_of_several_partitions_the_first_may_have_been_written(
     assert set(client.in_doubt) == {5} and server.seen[5] == 1
 
 
-def test_a_silent_server_leaves_doubts(server: ScriptedServer, client: Client) -> None:
+def test_requests_to_a_silent_server_are_in_doubt(server: ScriptedServer, client: Client) -> None:
     client.request_timeout_s = 0.3
     server.script = first_time(lambda request: SILENCE, {10})
     client.exec(COUNT, IDS)
-    check_each_told_once(client, server)
+    check_each_reported_once(client, server)
     assert "no answer for 0.3 s" in client.in_doubt[10]
 
 
 @pytest.mark.parametrize("statement", [COUNT, INSERT, SELECT], ids=["count", "insert", "select"])
-def test_only_what_may_be_repeated_leaves_a_silent_server_early(
+def test_only_idempotent_requests_leave_a_silent_server_early(
     statement: Statement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given two replicas of which one does not even say that it lives
+    # Given two replicas, one of which does not answer liveness checks
     monkeypatch.setattr(liveness, "SILENT_S", 0.1)
     monkeypatch.setattr(liveness, "SILENT_ASKED_S", 0.3)
     with scripted_servers(2) as servers, connected_client(servers, replicas=2) as connected:
@@ -192,7 +192,7 @@ def test_only_what_may_be_repeated_leaves_a_silent_server_early(
         started = time.monotonic()
         client.exec(statement, IDS[:100])
         took_s = time.monotonic() - started
-    # Then they go to the other one before their time is up, or else are given all of it
+    # Then idempotent ones go to the other one before their timeout, and others wait for it
     assert servers[0].seen and set(servers[0].written) == set()
     if repeatable:
         assert 0.4 <= took_s < 9
@@ -210,12 +210,12 @@ def test_a_forgotten_counter_statement_is_prepared_again(
 ) -> None:
     server.known.clear()
     client.exec(COUNT, IDS)
-    check_each_told_once(client, server, doubts=False)
+    check_each_reported_once(client, server, doubts=False)
     assert client.stats.answered == ROWS
     assert server.prepares == 1 and server.unprepared == client.stats.retries > 0
 
 
-def test_what_is_never_done_is_rejected_and_not_repeated(
+def test_requests_that_were_never_applied_are_rejected_and_not_repeated(
     server: ScriptedServer, client: Client
 ) -> None:
     client.retries_max = 2
@@ -225,12 +225,12 @@ def test_what_is_never_done_is_rejected_and_not_repeated(
     client.exec(COUNT, IDS)
     assert client.rejected == {77: "tried 3 times: unavailable: 1 of 2"}
     assert client.stats.answered == ROWS - 1
-    # A statement that may be repeated gives the unit back, as a load does
+    # An idempotent statement releases the unit, as a load does
     with pytest.raises(RequestFailed, match=r"a request failed 3 times, .*unavailable: 1 of 2"):
         client.exec(INSERT, IDS)
 
 
-def test_when_the_server_goes_every_row_is_accounted_for(
+def test_every_row_is_accounted_for_when_the_server_fails(
     server: ScriptedServer, client: Client
 ) -> None:
     # Given a server that stops answering for good in the middle
@@ -240,16 +240,16 @@ def test_when_the_server_goes_every_row_is_accounted_for(
 
     server.script = first_time(end, {1200})
     client.exec(COUNT, IDS, block=100)
-    check_each_told_once(client, server)
+    check_each_reported_once(client, server)
     assert any("not sent: no replica took requests" in why for why in client.rejected.values())
     assert client.rejected.keys() | client.in_doubt.keys() >= set(range(1900, 2000))
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_when_the_server_goes_the_answers_that_came_are_handed_out(
+def test_received_answers_are_returned_when_the_server_fails(
     server: ScriptedServer, client: Client, ordered: bool
 ) -> None:
-    # Given a server that tells of each row whether its condition held, and stops in the middle
+    # Given a server that answers whether a row's condition held, and stops in the middle
     def script(request: Execute) -> Answer:
         if request.row == 1500:
             server.startup_answer = protocol.error(0, 0x0000, "not today")
@@ -263,10 +263,10 @@ def test_when_the_server_goes_the_answers_that_came_are_handed_out(
     statement = replace(statement, result=APPLIED)
     server.known.add(statement.prepared.query_id)
     server.script = script
-    # When rows are written in blocks that are not done in their order
+    # When rows are written in blocks that finish out of order
     found = client.exec(statement, IDS, block=700, ordered=ordered)
-    # Then every answer that is counted is there, once
-    check_each_told_once(client, server)
+    # Then every counted answer is returned once
+    check_each_reported_once(client, server)
     numbers = [number for number, _ in found]
     assert len(set(numbers)) == len(numbers) == client.stats.rows == client.stats.answered > 0
     assert not set(numbers) & (client.rejected.keys() | client.in_doubt.keys())
@@ -274,7 +274,7 @@ def test_when_the_server_goes_the_answers_that_came_are_handed_out(
     assert not ordered or numbers == sorted(numbers)
 
 
-def test_a_row_that_the_server_refuses_is_a_reject(server: ScriptedServer, client: Client) -> None:
+def test_a_refused_row_is_a_reject(server: ScriptedServer, client: Client) -> None:
     for statement in (COUNT, INSERT):
         client.rejected.clear()
         server.script = lambda request: (
@@ -286,10 +286,10 @@ def test_a_row_that_the_server_refuses_is_a_reject(server: ScriptedServer, clien
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_reads_are_answered_once_whatever_happens(
+def test_reads_are_answered_once_despite_all_faults(
     server: ScriptedServer, client: Client, ordered: bool
 ) -> None:
-    # Given all faults that a connection and a server may have
+    # Given every fault of connections and servers
     def fault(request: Execute) -> Answer:
         match request.row % 5:
             case 0:
@@ -325,11 +325,11 @@ def test_answers_with_warnings_count(server: ScriptedServer, client: Client) -> 
     assert found == [(i, {"a": i, "b": b}) for i in range(ROWS) for b in (1, 2)]
 
 
-def test_a_connection_that_ends_between_pages_costs_no_row_and_gives_none_twice(
+def test_a_connection_that_ends_between_pages_loses_and_repeats_no_row(
     server: ScriptedServer, client: Client
 ) -> None:
-    # Given answers of three pages, one row after the other, and connections that end before the
-    # second page and before the third
+    # Given answers of three pages of one row each, and connections that end before the second
+    # page and before the third
     tries: Counter[int] = Counter()
     pages: Counter[int] = Counter()
 
@@ -349,7 +349,7 @@ def test_a_connection_that_ends_between_pages_costs_no_row_and_gives_none_twice(
         assert (tries[row], client.stats.retries, client.stats.pages) == (5, 2, 2)
 
 
-def test_a_row_that_cannot_be_read_is_told_of(server: ScriptedServer, client: Client) -> None:
+def test_a_row_that_cannot_be_read_is_a_reject(server: ScriptedServer, client: Client) -> None:
     server.script = lambda request: (
         error(request, READ_FAILURE, "tombstones") if request.row == 9 else one_row(request)
     )
@@ -359,33 +359,33 @@ def test_a_row_that_cannot_be_read_is_told_of(server: ScriptedServer, client: Cl
     assert server.seen[9] == 3
 
 
-def test_a_row_that_cannot_be_read_to_its_end_is_told_with_how_much_of_it_there_is(
+def test_a_reject_after_some_pages_reports_the_rows_in_the_output(
     server: ScriptedServer, client: Client
 ) -> None:
-    # Given answers of two pages, the second of which one row's can never be read
-    begun: set[int] = set()
+    # Given answers of two pages, where the second page of one row always fails
+    started: set[int] = set()
 
     def script(request: Execute) -> Answer:
-        if request.row in begun:
+        if request.row in started:
             failed = error(request, READ_FAILURE, "tombstones")
             return failed if request.row == 9 else answer_rows(request, (request.row, 3))
-        begun.add(request.row)
+        started.add(request.row)
         return answer_rows(request, (request.row, 1), (request.row, 2), state=b"more")
 
     server.script = script
     found = client.exec(SELECT, IDS)
     assert sum(number == 9 for number, _ in found) == 2 and len(found) == 3 * ROWS - 1
-    told = "read_failure: tombstones; the 2 rows before that are in the output"
-    assert client.rejected == {9: told}
+    reason = "read_failure: tombstones; the 2 rows before that are in the output"
+    assert client.rejected == {9: reason}
 
 
-def test_what_no_row_gets_past_ends_the_job(server: ScriptedServer, client: Client) -> None:
+def test_an_error_of_every_row_fails_the_job(server: ScriptedServer, client: Client) -> None:
     server.script = first_time(lambda request: error(request, SYNTAX, "eh"), {1000})
     with pytest.raises(ClusterError, match="does not run the statement: eh"):
         client.exec(COUNT, IDS)
 
 
-def test_a_unit_given_up_leaves_no_answers_to_the_next(
+def test_a_stopped_unit_leaves_no_answers_to_the_next(
     server: ScriptedServer, client: Client
 ) -> None:
     client.retries_max = 0
@@ -398,7 +398,7 @@ def test_a_unit_given_up_leaves_no_answers_to_the_next(
 
 
 @pytest.mark.parametrize("code", [0x0000, 0x1500, 0x7777])
-def test_an_unclear_error_that_repeats_for_one_row_alone_is_its_reject(
+def test_an_ambiguous_error_that_repeats_for_one_row_rejects_it(
     server: ScriptedServer, client: Client, code: int
 ) -> None:
     for statement, answer in ((INSERT, void), (SELECT, one_row)):
@@ -411,7 +411,7 @@ def test_an_unclear_error_that_repeats_for_one_row_alone_is_its_reject(
         assert client.stats.answered == ROWS - 1 and not client.in_doubt
 
 
-def test_a_failed_write_that_may_not_be_repeated_is_in_doubt_and_sent_once(
+def test_a_failed_non_idempotent_write_is_in_doubt_and_sent_once(
     server: ScriptedServer, client: Client
 ) -> None:
     server.script = lambda request: (
@@ -420,5 +420,5 @@ def test_a_failed_write_that_may_not_be_repeated_is_in_doubt_and_sent_once(
         else void(request)
     )
     client.exec(COUNT, IDS)
-    check_each_told_once(client, server)
+    check_each_reported_once(client, server)
     assert set(client.in_doubt) == {77} and "reason unknown" in client.in_doubt[77]

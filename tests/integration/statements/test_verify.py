@@ -1,4 +1,4 @@
-"""One unit of a verification on a real node: each record is the same in the table, or told of."""
+"""One unit of a verification on a real node: each record is the same, or reported."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def record(i: int) -> str:
 
 @pytest.fixture
 def orders(worker_session: Session, keyspace: str, tmp_path: Path) -> Iterator[TableSchema]:
-    """A filled table, written by the driver and by nothing of ours, and `in.csv` beside it."""
+    """A table that the driver filled, and `in.csv` with the same rows."""
     table = make_table(
         worker_session,
         keyspace,
@@ -82,7 +82,7 @@ def orders(worker_session: Session, keyspace: str, tmp_path: Path) -> Iterator[T
     yield table
 
 
-def test_rows_that_are_the_same(
+def test_equal_rows_are_the_same(
     worker_session: Session, orders: TableSchema, tmp_path: Path
 ) -> None:
     ticks: list[tuple[int, int, int]] = []
@@ -90,24 +90,24 @@ def test_rows_that_are_the_same(
         worker_session,
         orders,
         tmp_path / "in.csv",
-        hooks=UnitHooks(tick=lambda *told: ticks.append(told)),
+        hooks=UnitHooks(tick=lambda *counts: ticks.append(counts)),
         block_bytes=4096,
     )
     assert (outcome.records, outcome.written, outcome.rejected) == (ROWS, ROWS, 0)
     assert outcome.input_bytes == (tmp_path / "in.csv").stat().st_size
     assert sum(outcome.latencies.values()) == ROWS
-    # And what it told while it ran only ever grew
+    # And its reported progress only grew
     assert ticks == sorted(ticks)
     assert ticks[-1][0] > ROWS // 2
 
 
-def test_each_row_that_is_another_is_told_with_what_is_there(
+def test_each_different_row_is_reported_with_its_stored_value(
     worker_session: Session, orders: TableSchema, tmp_path: Path
 ) -> None:
-    # Given a table in which some rows were changed since
+    # Given a table in which some rows were changed
     name = f"{orders.keyspace}.t"
     for change in (
-        f"UPDATE {name} SET n = 1 WHERE id = 0 AND c = 1",  # as it was
+        f"UPDATE {name} SET n = 1 WHERE id = 0 AND c = 1",  # unchanged
         f"UPDATE {name} SET v = 'other', n = 5 WHERE id = 0 AND c = 5",
         f"DELETE n FROM {name} WHERE id = 1 AND c = 8",
         f"DELETE FROM {name} WHERE id = 2 AND c = 15",
@@ -118,7 +118,7 @@ def test_each_row_that_is_another_is_told_with_what_is_there(
         worker_session.execute(change)
     # When the file is compared
     outcome = verify(worker_session, orders, tmp_path / "in.csv", block_bytes=4096)
-    # Then exactly these are told, with what is there
+    # Then exactly these are reported, with the stored values
     assert [(r.line - 1, r.stage, r.column, r.reason) for r in rejects_of(outcome)] == [
         (5, "differs", "n", 'the table has "5", the source no value; so does v'),
         (8, "differs", "n", 'the table has no value, the source "64"'),
@@ -136,7 +136,7 @@ def test_each_row_that_is_another_is_told_with_what_is_there(
     assert (outcome.records, outcome.written, outcome.rejected) == (ROWS, ROWS - 12, 12)
 
 
-def test_a_field_without_a_value_may_say_nothing_of_its_column(
+def test_an_empty_field_may_skip_its_column(
     worker_session: Session, orders: TableSchema, tmp_path: Path
 ) -> None:
     worker_session.execute(f"UPDATE {orders.keyspace}.t SET n = 3 WHERE id = 0 AND c = 5")
@@ -145,7 +145,7 @@ def test_a_field_without_a_value_may_say_nothing_of_its_column(
     assert verify(worker_session, orders, path, nulls="unset").rejected == 0
 
 
-def test_records_that_cannot_be_read_are_told_too(
+def test_records_that_cannot_be_read_are_reported_too(
     worker_session: Session, orders: TableSchema, tmp_path: Path
 ) -> None:
     path = tmp_path / "bad.csv"
@@ -158,7 +158,7 @@ def test_records_that_cannot_be_read_are_told_too(
     assert (outcome.records, outcome.written) == (4, 2)
 
 
-def test_files_with_the_key_alone_are_looked_for(
+def test_a_file_with_only_keys_checks_that_the_rows_exist(
     worker_session: Session, orders: TableSchema, tmp_path: Path
 ) -> None:
     path = tmp_path / "keys.csv"
@@ -168,10 +168,10 @@ def test_files_with_the_key_alone_are_looked_for(
     assert outcome.written == 2
 
 
-def test_too_many_that_are_not_the_same_end_the_unit(
+def test_too_many_differences_end_the_unit(
     worker_session: Session, orders: TableSchema, tmp_path: Path
 ) -> None:
-    # Given more records than are asked for at once, of which none is in the table
+    # Given more records than are requested at once, none of which is in the table
     path = tmp_path / "none.csv"
     records_count = 3 * QUEUED_ROWS_MAX
     path.write_text("".join(f"{-i},0\n" for i in range(1, records_count + 1)))
@@ -182,7 +182,7 @@ def test_too_many_that_are_not_the_same_end_the_unit(
     assert 100 < raised.value.rejected < records_count
 
 
-def test_a_rate_limit_is_of_rows(
+def test_a_rate_limit_counts_rows(
     worker_session: Session, orders: TableSchema, tmp_path: Path
 ) -> None:
     limited = Limited(rows_at_once=64)
@@ -195,7 +195,7 @@ def test_a_rate_limit_is_of_rows(
     assert max(rows for rows, _ in limited.paid) <= 64
 
 
-def test_a_table_that_is_gone_is_told(
+def test_a_dropped_table_is_reported(
     worker_session: Session, orders: TableSchema, tmp_path: Path
 ) -> None:
     path = tmp_path / "in.csv"
@@ -220,13 +220,13 @@ def test_a_table_that_is_gone_is_told(
         )
 
 
-def test_blocks_are_kept_no_longer_than_their_rows_are_asked_for(
+def test_blocks_are_released_once_their_rows_are_compared(
     worker_session: Session,
     orders: TableSchema,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given records that are long, so that a thousand of them are many blocks
+    # Given records so long that a thousand of them are many blocks
     path = tmp_path / "long.csv"
     path.write_text("".join(f'{i // 7},{i},,{"x" * 2000},"[]"\n' for i in range(1000)))
     kept: list[int] = []
@@ -238,7 +238,7 @@ def test_blocks_are_kept_no_longer_than_their_rows_are_asked_for(
 
     monkeypatch.setattr(verify_module._Verification, "_take", watched)
     outcome = verify(worker_session, orders, path, block_bytes=8192)
-    # Then all of them are told of, with a few blocks at a time
+    # Then all of them are reported, with a few blocks in memory at a time
     assert (outcome.records, outcome.rejected) == (1000, 1000)
     assert max(kept) <= BLOCKS_KEPT_MAX + 1
     assert [r.line for r in unpack_rejects(outcome.rejects_blob)] == list(range(1, 1001))

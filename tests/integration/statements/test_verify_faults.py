@@ -1,6 +1,6 @@
-"""Rows that a server refuses to read: a verification tells of each of them, and goes on.
+"""Rows that a server refuses to read: a verification reports each of them, and continues.
 
-The server is scripted: it refuses rows on cue.
+The server is scripted: it refuses rows on demand.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def target(server: ScriptedServer) -> Iterator[Target]:
     ],
     ids=["all", "first blocks", "one of each block", "all but one of each block"],
 )
-def test_rows_that_cannot_be_read_are_told_of(
+def test_rows_that_cannot_be_read_are_reported(
     server: ScriptedServer, target: Target, tmp_path: Path, bad: Callable[[int], bool]
 ) -> None:
-    # Given a server that has each row as the file has it, and cannot read some
+    # Given a server with the rows of the file, some of which it cannot read
     path = tmp_path / "in.csv"
     numbers = range(1000, 1000 + ROWS)
     path.write_text("".join(f"{i},{i},\n" for i in numbers))
@@ -78,10 +78,10 @@ def test_rows_that_cannot_be_read_are_told_of(
         UnitHooks(tick=lambda rows, rejected, input_bytes: None),
     )
 
-    # Then exactly these are told of, in the order of the file, and the others are the same
+    # Then exactly these are reported, in the order of the file, and the others are the same
     unread = [i for i in numbers if bad(i)]
-    told = rejects_of(outcome)
-    assert [(int((reject.data or b"").split(b",")[0]), reject.stage) for reject in told] == [
+    rejects = rejects_of(outcome)
+    assert [(int((reject.data or b"").split(b",")[0]), reject.stage) for reject in rejects] == [
         (i, "read") for i in unread
     ]
     assert (outcome.records, outcome.written) == (ROWS, ROWS - len(unread))

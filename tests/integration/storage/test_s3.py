@@ -1,4 +1,4 @@
-"""An object store by itself: what is found, how it is read, and what can be seen of a file when."""
+"""The object store alone: listing, reading, and the visibility of files while written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
         set_access(before)
 
 
-def test_a_listing_and_a_look_tell_the_same_of_an_object(store: ObjectStore) -> None:
+def test_a_listing_and_a_lookup_agree_about_an_object(store: ObjectStore) -> None:
     for number in range(3):
         store.put(f"days/{number}.csv", b"x\n" * number)
     store.put("days/.hidden.csv", b"x\n")
@@ -50,11 +50,11 @@ def test_a_listing_and_a_look_tell_the_same_of_an_object(store: ObjectStore) -> 
     assert list_files(store.url("nothing")) == list_files(store.url("nothing/*")) == []
 
 
-def test_an_object_that_is_replaced_by_one_of_the_same_size(store: ObjectStore) -> None:
+def test_a_replacement_of_the_same_size_is_noticed(store: ObjectStore) -> None:
     url = store.put("changing.csv", b"1\n")
     file = stat_file(url)
     store.put("changing.csv", b"1\n")
-    check_unchanged(file)  # the same bytes, put there again, are the same
+    check_unchanged(file)  # the same bytes, uploaded again, count as unchanged
     store.put("changing.csv", b"2\n")
     with pytest.raises(SourceChanged, match="was replaced since the job began"):
         check_unchanged(file)
@@ -65,26 +65,26 @@ def test_an_object_that_is_replaced_by_one_of_the_same_size(store: ObjectStore) 
         stat_file(url)
 
 
-def test_a_unit_of_64_mib_is_a_handful_of_requests(store: ObjectStore) -> None:
+def test_a_unit_of_64_mib_takes_few_requests(store: ObjectStore) -> None:
     data = os.urandom(MIB) * 70
     (source,) = find_sources([store.put("large.csv", data)])
     before = len(store.requests())
     with open_range(source, 3 * MIB, 64 * MIB) as stream:
         found = b"".join(iter(lambda: stream.read(MIB), b""))
     assert found == data[3 * MIB : 67 * MIB]
-    asked = store.requests()[before:]
-    assert [method for method, _, _ in asked].count("GET") == 8
-    assert len(asked) == 9, "one to see whether it is the same"
+    requests = store.requests()[before:]
+    assert [method for method, _, _ in requests].count("GET") == 8
+    assert len(requests) == 9, "one more request checks that it is unchanged"
 
 
 def uploads(store: ObjectStore) -> list[str]:
-    """Keys of uploads that were begun and not completed."""
+    """Return the keys of incomplete uploads."""
     found = store.client().list_multipart_uploads(Bucket=store.bucket).get("Uploads", [])
     return [upload["Key"] for upload in found]
 
 
 @pytest.mark.parametrize("size_bytes", [100, 40 * MIB])
-def test_a_file_is_seen_when_it_is_whole(store: ObjectStore, size_bytes: int) -> None:
+def test_a_file_is_visible_only_when_complete(store: ObjectStore, size_bytes: int) -> None:
     folder = open_folder(store.url("out"))
     file = folder.create("part")
     for _ in range(10):
@@ -98,7 +98,7 @@ def test_a_file_is_seen_when_it_is_whole(store: ObjectStore, size_bytes: int) ->
 
 
 @pytest.mark.parametrize("size_bytes", [100, 40 * MIB])
-def test_a_file_that_is_discarded_leaves_nothing(store: ObjectStore, size_bytes: int) -> None:
+def test_a_discarded_file_leaves_nothing(store: ObjectStore, size_bytes: int) -> None:
     file = open_folder(store.url("out")).create("part")
     file.write(bytes(size_bytes))
     file.discard()
@@ -106,7 +106,7 @@ def test_a_file_that_is_discarded_leaves_nothing(store: ObjectStore, size_bytes:
     assert store.keys("out/") == uploads(store) == []
 
 
-def test_what_a_killed_process_was_writing_is_never_seen(
+def test_a_file_of_a_killed_process_never_becomes_visible(
     store: ObjectStore, tmp_path: Path
 ) -> None:
     script = (
@@ -124,6 +124,6 @@ def test_what_a_killed_process_was_writing_is_never_seen(
     assert uploads(store) == ["killed/part"], "the bucket's own rules drop it"
 
 
-def test_trying_to_write_leaves_nothing(store: ObjectStore) -> None:
+def test_a_write_check_leaves_nothing(store: ObjectStore) -> None:
     try_writing(store.url("tried"))
     assert store.keys("tried/") == []

@@ -1,4 +1,4 @@
-"""Inputs of web servers: real ones, with their faults."""
+"""Inputs behind real web servers, and their faults."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_compressed_file_is_one_request(server: WebServer) -> None:
     assert [wanted for _, wanted in server.requests] == ["bytes=0-0", ""]
 
 
-def test_a_query_is_no_part_of_the_name(server: WebServer) -> None:
+def test_the_query_is_not_part_of_the_file_name(server: WebServer) -> None:
     server.files["x.csv.gz?day=1"] = server.files["x.csv.gz"]
     assert find(server, "x.csv.gz?day=1").whole
 
@@ -89,7 +89,7 @@ def test_an_empty_file_has_no_bytes(server: WebServer) -> None:
     assert find(server, "none.csv").size_bytes == 0
 
 
-def test_an_answer_that_breaks_off_is_asked_for_again(server: WebServer) -> None:
+def test_a_truncated_answer_is_requested_again(server: WebServer) -> None:
     plain, packed = find(server), find(server, "x.csv.gz")
     server.cut_after_bytes, server.cuts_left = 100, 2
     with open_range(plain, 0, 1 << 20) as stream:
@@ -101,7 +101,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(server: WebServer) -> None
     assert server.cuts_left == 0
 
 
-def test_an_answer_that_breaks_off_always_is_told(server: WebServer) -> None:
+def test_an_always_truncated_answer_is_reported(server: WebServer) -> None:
     source = find(server)
     server.cut_after_bytes, server.cuts_left = 100, 1000
     with (
@@ -111,10 +111,10 @@ def test_an_answer_that_breaks_off_always_is_told(server: WebServer) -> None:
         read_all(stream)
 
 
-def test_a_stream_of_a_server_without_ranges_cannot_be_taken_up_again(server: WebServer) -> None:
+def test_a_stream_of_a_server_without_ranges_cannot_be_resumed(server: WebServer) -> None:
     server.ranges = False
     source = find(server)
-    # Some answers only say whether the file is the same.
+    # Some requests only check that the file is unchanged.
     server.cut_after_bytes, server.cuts_left = 100, 10
     with (
         open_whole(source, RFC_4180) as stream,
@@ -123,7 +123,7 @@ def test_a_stream_of_a_server_without_ranges_cannot_be_taken_up_again(server: We
         read_all(stream)
 
 
-def test_a_file_that_is_replaced_is_found_out(server: WebServer) -> None:
+def test_a_replaced_file_is_noticed(server: WebServer) -> None:
     source = find(server)
     with open_range(source, 0, len(DATA)) as stream:
         stream.read(1)
@@ -138,13 +138,13 @@ def test_a_file_that_is_replaced_is_found_out(server: WebServer) -> None:
         check_unchanged(source)
 
 
-def test_a_server_that_gives_the_whole_for_a_part_is_waited_for(server: WebServer) -> None:
-    # Given a file that was given by ranges
+def test_a_whole_file_in_answer_to_a_range_is_a_transient_error(server: WebServer) -> None:
+    # Given a file from a server with ranges
     source = find(server)
     with open_range(source, 0, 1000) as stream:
-        # When the server gives none any more, and the file is the same
+        # When the server stops serving ranges, and the file is unchanged
         server.ranges = False
-        # Then that may pass
+        # Then the error counts as transient
         with pytest.raises(SourceUnavailable, match="no longer serves parts of the file"):
             read_all(stream)
         server.ranges = True
@@ -155,7 +155,7 @@ def test_a_server_that_gives_the_whole_for_a_part_is_waited_for(server: WebServe
 
 
 @pytest.mark.parametrize(
-    ("told", "error", "message"),
+    ("content_range", "error", "message"),
     [
         (
             "bytes 1000-1999/{size}",
@@ -171,24 +171,24 @@ def test_a_server_that_gives_the_whole_for_a_part_is_waited_for(server: WebServe
         ("parts", SourceUnavailable, "bytes 0-999 were requested, and the server sends parts"),
     ],
 )
-def test_another_part_than_was_asked_for_is_not_taken_for_it(
-    server: WebServer, told: str, error: type[Exception], message: str
+def test_a_different_range_than_requested_is_refused(
+    server: WebServer, content_range: str, error: type[Exception], message: str
 ) -> None:
     source = find(server)
     with open_range(source, 0, 1000) as stream:
-        server.content_range = told.format(size=len(DATA))
+        server.content_range = content_range.format(size=len(DATA))
         with pytest.raises(error, match=message):
             read_all(stream)
         server.content_range = "bytes 0-999/*"
         assert read_all(stream) == DATA[:1000]
 
 
-def test_a_stream_is_not_gone_on_with_from_another_place(server: WebServer) -> None:
-    # Given a stream that breaks off
+def test_a_stream_is_not_continued_at_another_offset(server: WebServer) -> None:
+    # Given a stream that breaks
     source = find(server, "x.csv.gz")
     with open_whole(source, RFC_4180) as stream:
         server.cut_after_bytes, server.cuts_left = 100, 1
-        # When the server gives another part than the rest
+        # When the server sends another range than the rest
         server.content_range = f"bytes 0-99/{source.size_bytes}"
         with pytest.raises(
             SourceUnavailable, match="bytes 100- were requested, and the server sends bytes"
@@ -196,7 +196,7 @@ def test_a_stream_is_not_gone_on_with_from_another_place(server: WebServer) -> N
             read_all(stream)
 
 
-def test_a_version_that_is_weak_in_some_answers_is_the_same(server: WebServer) -> None:
+def test_a_weak_and_a_strong_etag_are_the_same_version(server: WebServer) -> None:
     source = find(server)
     server.etag = 'W/"1"'
     with open_range(source, 0, 1000) as stream:
@@ -214,14 +214,14 @@ def test_a_version_that_is_weak_in_some_answers_is_the_same(server: WebServer) -
         ("x.csv", "br", False),
         ("x.csv.gz", "br", False),
         ("x.csv", "identity", True),
-        ("x.csv", "utf-8", True),  # said by mistake: no coding at all
+        ("x.csv", "utf-8", True),  # sent by mistake: not a coding
         ("x.csv", "aws-chunked", True),
         ("x.csv", "aws-chunked, gzip", False),
         ("x.csv", "deflate", False),
-        ("x.csv.gz", "x-gzip", True),  # how the file lies there
+        ("x.csv.gz", "x-gzip", True),  # how the file is stored
     ],
 )
-def test_what_is_compressed_on_the_way_is_refused(
+def test_a_content_encoding_is_refused(
     server: WebServer, monkeypatch: pytest.MonkeyPatch, name: str, encoding: str, taken: bool
 ) -> None:
     handler: Any = server.RequestHandlerClass
@@ -241,7 +241,7 @@ def test_what_is_compressed_on_the_way_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "told"),
+    ("status", "error", "message"),
     [
         (404, SourceMissing, "no such file on the server"),
         (403, SourceMissing, "the server refuses access"),
@@ -249,15 +249,15 @@ def test_what_is_compressed_on_the_way_is_refused(
         (418, SourceMissing, "the server answers 418"),
     ],
 )
-def test_what_a_server_answers_is_told(
-    server: WebServer, status: int, error: type[Exception], told: str
+def test_a_server_s_error_is_reported(
+    server: WebServer, status: int, error: type[Exception], message: str
 ) -> None:
     server.statuses["x.csv"] = [status] * 5
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         find(server)
 
 
-def test_what_passes_is_waited_for(server: WebServer) -> None:
+def test_transient_errors_are_retried(server: WebServer) -> None:
     source = find(server)
     server.statuses["x.csv"] = []
     with open_range(source, 0, 1000) as stream:
@@ -265,7 +265,7 @@ def test_what_passes_is_waited_for(server: WebServer) -> None:
         assert read_all(stream) == DATA[:1000]
 
 
-def test_a_file_whose_size_is_not_told(server: WebServer) -> None:
+def test_a_file_of_unknown_size(server: WebServer) -> None:
     server.ranges = server.tells_size = False
     with pytest.raises(SourceMissing, match=r"how large the file is; pipe it in"):
         find(server)
@@ -281,7 +281,7 @@ def test_an_unload_behind_a_web_server(server: WebServer) -> None:
         find_sources([f"{server.url}/other/"])
 
 
-def test_nobody_answers() -> None:
+def test_a_closed_port_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1 does not answer"):
@@ -290,7 +290,7 @@ def test_nobody_answers() -> None:
         find_sources(["http://nowhere.invalid/x.csv"])
 
 
-# --- where a URL may lead
+# --- allowed addresses
 
 
 def test_loopback_is_refused_unless_it_is_allowed(server: WebServer) -> None:
@@ -302,36 +302,36 @@ def test_loopback_is_refused_unless_it_is_allowed(server: WebServer) -> None:
 
 
 @pytest.mark.parametrize("address", ["169.254.169.254", "[fd00:ec2::254]"])
-def test_a_hosts_credentials_are_never_asked_for(address: str) -> None:
+def test_a_hosts_metadata_service_is_never_contacted(address: str) -> None:
     with pytest.raises(SourceMissing, match="is link-local"):
         find_sources([f"http://{address}/latest/meta-data/x.csv"])
 
 
-def test_a_redirection_is_followed_and_looked_at(server: WebServer) -> None:
+def test_a_redirection_is_followed_and_checked(server: WebServer) -> None:
     server.redirects["moved.csv"] = "/x.csv"
     source = find(server, "moved.csv")
     assert source.path.endswith("/moved.csv") and source.size_bytes == len(DATA)
     with open_range(source, 0, 100) as stream:
         assert read_all(stream) == DATA[:100]
-    # Also to a name that the server writes as it is, in UTF-8
+    # Also to a name that the server sends unencoded, in UTF-8
     server.files["d%C3%A4ta.csv"] = DATA
     server.redirects["moved.csv"] = "/däta.csv".encode().decode("latin-1")
     assert find(server, "moved.csv").size_bytes == len(DATA)
-    for target, told in (
+    for target, message in (
         ("http://169.254.169.254/latest/meta-data/", "is link-local"),
         ("file:///etc/passwd", "is redirected to file://"),
         ("s3://bucket/x.csv", "is redirected to s3://"),
         ("/moved.csv", "is redirected more than 5 times"),
     ):
         server.redirects["moved.csv"] = target
-        with pytest.raises(SourceMissing, match=told):
+        with pytest.raises(SourceMissing, match=message):
             find(server, "moved.csv")
 
 
-def test_a_name_may_not_lead_inside_after_it_was_looked_at(
+def test_a_name_may_not_resolve_to_a_private_address_after_the_check(
     server: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A name that first resolves to a public address and then to a private one."""
+    """A name first resolves to a public address, and then to a private one."""
     set_access(Access())
     looked_up = []
 

@@ -1,4 +1,4 @@
-"""What one pool process of a worker holds, in the test's own process: real Redis, real node."""
+"""A worker's pool process, run inside the test's process with a real Redis and a real node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.loads import load_job, load_source
 
 @pytest.fixture
 def child(endpoints: Endpoints, tmp_path: Path, settle: Settle) -> Iterator[Child]:
-    """A child with a session and an empty ledger. Messages go to a queue that nobody reads."""
+    """A child with a session and an empty ledger. Messages go to a queue without a reader."""
     found = Child(
         settle(
             CLUSTER_CONTACT_POINTS=",".join(endpoints.contact_points),
@@ -52,7 +52,7 @@ class Connected(Child):
 
 @pytest.fixture
 def connected(tmp_path: Path, settle: Settle) -> Iterator[Connected]:
-    """A child with an empty ledger and no session. Messages go to queues that nobody reads."""
+    """A child with an empty ledger and no session. Messages go to queues without readers."""
     found = Connected(settle(STATE_DIR=tmp_path / "state"))
     yield found
     found.ledger.caller.client.close()
@@ -63,8 +63,8 @@ MakeJob = Callable[..., LoadJob]
 
 @pytest.fixture
 def make_job(child: Child, cassandra_session: Session, keyspace: str, tmp_path: Path) -> MakeJob:
-    """`make_job(job_id, records)`: a table `keyspace.t`, a file, and a job all of whose units are
-    issued. The table is made with the first one."""
+    """`make_job(job_id, records)` creates a file and a job for table `keyspace.t`, and issues all
+    units. The first call creates the table."""
     tables: list[Any] = []
 
     def make(

@@ -1,4 +1,4 @@
-"""Connections of a pool process that break: there are others for what comes next."""
+"""Broken connections of a pool process are replaced for later requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = 300
 
 @pytest.fixture
 def cut_off(endpoints: Endpoints, child: Child) -> Iterator[tuple[Child, Proxy]]:
-    """A child with the settings of `child`, whose way to the node can be cut."""
+    """A child with the settings of `child`, whose connection to the node can be cut."""
     with proxied((endpoints.contact_points[0], endpoints.port)) as (proxy, port):
         found = Child(load_settings({"cluster.port": port}).settings)
         yield found, proxy
@@ -36,13 +36,13 @@ def cut_off(endpoints: Endpoints, child: Child) -> Iterator[tuple[Child, Proxy]]
         found.ledger.caller.client.close()
 
 
-def test_the_session_of_a_process_that_reads_comes_back(
+def test_a_reading_process_s_session_recovers(
     cut_off: tuple[Child, Proxy], cassandra_session: Session, keyspace: str
 ) -> None:
     """
-    1. A process reads by the connections of its session.
-    2. They break. The next unit begins, and soon the session answers again.
-    3. They break again: the pages of the unit that runs come by others.
+    1. A process reads over the connections of its session.
+    2. They break. The next unit starts, and soon the session answers again.
+    3. They break again: the running unit's pages come over new ones.
     """
     child, proxy = cut_off
     make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
@@ -77,7 +77,7 @@ def answers(child: Child) -> bool:
 
 
 @pytest.mark.parametrize("strategy", ["concurrent", "token-batch"])
-def test_a_load_by_the_drivers_connections_goes_on_when_they_broke(
+def test_a_load_over_the_drivers_connections_survives_a_break(
     cut_off: tuple[Child, Proxy],
     cassandra_session: Session,
     keyspace: str,
@@ -93,7 +93,7 @@ def test_a_load_by_the_drivers_connections_goes_on_when_they_broke(
     child.scan_target(f"SELECT id FROM {keyspace}.t WHERE id = ?", keyspace)
     prepared = child.prepare(insert_statement(table, ["id", "v"], None))
 
-    # When the connection of the first breaks as the unit writes
+    # When its connection breaks while the unit writes
     proxy.cut_answers()
     outcome = run_file(
         *(child.session(), table, path, ["id", "v"]),

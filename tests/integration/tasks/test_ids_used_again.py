@@ -1,4 +1,4 @@
-"""A job's id may be used again once the job is forgotten: nothing of the old one is left."""
+"""A forgotten job's id may be reused: no state of the old job is left."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def child(connected: Connected) -> Child:
 
 
 def make_job(ledger: Ledger, path: str, *, cluster_name: str = CLUSTER, units: int = 2) -> LoadJob:
-    """A job with units to be claimed, of one file that nobody reads."""
+    """Create a job with issued units, of a file that is never read."""
     source = load_source(["id"], path=path, size_bytes=9)
     job = load_job(table_schema({"id": "int"}, ["id"]), source, cluster_name=cluster_name)
     ledger.create(JOB, {}, json.dumps(job.to_json()))
@@ -40,7 +40,7 @@ def make_job(ledger: Ledger, path: str, *, cluster_name: str = CLUSTER, units: i
 
 
 def forget(ledger: Ledger) -> None:
-    """What 7 days do to a job that is over."""
+    """Expire the job, as 7 days after its end."""
     client = ledger.caller.client
     client.delete(*client.keys("ringhaul:{" + JOB + "}:*"))
     client.zrem(keys.JOBS, JOB)
@@ -48,24 +48,24 @@ def forget(ledger: Ledger) -> None:
 
 
 def file_worked_on(child: Child, unit: int) -> str:
-    """The file of the job that a worker gives a unit to."""
+    """Run a unit, and return the file of the job that the worker sees."""
     seen: list[Any] = []
 
     def run(attempt: Attempt) -> Done:
         seen.append(child.job(JOB))
         return Done(result="", totals={"rows": 1})
 
-    told = work(child, JOB, unit, 1, f"t{unit}", run)
-    assert told == {"unit": unit}, told
+    result = work(child, JOB, unit, 1, f"t{unit}", run)
+    assert result == {"unit": unit}, result
     return str(seen[0].sources[0].file.path)
 
 
-def test_a_job_with_the_id_of_one_that_is_forgotten_is_worked_on_as_it_is(child: Child) -> None:
-    # Given a worker process that has worked on a job
+def test_a_job_with_a_reused_id_runs_with_its_own_files(child: Child) -> None:
+    # Given a worker process that has run a unit of a job
     make_job(child.ledger, "/data/january.csv")
     assert file_worked_on(child, 0) == "/data/january.csv"
     throttle = child.throttle(JOB)
-    # When the job is forgotten, and another one is made with its id
+    # When the job is forgotten, and another one is created with its id
     forget(child.ledger)
     make_job(child.ledger, "/data/february.csv")
     # Then its files are read, not those of the old one
@@ -77,7 +77,7 @@ def test_a_job_with_the_id_of_one_that_is_forgotten_is_worked_on_as_it_is(child:
     assert child.job(JOB) is kept
 
 
-def test_an_old_job_of_another_cluster_keeps_no_worker_from_the_new_one(child: Child) -> None:
+def test_an_old_job_of_another_cluster_does_not_block_the_new_one(child: Child) -> None:
     make_job(child.ledger, "/data/january.csv", cluster_name="staging")
     assert "staging" in work(child, JOB, 0, 1, "t", run_nothing)["skipped"]
     forget(child.ledger)
@@ -90,8 +90,8 @@ def test_a_new_job_of_another_cluster_is_left_to_its_own_workers(child: Child) -
     assert file_worked_on(child, 0) == "/data/january.csv"
     forget(child.ledger)
     make_job(child.ledger, "/data/february.csv", cluster_name="staging")
-    told = work(child, JOB, 0, 1, "t", run_nothing)
-    assert "staging" in told["skipped"]
+    result = work(child, JOB, 0, 1, "t", run_nothing)
+    assert "staging" in result["skipped"]
     assert child.ledger.status(JOB).leased == 0
 
 
@@ -99,7 +99,7 @@ def run_nothing(attempt: Attempt) -> Done:
     raise AssertionError("not to be worked on")
 
 
-def test_a_claim_is_of_the_job_that_is_meant(child: Child) -> None:
+def test_a_stale_claim_of_a_reused_id_is_refused(child: Child) -> None:
     ledger = child.ledger
     make_job(ledger, "/data/january.csv")
     made = ledger.job_made(JOB)
@@ -110,24 +110,24 @@ def test_a_claim_is_of_the_job_that_is_meant(child: Child) -> None:
     assert ledger.status(JOB).leased == 1
 
 
-def test_messages_go_where_the_job_says_that_has_the_id_now(child: Child) -> None:
+def test_messages_go_to_the_queue_of_the_current_job(child: Child) -> None:
     ledger, client = child.ledger, child.ledger.caller.client
-    # Given a job of its own queue whose units were published
+    # Given a job with a private queue whose units were published
     ledger.create(JOB, {KIND_LABEL: "unload", QUEUE_LABEL: "ringhaul.load.own"}, '{"a": 1}')
     ledger.add_units(JOB, 1, 0, ["0"])
     publish_next(ledger, JOB)
     assert tasks_in(client, "ringhaul.load.own") == [TaskNames.READ_UNIT]
-    # When it is forgotten, and its id is that of a load of all workers
+    # When it is forgotten, and a load on the shared queue gets its id
     forget(ledger)
     ledger.create(JOB, {}, '{"a": 2}')
     ledger.add_units(JOB, 1, 0, ["0"])
     publish_next(ledger, JOB)
-    # Then its units go there, and to the task of loads
+    # Then its units go to that queue, and to the load task
     assert tasks_in(client, "ringhaul.load.own") == [TaskNames.READ_UNIT]
     assert tasks_in(client, QUEUE_LOAD) == [TaskNames.LOAD_UNIT]
 
 
 def tasks_in(client: redis.Redis, queue: str) -> list[str]:
-    """The tasks of the messages in a queue."""
+    """Return the task names of the messages in a queue."""
     messages = client.lrange(f"ringhaul:mq:{queue}", 0, -1)
     return [json.loads(message)["headers"]["task"] for message in messages]

@@ -1,7 +1,7 @@
-"""A record that cost its unit's attempts before: the next one leaves it out and does all others.
+"""A record that killed earlier attempts of its unit: the next attempt rejects it and does the rest.
 
-What the attempts before left in the ledger is made here; how it comes there, and a whole command,
-is in `acceptance/test_stalled_records.py`.
+The tests write the losses of the earlier attempts into the ledger. How they get there, and a whole
+command, is in `acceptance/test_stalled_records.py`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KEYS = TableSchema(
 
 
 def lose(child: Child, loss: Loss) -> None:
-    """An attempt of unit 0 begins, and its process dies."""
+    """Start an attempt of unit 0 whose process dies."""
     token = new_token()
     assert isinstance(child.ledger.claim(JOB, 0, 1, token, LEASE_MS), Claimed)
     child.ledger.lost(JOB, 0, token, loss=loss, epoch=1)
@@ -50,7 +50,7 @@ def lose(child: Child, loss: Loss) -> None:
 
 
 def narrow_down(child: Child, path: str) -> None:
-    """Two attempts are lost: with the culprit among all records, and with it alone."""
+    """Lose two attempts: one with the culprit among all records, and one with only the culprit."""
     lose(child, Loss("convert", path, "id", 1, 0, ROWS, 0))
     lose(child, Loss("convert", path, "id", CULPRIT + 1, CULPRIT, CULPRIT + 1, 0))
 
@@ -65,14 +65,14 @@ def check_left_out(child: Child) -> None:
 
 
 @pytest.fixture(params=["lookup", "exec", "exec once"])
-def asked(
+def statement_job(
     request: pytest.FixtureRequest,
     child: Child,
     cassandra_session: Session,
     keyspace: str,
     tmp_path: Path,
 ) -> StatementJob:
-    """A job of 100 keys of a file in one unit, which is issued."""
+    """A job of 100 keys of a file in one issued unit."""
     table = make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
     path = tmp_path / "keys.csv"
     path.write_text("".join(f"{i:02}\n" for i in range(ROWS)))
@@ -91,24 +91,26 @@ def asked(
     plan = Plan(
         job=job, units=[LoadUnit(0, 0, 3 * ROWS, 0, 1, ROWS).pack()], target="t", headline=""
     )
-    create_job(child.ledger, JOB, plan, "nobody-reads-this")
+    create_job(child.ledger, JOB, plan, "unread")
     child.ledger.issue(JOB, 10)
     return job
 
 
-@pytest.mark.parametrize("asked", ["lookup", "exec"], indirect=True)
-def test_a_key_that_cost_its_process_is_a_reject(child: Child, asked: StatementJob) -> None:
-    narrow_down(child, asked.values.sources[0].file.path)
-    told = work(child, JOB, 0, 1, new_token(), run_statements)
-    assert told["answered"] == ROWS - 1
+@pytest.mark.parametrize("statement_job", ["lookup", "exec"], indirect=True)
+def test_a_key_that_killed_its_process_is_a_reject(
+    child: Child, statement_job: StatementJob
+) -> None:
+    narrow_down(child, statement_job.values.sources[0].file.path)
+    result = work(child, JOB, 0, 1, new_token(), run_statements)
+    assert result["answered"] == ROWS - 1
     check_left_out(child)
 
 
-@pytest.mark.parametrize("asked", ["exec once"], indirect=True)
-def test_what_must_not_be_done_twice_says_where_its_process_was(
-    child: Child, asked: StatementJob, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("statement_job", ["exec once"], indirect=True)
+def test_a_lost_unit_that_must_not_run_twice_reports_its_records(
+    child: Child, statement_job: StatementJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a process that is killed when its last requests are on their way
+    # Given a process that is killed with its last requests in flight
     memory, token = bytearray(CRUMB_BYTES), new_token()
     monkeypatch.setattr(TRAIL, "_memory", memory)
 
@@ -119,15 +121,15 @@ def test_what_must_not_be_done_twice_says_where_its_process_was(
         raise UnitStopped("killed")
 
     work(child, JOB, 0, 1, token, killed)
-    # Then its unit is given up, and the job says which records may have been done
+    # Then its unit is given up, and the job reports which records may have run
     status = child.ledger.status(JOB)
-    path = asked.values.sources[0].file.path
+    path = statement_job.values.sources[0].file.path
     assert given_up_lines(child.ledger, status)[0] == (
         f" unit 0: its process was killed while at stage ask of lines 1 to about 100 of {path}"
     )
 
 
-def test_a_record_that_cost_the_process_of_a_verification_is_a_reject(
+def test_a_record_that_killed_a_verifying_process_is_a_reject(
     child: Child, make_job: MakeJob, tmp_path: Path
 ) -> None:
     records = [f"{i},v" for i in range(ROWS)]

@@ -1,5 +1,5 @@
-"""Attempts of units of an unload or an exec: of two the files of the one that counts stay, the
-other's go; and what they leave in the ledger."""
+"""Competing attempts of a unit of an unload or an exec: the files of the committed one stay, those
+of the other are removed; and their records in the ledger."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ringhaul.records.unit import LoadUnit
 from ringhaul.scan.finish import job_parts, publish_manifest
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.ranges import FULL_RING, pack_ranges
-from ringhaul.statements import job as ask
+from ringhaul.statements import job as statement_job
 from ringhaul.statements.finish import publish_ask_manifest
 from ringhaul.statements.job import SpanUnit, StatementJob, split_extra
 from tasks.child.process import Child
@@ -40,7 +40,7 @@ ROWS = 500
 
 @pytest.fixture
 def folder(child: Child, cassandra_session: Session, keyspace: str, tmp_path: Path) -> Path:
-    """Of the files of a job of one unit, which is issued."""
+    """The output folder of a job of one issued unit."""
     table = make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
     insert = cassandra_session.prepare(f"INSERT INTO {keyspace}.t (id, v) VALUES (?, 'x')")
     execute_concurrent_with_args(cassandra_session, insert, [(i,) for i in range(ROWS)])
@@ -54,7 +54,7 @@ def folder(child: Child, cassandra_session: Session, keyspace: str, tmp_path: Pa
         output=Output(url=str(out), format=OutputFormat(), rows_max=200),
     )
     plan = Plan(job=job, units=[pack_ranges([FULL_RING])], target="t", headline="")
-    create_job(child.ledger, JOB, plan, "nobody-reads-this")
+    create_job(child.ledger, JOB, plan, "unread")
     child.ledger.issue(JOB, 10)
     return out
 
@@ -62,7 +62,7 @@ def folder(child: Child, cassandra_session: Session, keyspace: str, tmp_path: Pa
 def work_on(
     child: Child, token: str, then: Callable[[Attempt, Done], None], runner: Runner = run_read
 ) -> dict[str, Any]:
-    """Work on the unit; `then` is called between its last row and its commit."""
+    """Run the unit, and call `then` between its last row and its commit."""
 
     def run(attempt: Attempt) -> Done:
         done = runner(attempt)
@@ -88,8 +88,8 @@ def check_counted(child: Child, folder: Path) -> None:
     assert files(folder) == sorted([*names, "manifest.json"])
 
 
-def test_the_files_of_an_attempt_that_came_too_late_are_removed(child: Child, folder: Path) -> None:
-    """By itself: the manifest, whose writer removes orphans, may have been written before."""
+def test_the_files_of_a_late_attempt_are_removed(child: Child, folder: Path) -> None:
+    """The attempt removes them: the writer of the manifest, which removes orphans, may be done."""
     token = new_token()
 
     def overtaken(attempt: Attempt, done: Done) -> None:
@@ -103,7 +103,7 @@ def test_the_files_of_an_attempt_that_came_too_late_are_removed(child: Child, fo
     check_counted(child, folder)
 
 
-def test_a_commit_whose_answer_was_lost_keeps_its_files(child: Child, folder: Path) -> None:
+def test_a_commit_with_a_lost_answer_keeps_its_files(child: Child, folder: Path) -> None:
     token = new_token()
 
     def committed(attempt: Attempt, done: Done) -> None:
@@ -116,7 +116,7 @@ def test_a_commit_whose_answer_was_lost_keeps_its_files(child: Child, folder: Pa
     check_counted(child, folder)
 
 
-def test_an_attempt_of_before_a_resume_leaves_no_files(child: Child, folder: Path) -> None:
+def test_an_attempt_from_before_a_resume_leaves_no_files(child: Child, folder: Path) -> None:
     token = new_token()
 
     def cancelled(attempt: Attempt, done: Done) -> None:
@@ -142,7 +142,7 @@ MARKER = TableSchema(
 
 @pytest.fixture
 def answers(child: Child, cassandra_session: Session, keyspace: str, tmp_path: Path) -> Path:
-    """Of the files of an exec of one unit, which is issued."""
+    """The output folder of an exec of one issued unit."""
     table = make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
     insert = cassandra_session.prepare(f"INSERT INTO {keyspace}.t (id, v) VALUES (?, 'x')")
     execute_concurrent_with_args(cassandra_session, insert, [(i,) for i in range(ROWS)])
@@ -158,20 +158,20 @@ def answers(child: Child, cassandra_session: Session, keyspace: str, tmp_path: P
         output=Output(url=str(out), format=OutputFormat(), rows_max=200),
     )
     plan = Plan(job=job, units=[SpanUnit(0, ROWS).pack()], target="t", headline="")
-    create_job(child.ledger, JOB, plan, "nobody-reads-this")
+    create_job(child.ledger, JOB, plan, "unread")
     child.ledger.issue(JOB, 10)
     return out
 
 
-def test_answers_of_an_attempt_that_came_too_late_are_removed(child: Child, answers: Path) -> None:
+def test_answers_of_a_late_attempt_are_removed(child: Child, answers: Path) -> None:
     token = new_token()
 
     def overtaken(attempt: Attempt, done: Done) -> None:
         assert len(files(answers)) == 3
         child.ledger.lost(JOB, 0, token)
         child.ledger.issue(JOB, 10)
-        told = work_on(child, new_token(), nothing, run_statements)
-        assert told == {"unit": 0, "answered": ROWS, "rows": ROWS}
+        result = work_on(child, new_token(), nothing, run_statements)
+        assert result == {"unit": 0, "answered": ROWS, "rows": ROWS}
         assert len(files(answers)) == 6
 
     work_on(child, token, overtaken, run_statements)
@@ -190,8 +190,7 @@ def nearly_all(
     keyspace: str,
     tmp_path: Path,
 ) -> StatementJob:
-    """A job of 100 rows that are there already, or of 100 keys without a row, in units of 75 and
-    25."""
+    """A job of 100 existing rows, or of 100 keys without a row, in units of 75 and 25."""
     table = make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
     name, values, facts = f"{keyspace}.t", load_job(MARKER), dict[str, Any]()
     units = [SpanUnit(0, 75).pack(), SpanUnit(75, 100).pack()]
@@ -213,12 +212,12 @@ def nearly_all(
         **facts,
     )
     plan = Plan(job=job, units=units, target="t", headline="")
-    create_job(child.ledger, JOB, plan, "nobody-reads-this")
+    create_job(child.ledger, JOB, plan, "unread")
     child.ledger.issue(JOB, 10)
     return job
 
 
-def test_of_what_may_be_nearly_all_a_job_lists_some_and_counts_the_rest(
+def test_a_job_lists_some_unapplied_rows_and_counts_the_rest(
     child: Child,
     nearly_all: StatementJob,
     tmp_path: Path,
@@ -226,23 +225,23 @@ def test_of_what_may_be_nearly_all_a_job_lists_some_and_counts_the_rest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # Given a job that may list 40
-    monkeypatch.setattr(ask, "LISTED_MAX", 40)
+    monkeypatch.setattr(statement_job, "LISTED_MAX", 40)
     # When its units are done
     for unit in range(2):
         work(child, JOB, unit, 1, new_token(), run_statements)
-    # Then all are counted, and each unit lists its share: the first ones
+    # Then all are counted, and each unit lists its share: the first rows
     data = statement_closing(child.ledger, child.ledger.status(JOB)).data
     counted = "not_applied" if nearly_all.kind == "exec" else "missing"
     expected = {"answered": 100, "rejected": 0, counted: 100, "not_kept": 60}
     assert {name: data[name] for name in expected} == expected
     lines = [reject.line for reject in job_rejects(child.ledger, JOB)]
     assert [sum(line <= 75 for line in lines), sum(line > 75 for line in lines)] == [30, 10]
-    # And it is told that there were others
-    told = "60 more, not kept: the ledger lists 40 "
+    # And `errors` mentions the others
+    dropped = "60 more, not kept: the ledger lists 40 "
     *_, more, others = reject_lines(child.ledger, JOB, 5)
-    assert more.startswith("... 35 more (--limit") and others.startswith(f"... {told}")
+    assert more.startswith("... 35 more (--limit") and others.startswith(f"... {dropped}")
     for option in [["--json"]] + [["--export", str(tmp_path / "keys")]] * (counted == "missing"):
         errors_command.main([JOB, *option], standalone_mode=False)
         out, err = capsys.readouterr()
         assert len(out.splitlines()) == 40 * (option == ["--json"])
-        assert err.splitlines()[-1].startswith(told)
+        assert err.splitlines()[-1].startswith(dropped)

@@ -1,4 +1,4 @@
-"""Units that take long: waiting for a rate is nobody's fault, working without an end is."""
+"""Long units: waiting for a rate limit is allowed, working without an end is not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JOB = "ld-000001"
 
 @pytest.fixture
 def hasty(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> Child:
-    """A child whose units may work for half a second, and a job with one."""
+    """A child whose units may work for half a second, and a job with one unit."""
     monkeypatch.setattr("tasks.child.unit.RENEW_S_MAX", 0.05)
     settings = connected.settings
     worker = settings.worker.model_copy(update={"time_limit_soft_s": 0.5})
@@ -35,8 +35,8 @@ def hasty(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> Child:
     return connected
 
 
-def test_a_unit_that_waits_for_its_rate_ends_in_its_own_time(hasty: Child) -> None:
-    # Given a job whose rate makes its unit take two seconds, four times what it may work
+def test_waiting_for_the_rate_does_not_count_as_work(hasty: Child) -> None:
+    # Given a job whose rate makes its unit take two seconds, four times its limit
     hasty.ledger.throttle(JOB, Pace(limits=Limits(rows_per_s=100)))
 
     def paced(attempt: Attempt) -> Done:
@@ -51,13 +51,13 @@ def test_a_unit_that_waits_for_its_rate_ends_in_its_own_time(hasty: Child) -> No
     assert hasty.ledger.status(JOB).totals == {"rows": 250}
 
 
-def test_a_unit_that_works_without_an_end_is_given_back_with_the_reason(hasty: Child) -> None:
+def test_an_endless_unit_is_released_with_the_reason(hasty: Child) -> None:
     def endless(attempt: Attempt) -> Done:
         while True:
             time.sleep(0.02)
             attempt.tick(0, 0, 0)
 
-    told = work(hasty, JOB, 0, 1, "t", endless)
-    assert "worker.time_limit_soft_s" in told["released"]
+    result = work(hasty, JOB, 0, 1, "t", endless)
+    assert "worker.time_limit_soft_s" in result["released"]
     status = hasty.ledger.status(JOB)
-    assert (status.leased, status.last_error) == (0, told["released"])
+    assert (status.leased, status.last_error) == (0, result["released"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ringhaul.query import parse_where
 from ringhaul.query.exact import OPERATORS
-from ringhaul.query.sql import parse_condition, parse_statement, spelt
+from ringhaul.query.sql import condition_sql, parse_condition, parse_statement
 from tests.property.query import oracle
 from tests.unit.query.tables import ORDERS, kept
 
@@ -85,10 +85,11 @@ conditions = st.recursive(
 def test_a_condition_is_spelled_as_it_was_read(condition: str, end: str) -> None:
     tree = parse_condition(condition + end)
     assert tree is not None
-    assert parse_condition(spelt(tree)) == tree
-    # Other text may follow it.
+    assert parse_condition(condition_sql(tree)) == tree
+    # And something may follow it.
     assert (
-        parse_statement(f"SELECT 1 FROM t WHERE {spelt(tree)} LIMIT 1").args["where"].this == tree
+        parse_statement(f"SELECT 1 FROM t WHERE {condition_sql(tree)} LIMIT 1").args["where"].this
+        == tree
     )
 
 

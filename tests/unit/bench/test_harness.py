@@ -69,10 +69,10 @@ def test_medians_are_over_the_rounds_of_one_system() -> None:
     assert mine.path_us_per_row == pytest.approx(2.0)
 
 
-def test_only_our_systems_report_the_cpu_of_the_worker_path() -> None:
+def test_only_ringhaul_reports_the_cpu_of_the_worker_path() -> None:
     copy = medians(SYSTEMS, RUNS)[2]
 
-    with pytest.raises(ValueError, match="copy 1 does not tell"):
+    with pytest.raises(ValueError, match="copy 1 does not report"):
         _ = copy.path_us_per_row
 
 

@@ -1,4 +1,4 @@
-"""The programs that measure the server's limits request all rows and count the answers."""
+"""The programs that measure the server's limits request all rows, and count the answers."""
 
 import itertools
 import struct
@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.ask_limit import Answers, values_of
-from bench.frames import Bound, asking_frames, batches_of, frames_of, list_value
+from bench.frames import Bound, batches_of, frames_of, list_value, select_frames
 from bench.limit import VOID, voids
 from bench.read_limit import PAGE_ROWS, page_request
 from bench.replay import HEADER
 from bench.ring import TOKEN_MAX, TOKEN_MIN, ring_slices
+from bench.select_limit import Answers, marker_values
 from ringhaul.cql.batches import entries_of
 
 QUERY_ID = bytes(range(16))
@@ -86,13 +86,13 @@ def test_a_page_is_requested_by_range_and_paging_state() -> None:
 def test_keys_are_requested_one_by_one_or_in_lists() -> None:
     keys = [b"a", b"bc", b""]
 
-    assert values_of(keys, 1) == keys
-    assert values_of(keys, 2) == [list_value([b"a", b"bc"]), list_value([b""])]
+    assert marker_values(keys, 1) == keys
+    assert marker_values(keys, 2) == [list_value([b"a", b"bc"]), list_value([b""])]
     assert list_value([b"a", b"bc"]) == bytes.fromhex("000000020000000161000000026263")
 
 
 def test_frames_of_keys_hold_statement_and_value() -> None:
-    frames = asking_frames(QUERY_ID, [b"k1", b"key2"], streams=2)
+    frames = select_frames(QUERY_ID, [b"k1", b"key2"], streams=2)
 
     assert isinstance(frames, pa.BinaryArray)
     for stream, (frame, key) in enumerate(zip(frames.to_pylist(), [b"k1", b"key2"], strict=True)):

@@ -1,4 +1,4 @@
-"""A command follows its job: it ends with it, and takes Ctrl-C."""
+"""A command follows its job: it ends with the job, and handles Ctrl-C."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from tests.loads import load_job, load_source, table_schema
 
 JOB = "ld-000002"
 TABLE = table_schema({"id": "int"}, ["id"])
-#: Counted in some seconds: a second look at the job comes long before that.
+#: Counting them takes some seconds: the second poll of the job comes long before that.
 LONG = gzip.compress(b"1\n" * 32_000_000, 1) * 8
 
 
 @pytest.fixture
 def ledger(ledger: Ledger, settle: Settle) -> Ledger:
-    """An empty ledger. Messages go to a queue that nobody reads."""
+    """An empty ledger. Messages go to a queue without a reader."""
     settle()
     return ledger
 
 
 @pytest.fixture
 def job(ledger: Ledger, tmp_path: Path) -> LoadJob:
-    """A job whose records have to be counted in one file before the next can be split."""
+    """A job with a file whose records must be counted before the next file can be split."""
     (tmp_path / "1.csv.gz").write_bytes(LONG)
     (tmp_path / "2.csv").write_text("1\n")
     first, then = (str(tmp_path / name) for name in ("1.csv.gz", "2.csv"))
@@ -53,9 +53,7 @@ def job(ledger: Ledger, tmp_path: Path) -> LoadJob:
     return job
 
 
-def test_a_feeder_that_is_stopped_ends_in_the_middle_of_a_file(
-    ledger: Ledger, job: LoadJob
-) -> None:
+def test_a_stopped_feeder_ends_in_the_middle_of_a_file(ledger: Ledger, job: LoadJob) -> None:
     feeder = Feeder(ledger, JOB, 1, job)
     feeder.start()
     while not (ledger.status(JOB).units or feeder.finished):
@@ -68,7 +66,7 @@ def test_a_feeder_that_is_stopped_ends_in_the_middle_of_a_file(
     assert (status.state, status.units, status.sealed) == (JobState.RUNNING, 1, False)
 
 
-def test_a_job_that_is_cancelled_ends_its_command_while_a_file_is_counted(
+def test_a_cancelled_job_ends_its_command_while_a_file_is_counted(
     ledger: Ledger, job: LoadJob, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Given a command that detaches at Ctrl-C, as soon as its input is split
@@ -90,19 +88,19 @@ def test_a_job_that_is_cancelled_ends_its_command_while_a_file_is_counted(
         on_interrupt="detach",
         on_look=press,
     )
-    # When Ctrl-C is pressed once, and some looks later once more
+    # When Ctrl-C is pressed once, and once more some polls later
     status = watch.follow()
-    # Then it waited for the input after the first, and cancelled the job after the second
+    # Then it waited for the input after the first one, and cancelled the job after the second
     assert (status.state, feeder.finished, feeder.error) == (JobState.CANCELLED, True, None)
     assert time.monotonic() - looks[9] < 2
-    # and told that once
+    # and said so once
     assert capsys.readouterr().err.count("detaching when the input is split") == 1
 
 
-def test_a_command_that_is_told_to_end_does_not_wait_for_a_redis_that_takes_no_writes(
+def test_a_terminated_command_does_not_wait_for_a_redis_that_refuses_writes(
     ledger: Ledger, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a job, and a Redis whose memory is full from now on
+    # Given a job, and a Redis whose memory becomes full
     ledger.create(JOB, {}, "{}")
     monkeypatch.setattr("producer.run.watch.LEAVE_S", 0.5)
     ledger.caller.client.config_set("maxmemory", 1)
@@ -116,6 +114,6 @@ def test_a_command_that_is_told_to_end_does_not_wait_for_a_redis_that_takes_no_w
     finally:
         ledger.caller.client.config_set("maxmemory", 0)
         timer.join()
-    # Then it ended, and said how to go on
-    assert f"to continue: ringhaul resume {JOB}" in capsys.readouterr().err
+    # Then it ended, and printed how to continue
+    assert f"to go on: ringhaul resume {JOB}" in capsys.readouterr().err
     assert ledger.status(JOB).state == JobState.RUNNING

@@ -1,4 +1,4 @@
-"""`ringhaul schedule run` in front of a real Valkey: what becomes of runs left, and runs failed."""
+"""`ringhaul schedule run` with a real Valkey: abandoned and failed runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.times import run_id
 
 TEXT = '[schedule.a]\nevery = "1h"\nsteps = [["count", "-t", "k.t"]]'
-#: An hour of some day.
+#: An arbitrary hour.
 DUE = 1_795_136_400_000
 
 
@@ -40,7 +40,7 @@ DUE = 1_795_136_400_000
 def client(
     tmp_path: Path, broker_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[redis.Redis]:
-    """The broker of a schedule file whose cluster nobody answers for."""
+    """The broker of a schedule file whose cluster does not answer."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ringhaul.toml").write_text('[cluster]\ncontact_points = ["localhost"]\nport = 1\n')
     (tmp_path / "schedule.toml").write_text(TEXT)
@@ -54,7 +54,7 @@ def client(
 
 @pytest.fixture
 def book(client: redis.Redis) -> ScheduleBook:
-    """What a beat has."""
+    """The schedule book of a beat."""
     return ScheduleBook(Ledger(client).caller)
 
 
@@ -68,47 +68,47 @@ def newest(book: ScheduleBook) -> Run | None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_lets_go_of_the_run(
+def test_a_signal_releases_the_run(
     book: ScheduleBook,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     number: signal.Signals,
 ) -> None:
-    def tell() -> None:
+    def send_signal() -> None:
         while not ((run := newest(book)) and run.steps[0].under_way):
             time.sleep(0.02)
         os.kill(os.getpid(), number)
 
     before = signal.getsignal(number)
-    with socket.socket() as silent:  # a cluster that says nothing: the step waits
+    with socket.socket() as silent:  # a silent cluster: the step waits
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", str(silent.getsockname()[1]))
-        thread = threading.Thread(target=tell)
+        thread = threading.Thread(target=send_signal)
         thread.start()
         assert run_now(None, "a", None) == EXIT_INTERRUPTED
         thread.join()
     assert signal.getsignal(number) == before
     assert "stopped: a beat continues" in capsys.readouterr().err
-    # Then anybody may go on with it at once
+    # Then any command may continue it at once
     standing = book.standing("a")
     assert standing.run is not None
     assert standing.lease_ms <= standing.now_ms
     assert book.take_over("a", 1000) is not None
 
 
-def test_a_run_that_was_left_is_gone_on_with(
+def test_an_abandoned_run_is_continued(
     book: ScheduleBook,
     schedule: Schedule,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # Given a command that is killed while its step is under way, and no beat
+    # Given a command that is killed while its step runs, and no beat
     run = replace(begin_step(new_run(schedule, DUE, DUE, by_hand=True), DUE), host="h:1")
     assert book.claim(run, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
     with pytest.raises(UsageError, match="a is not run: a run of it is still in progress"):
         run_now(None, "a", None)
-    # When its lease has run out, and Redis is away for two looks
+    # When its lease has expired, and Redis is away for two polls
     book.keep(run, lease_ms=0)
     look, away = RunWork.look, [LedgerUnavailable("no Redis"), LedgerUnavailable("no Redis")]
 
@@ -118,20 +118,20 @@ def test_a_run_that_was_left_is_gone_on_with(
         return look(work, now_ms)
 
     monkeypatch.setattr(RunWork, "look", sometimes)
-    # Then the next command goes on with that run to its end, which has no cluster
+    # Then the next command continues that run to its end, a failure for lack of a cluster
     assert run_now(None, "a", None) == EXIT_FATAL
-    told = capsys.readouterr().err
-    assert f"a {run.id}: h:1 left it: continuing it" in told
-    assert told.count("waiting: ") == 1
+    err = capsys.readouterr().err
+    assert f"a {run.id}: h:1 left it: continuing it" in err
+    assert err.count("waiting: ") == 1
     assert away == []
     (found,) = book.runs("a", 10)
     assert (found.state, found.takeovers, found.steps[0].tries) == (RunState.FAILED, 1, 1)
     assert book.standing("a").run is None
 
 
-#: The calls: the run as it was claimed, that its step is tried, that it is on Redis's disk.
+#: The calls: the claim is recorded, then the try of its step, then both are on Redis's disk.
 @pytest.mark.parametrize("away", [{1}, {2}, {3}, {3, 4}, {2, 4}])
-def test_a_redis_that_is_away_when_a_step_begins_costs_no_try(
+def test_an_outage_of_redis_at_the_start_of_a_step_costs_no_try(
     book: ScheduleBook,
     schedule: Schedule,
     client: redis.Redis,
@@ -141,16 +141,16 @@ def test_a_redis_that_is_away_when_a_step_begins_costs_no_try(
 ) -> None:
     run = new_run(schedule, DUE, DUE)
     assert book.claim(run, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
-    ledger, asked = Ledger(client), []
+    ledger, calls = Ledger(client), []
 
     def at_times(what: str, call: Callable[..., bool]) -> Callable[..., bool]:
-        def ask(*given: Any, **named: Any) -> bool:
-            asked.append(what)
-            if len(asked) in away:
+        def wrapped(*given: Any, **named: Any) -> bool:
+            calls.append(what)
+            if len(calls) in away:
                 raise LedgerUnavailable("no Redis")
             return call(*given, **named)
 
-        return ask
+        return wrapped
 
     monkeypatch.setattr(book, "keep", at_times("keep", book.keep))
     monkeypatch.setattr(ledger, "make_durable", at_times("durable", ledger.make_durable))
@@ -184,18 +184,18 @@ def test_a_redis_that_is_away_when_a_step_begins_costs_no_try(
         for process in started:
             process.kill()
             process.wait()
-    # Then it is its first try, which is written down before there is a command
+    # Then it is the first try, which is recorded before the command starts
     assert failed == len(away)
     step = work.run.steps[0]
     assert (step.tries, step.under_way) == (1, True)
     kept = newest(book)
     assert kept is not None and kept.steps == work.run.steps
-    # and what was waited for last is that it outlives a crash of Redis
-    assert asked[-1] == "durable"
+    # and the last call made it survive a crash of Redis
+    assert calls[-1] == "durable"
 
 
 def failed_run(book: ScheduleBook, schedule: Schedule) -> Run:
-    """A run in the history whose step failed."""
+    """Add a run whose step failed to the history."""
     run = new_run(schedule, DUE, DUE)
     assert book.claim(run, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
     run = end_step(begin_step(run, DUE), 3, DUE, schedule=schedule)
@@ -203,7 +203,7 @@ def failed_run(book: ScheduleBook, schedule: Schedule) -> Run:
     return run
 
 
-def test_a_failed_step_is_tried_again_as_the_file_has_it_now(
+def test_a_failed_step_is_retried_with_the_file_s_current_command(
     book: ScheduleBook, schedule: Schedule, tmp_path: Path
 ) -> None:
     failed_run(book, schedule)
@@ -214,13 +214,13 @@ def test_a_failed_step_is_tried_again_as_the_file_has_it_now(
     mended = parse_schedules(TEXT.replace("k.t", "k.mended"), "f")["a"]
     assert run.steps[0].fingerprint == fingerprint(mended, 0) != fingerprint(schedule, 0)
     assert run.steps[0].code == EXIT_FATAL, "there is no cluster"
-    # Due times that passed since it failed were not beside it; it is as late as it was
+    # Due times since its failure do not count as skipped beside it; its delay is unchanged
     assert run.started_ms is not None and run.started_ms != DUE
     assert (run.steps[0].started_ms or 0) >= run.started_ms
     assert (run.first_ms, run.late_ms) == (DUE, 0)
 
 
-def test_a_job_that_is_over_is_resumed_first(
+def test_a_finished_job_is_resumed_first(
     book: ScheduleBook, schedule: Schedule, client: redis.Redis
 ) -> None:
     run = failed_run(book, schedule)
@@ -235,25 +235,25 @@ def test_a_job_that_is_over_is_resumed_first(
     assert book.runs("a", 10) == [run]
 
 
-def test_the_list_warns_of_an_output_that_comes_back(
+def test_the_list_warns_of_a_repeating_output_path(
     client: redis.Redis, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     step = '["unload", "-t", "k.t", "-o", "out/{due:%a}"]'
     weekly = f'[schedule.b]\ncron = "17 3 * * *"\nsteps = [{step}]'
     (tmp_path / "schedule.toml").write_text(f"{TEXT}\n{weekly}")
     assert print_schedules(None, as_json=True) == 0
-    told = capsys.readouterr()
-    plain, warned = json.loads(told.out)["schedules"]
+    printed = capsys.readouterr()
+    plain, warned = json.loads(printed.out)["schedules"]
     assert plain["warnings"] == []
     (warning,) = warned["warnings"]
     assert "schedule b: steps, step 1 (unload): -o out/" in warning
-    assert "repeats after 7d00h" in warning and "warning" not in told.err
+    assert "repeats after 7d00h" in warning and "warning" not in printed.err
     assert print_schedules(None, as_json=False) == 0
     assert f"warning: {warning}\n" in capsys.readouterr().err
 
 
 def forge(client: redis.Redis, record: dict[str, Any], run: str = "") -> None:
-    """A record that somebody wrote into Redis, of a run that waits for a beat."""
+    """Write the forged record of a run that waits for a beat into Redis."""
     run = run or run_id(DUE)
     client.hset(keys.schedule_key("a", "records"), run, json.dumps(record))
     client.zadd(keys.schedule_key("a", "runs"), {run: DUE})
@@ -262,7 +262,7 @@ def forge(client: redis.Redis, record: dict[str, Any], run: str = "") -> None:
     )
 
 
-def test_a_forged_record_runs_nothing_but_the_file(
+def test_a_forged_record_runs_only_the_file_s_steps(
     book: ScheduleBook, schedule: Schedule, client: redis.Redis, tmp_path: Path
 ) -> None:
     # Given a record whose step has a command line that writes a file
@@ -272,9 +272,9 @@ def test_a_forged_record_runs_nothing_but_the_file(
     evil = ["flower", f"--conf={tmp_path}/x.py", "--port=1"]
     record["steps"][0] |= {"arguments": evil, "command": "flower", "job": "evil-1"}
     forge(client, record)
-    # When somebody goes on with it
+    # When a command continues it
     assert run_now(None, "a", None) == EXIT_FATAL, "there is no cluster"
-    # Then the step of the file was run, with a job of the run's name
+    # Then the file's step ran, with a job named after the run
     run = book.run("a", run_id(DUE))
     assert run is not None
     assert (run.state, run.reason) == (RunState.FAILED, "step 1: exit code 4")
@@ -300,7 +300,7 @@ def test_a_forged_file_is_not_loaded(
     assert found.steps[0].tries == 0
 
 
-def test_a_record_that_cannot_be_read_is_a_run_that_failed(
+def test_an_unreadable_record_is_a_failed_run(
     book: ScheduleBook, client: redis.Redis, capsys: pytest.CaptureFixture[str]
 ) -> None:
     forge(client, {"schedule": "a", "due_ms": "x"})
@@ -315,4 +315,4 @@ def test_a_record_that_cannot_be_read_is_a_run_that_failed(
     assert found is not None and found.reason.endswith(
         "cannot be read: due_ms is not a valid number"
     )
-    assert book.standing("a").run is None, "and the schedule goes on"
+    assert book.standing("a").run is None, "the schedule must continue"

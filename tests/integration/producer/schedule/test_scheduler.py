@@ -1,5 +1,4 @@
-"""A beat and its due times and its file; what is about files that arrive is in
-`test_schedule_arrivals`."""
+"""A beat, its due times and its schedule file. Arriving files are in `test_schedule_arrivals`."""
 
 from __future__ import annotations
 
@@ -25,34 +24,34 @@ COUNT = 'steps = [["count", "-t", "k.t"], ["count", "-t", "k.t"]]'
 
 @pytest.fixture
 def silent() -> Iterator[int]:
-    """A port that takes connections and says nothing: who connects waits."""
+    """A port that accepts connections and never answers: a client waits."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         yield listening.getsockname()[1]
 
 
-def test_due_times_that_were_missed_are_made_up_for_once(
+def test_missed_due_times_are_caught_up_once(
     rig: Rig, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    # Given a schedule that a beat has seen, whose next due time is far away
+    # Given a schedule known to a beat, whose next due time is far away
     rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
     beat = rig.beat()
     beat.look()
     assert rig.run() is None
-    # When no beat looks for five days, and then two do
+    # When no beat looks for five days, and then two look
     rig.set_back("a", 5)
     other = rig.beat()
     with caplog.at_level(logging.WARNING):
         look_until(beat, rig.run, "the run", other)
-    # Then one of them runs the latest due time, and says so
+    # Then one of them runs the latest due time, and logs it
     run = rig.run()
     assert run is not None and run.missed_from_ms is not None
     assert run.due_ms - run.missed_from_ms == 4 * 86_400_000
     assert len(rig.book.runs("a", 10)) == 1
     assert f"a {run.id}: the due times from" in caplog.text
     assert f"a {run.id}: starts " in caplog.text or run.late_ms == 0
-    # It fails, as there is no cluster: once, and the second step does not run
+    # It fails once for lack of a cluster, and the second step does not run
     look_until(beat, lambda: rig.book.standing("a").run is None, "the end of the run", other)
     run = rig.run()
     assert run is not None
@@ -62,19 +61,19 @@ def test_due_times_that_were_missed_are_made_up_for_once(
         "no node answers at localhost:1"
         in (tmp_path / "state/schedules/a" / f"{run.id}.log").read_text()
     )
-    # and nothing is due any more
+    # and nothing else is due
     other.look()
     assert len(rig.book.runs("a", 10)) == 1
     assert len(Beats(rig.ledger.caller).alive()) == 1, "both are this process"
     beat.close()
 
 
-def test_each_due_time_that_was_missed_runs_in_order(rig: Rig) -> None:
+def test_missed_due_times_run_in_order(rig: Rig) -> None:
     rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\ncatch_up = "all"\n{COUNT}')
     beat, other = rig.beat(), rig.beat()
     beat.look()
     rig.set_back("a", 2)
-    # While the first of them is under way, both beats look
+    # While the first of them runs, both beats look
     look_until(beat, lambda: len(rig.book.runs("a", 10)) == 2, "two runs", other)
     second, first = rig.book.runs("a", 10)
     assert (first.state, second.state) == (RunState.FAILED, RunState.RUNNING)
@@ -83,7 +82,7 @@ def test_each_due_time_that_was_missed_runs_in_order(rig: Rig) -> None:
     other.close()
 
 
-def test_a_beat_that_is_stopped_leaves_its_run_to_the_next(
+def test_a_stopped_beat_leaves_its_run_to_the_next(
     rig: Rig, silent: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a run whose step waits for a cluster
@@ -99,7 +98,7 @@ def test_a_beat_that_is_stopped_leaves_its_run_to_the_next(
     assert time.monotonic() - began < 15
     standing = rig.book.standing("a")
     assert standing.run is not None and standing.lease_ms <= standing.now_ms
-    # Then another one goes on with the same step at once
+    # Then another one continues with the same step at once
     monkeypatch.delenv("RINGHAUL_CLUSTER_PORT")
     second = rig.beat()
     look_until(second, lambda: rig.book.standing("a").run is None, "the end of the run")
@@ -110,7 +109,7 @@ def test_a_beat_that_is_stopped_leaves_its_run_to_the_next(
 
 
 def watching_its_file(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Beat:
-    """A beat that has read a right file with the schedule `a`, and looks at it at every beat."""
+    """Return a beat that has read a valid file with the schedule `a`, and checks it each time."""
     monkeypatch.setattr("producer.schedule.scheduler.FILE_EVERY_S", 0.0)
     rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
     beat = rig.beat()
@@ -118,44 +117,45 @@ def watching_its_file(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Beat:
     return beat
 
 
-def test_a_file_that_changes_is_read_again_and_a_bad_one_is_not_taken(
+def test_a_changed_file_is_read_again_and_an_invalid_one_is_ignored(
     rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beat = watching_its_file(rig, monkeypatch)
     rig.file.write_text(f'[schedule.a]\ncron = "17 3 * *"\n{COUNT}')
     beat.look()
     beat.look()
-    assert caplog.text.count("expected five fields") == 1, "told once"
-    # The last one that was right stays
+    assert caplog.text.count("expected five fields") == 1, "one message"
+    # The last valid version stays
     rig.set_back("a", 1)
     look_until(beat, rig.run, "the run that was missed")
     run = rig.run()
     assert run is not None
     assert run.id.endswith("T031700Z")
-    # and when it is right again it is taken: one that is new begins with its next due time
+    # and when it is valid again it is used: a new schedule starts with its next due time
     rig.file.write_text(f'[schedule.b]\nevery = "1h"\n{COUNT}')
     beat.look()
     assert rig.book.standing("b").settled_ms is not None
     assert rig.book.runs("b", 10) == []
-    # The run of the schedule that is gone goes on to its end
+    # The run of the removed schedule continues to its end
     look_until(beat, lambda: rig.book.standing("a").run is None, "the end of the run")
     beat.close()
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_file_that_is_gone_is_told_each_time_and_its_schedules_stay(
+def test_a_missing_file_is_reported_each_time_and_its_schedules_stay(
     rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, named: bool
 ) -> None:
     if not named:
         monkeypatch.delenv("RINGHAUL_SCHEDULE_FILE")
-    told = f"no such schedule file: {rig.file}" if named else f"{rig.file} is gone; the schedules"
+    missing, gone = f"no such schedule file: {rig.file}", f"{rig.file} is gone; the schedules"
+    message = missing if named else gone
     aside = rig.file.with_suffix(".aside")
     beat = watching_its_file(rig, monkeypatch)
     for times in (1, 2):
         rig.file.rename(aside)
         beat.look()
         beat.look()
-        assert caplog.text.count(told) == times
+        assert caplog.text.count(message) == times
         assert caplog.text.count("the schedules read before remain in force") == times
         aside.rename(rig.file)
         beat.look()
@@ -166,7 +166,7 @@ def test_a_file_that_is_gone_is_told_each_time_and_its_schedules_stay(
     beat.close()
 
 
-def test_a_file_that_cannot_be_read_for_any_reason_ends_no_beat(
+def test_an_unreadable_file_ends_no_beat(
     rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beat = watching_its_file(rig, monkeypatch)
@@ -179,14 +179,14 @@ def test_a_file_that_cannot_be_read_for_any_reason_ends_no_beat(
         rig.file.write_text(f'[schedule.b]\nevery = "1h"\n{COUNT}')
         beat.look()
         beat.look()
-    told = "the schedule file cannot be read: ZeroDivisionError: a defect of ours; the schedules"
-    assert caplog.text.count(told) == 1
+    message = "the schedule file cannot be read: ZeroDivisionError: a defect of ours; the schedules"
+    assert caplog.text.count(message) == 1
     beat.look()
-    assert rig.book.standing("b").settled_ms is not None, "it is read again when it can be"
+    assert rig.book.standing("b").settled_ms is not None, "it must be read once it is readable"
     beat.close()
 
 
-def test_an_output_that_comes_back_is_logged_each_time_that_the_file_is_read(
+def test_a_repeating_output_path_is_logged_each_time_the_file_is_read(
     rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beat = watching_its_file(rig, monkeypatch)
@@ -201,10 +201,10 @@ def test_an_output_that_comes_back_is_logged_each_time_that_the_file_is_read(
     beat.close()
 
 
-def test_due_times_beside_a_run_that_is_not_over_are_one_entry_of_the_history(rig: Rig) -> None:
+def test_due_times_during_an_unfinished_run_are_one_entry_of_the_history(rig: Rig) -> None:
     rig.file.write_text(f'[schedule.a]\nevery = "1s"\n{COUNT}')
     beat = rig.beat()
-    # Given a run by hand that nobody ends
+    # Given a run by hand that never ends
     schedule = parse_schedules(rig.file.read_text(), "s")["a"]
     beat.look()
     now_ms = rig.book.standing("a").now_ms
@@ -218,7 +218,7 @@ def test_due_times_beside_a_run_that_is_not_over_are_one_entry_of_the_history(ri
 
     # When due times pass
     look_until(beat, lambda: passed_over() >= 2000, "three due times")
-    # Then they are one entry beside it
+    # Then they are one entry in the history
     found = rig.book.runs("a", 10)
     assert [one.state for one in found] == [RunState.SKIPPED, RunState.RUNNING]
     assert found[0].reason == "the run before it was not over"
@@ -229,7 +229,7 @@ def test_a_beat_waits_for_redis(rig: Rig, broker: EmbeddedValkey) -> None:
     rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
     beat = rig.beat()
     beat.look()
-    # When Redis is killed and comes back, the beat has waited and finds all as it was
+    # When Redis is killed and returns, the beat has waited and finds everything unchanged
     before = rig.book.standing("a").settled_ms
     restart_valkey(broker)
     assert beat.look() >= 0

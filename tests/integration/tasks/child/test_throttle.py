@@ -1,4 +1,4 @@
-"""The limits of a job hold over all its workers, cost few round trips, and can be changed."""
+"""A job's limits apply to all its workers together, cost few round trips, and can be changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def throttle_of(ledger: Ledger, limits: Limits) -> JobThrottle:
 
 
 def wait_for(throttle: JobThrottle, rows: int, bytes_count: int = 0) -> float:
-    """Pay without waiting; what the wait would be."""
+    """Pay without waiting, and return how long the wait would be."""
     throttle.pay(rows, bytes_count)
     return throttle.wait_s()
 
@@ -42,7 +42,7 @@ def script_calls(client: redis.Redis) -> int:
     )
 
 
-def test_without_a_limit_nobody_waits_and_redis_is_not_asked(ledger: Ledger) -> None:
+def test_without_a_limit_no_worker_waits_or_calls_redis(ledger: Ledger) -> None:
     before = script_calls(ledger.caller.client)
     throttle = throttle_of(ledger, Limits(in_flight=3))
     assert not throttle.paced
@@ -53,56 +53,56 @@ def test_without_a_limit_nobody_waits_and_redis_is_not_asked(ledger: Ledger) -> 
 
 
 def test_workers_share_the_limit_and_buy_credit_for_a_tenth_of_a_second(ledger: Ledger) -> None:
-    # Given two workers of a job that may write 1000 rows a second
+    # Given two workers of a job with a limit of 1000 rows a second
     workers = [throttle_of(ledger, Limits(rows_per_s=1000)) for _ in range(2)]
     before = script_calls(ledger.caller.client)
-    # When each sends 1000 rows in batches of ten as fast as it can, without waiting
+    # When each sends 1000 rows in batches of ten as fast as possible, without waiting
     waits = [wait_for(worker, 10, 5000) for _ in range(100) for worker in workers]
-    # Then the last has to wait for about all 2000 rows, less the burst and the time it took
+    # Then the last wait covers about all 2000 rows, minus the burst and the elapsed time
     assert 1.5 < max(waits) <= 2.0
     assert max(waits) == pytest.approx(max(waits[-40:]), abs=0.2)
-    # And Redis was asked once in ten batches (twice for the very first: the script was not there)
+    # And Redis was called once in ten batches (twice for the first: the script was not loaded)
     assert CREDIT_S == 0.1
     assert script_calls(ledger.caller.client) - before in (20, 21)
 
 
-def test_rows_and_bytes_are_paid_for_at_one_time(ledger: Ledger) -> None:
+def test_rows_and_bytes_are_paid_for_together(ledger: Ledger) -> None:
     throttle = throttle_of(ledger, Limits(rows_per_s=1000, bytes_per_s=1_000_000))
     assert (throttle.rows_at_once, throttle.bytes_at_once) == (100, 100_000)
     before = script_calls(ledger.caller.client)
-    # The bytes are what takes long: 4 MB beyond the half second that is saved up
+    # The bytes take longest: 4 MB beyond the half second that is saved up
     assert wait_for(throttle, 100, 4_500_000) == pytest.approx(4.0, abs=0.2)
     assert script_calls(ledger.caller.client) - before in (1, 2)
 
 
-def test_a_batch_larger_than_the_credit_is_paid_for_whole(ledger: Ledger) -> None:
+def test_a_batch_larger_than_the_credit_is_paid_for_completely(ledger: Ledger) -> None:
     throttle = throttle_of(ledger, Limits(rows_per_s=100))
     # The bucket starts with half a second; the other 450 rows take 4.5 s
     assert wait_for(throttle, 500) == pytest.approx(4.5, abs=0.2)
-    # And nothing of it is left for the next
+    # And no credit is left for the next
     assert wait_for(throttle, 1) >= 4.4
 
 
-def test_a_limit_of_a_row_or_two_still_moves(ledger: Ledger) -> None:
+def test_a_limit_of_one_or_two_rows_makes_progress(ledger: Ledger) -> None:
     throttle = throttle_of(ledger, Limits(rows_per_s=1))
     assert wait_for(throttle, 1) <= 0
     assert wait_for(throttle, 1) == pytest.approx(1.0, abs=0.2)
     assert wait_for(throttle, 1) == pytest.approx(2.0, abs=0.2)
 
 
-def test_who_waits_when_the_limit_changes_pays_the_new_price(ledger: Ledger) -> None:
-    # Given somebody who waits a minute and a half for a thousand rows
+def test_a_changed_limit_shortens_a_running_wait(ledger: Ledger) -> None:
+    # Given a worker that waits a minute and a half for a thousand rows
     throttle = throttle_of(ledger, Limits(rows_per_s=10))
     assert wait_for(throttle, 1000) == pytest.approx(99.5, abs=0.5)
-    # When ten times as many may be written, the wait is a tenth
+    # When the limit is ten times as high, the wait is a tenth
     throttle.set(Limits(rows_per_s=100))
     assert throttle.wait_s() == pytest.approx(10.0, abs=0.2)
-    # When only bytes are limited from then on, it is over
+    # When only bytes are limited, it is over
     throttle.set(Limits(bytes_per_s=100))
     assert throttle.wait_s() <= 0
 
 
-def test_credit_of_a_fast_time_is_not_spent_in_a_slow_one(ledger: Ledger) -> None:
+def test_credit_of_a_high_limit_is_not_spent_under_a_low_one(ledger: Ledger) -> None:
     throttle = throttle_of(ledger, Limits(rows_per_s=100_000))
     assert wait_for(throttle, 1) <= 0  # 9,999 rows of credit are left
     throttle.set(Limits(rows_per_s=100))

@@ -1,4 +1,4 @@
-"""One unit as a worker process does it: claim, run, commit; and every way that it can end."""
+"""One unit in a worker process: claim, run, commit; and every other way that it can end."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ LEASE_MS = 60_000
 
 
 def work(child: Child, job: str, unit: int, epoch: int, token: str) -> dict[str, Any]:
-    """What the load task does with a message."""
+    """Handle a message as the load task does."""
     return work_on(child, job, unit, epoch, token, run_load)
 
 
 def test_units_in_any_order_and_twice_are_counted_once(
     child: Child, make_job: MakeJob, keyspace: str, cassandra_session: Session
 ) -> None:
-    # Given a job of many units whose records repeat keys, some of them bad
+    # Given a job of many units, with repeated keys and some bad records
     records = [f"{i % 70},v{i}" if i % 9 else f"x{i},bad" for i in range(300)]
     job = make_job(JOB, records)
     units = child.ledger.status(JOB).units
     assert units > 20
-    # When its units are worked on from the last to the first, every other one by two messages
+    # When its units run from the last to the first, every other one with two messages
     for unit in reversed(range(units)):
-        told = work(child, JOB, unit, 1, new_token())
-        assert set(told) == {"unit", "rows", "rejected"}
+        result = work(child, JOB, unit, 1, new_token())
+        assert set(result) == {"unit", "rows", "rejected"}
         if unit % 2:
             again = work(child, JOB, unit, 1, new_token())
             assert again["skipped"] in ("DONE", "STOP")
@@ -66,58 +66,58 @@ def test_units_in_any_order_and_twice_are_counted_once(
         "bytes": job.total_bytes,
         "retries": 0,
     }
-    # And the report, which is computed from the results alone, says the same
+    # And the report, which uses only the results, has the same counts
     results = [UnitResult.unpack(packed) for _, packed in child.ledger.results(JOB)]
     report = build_report(["in.csv"], results, {})
     assert (report.units, report.records, report.written) == (units, 300, 300 - len(bad))
     assert report.repeated_units == 0
     assert report.workers == {child.name: units}
-    # And the rejects are the bad records in the order of the file, as they stood there
+    # And the rejects are the bad records in the order of the file, with their original bytes
     rejects = [r for _, blob in child.ledger.extras(JOB) for r in unpack_rejects(blob)]
     assert [r.line for r in rejects] == [i + 1 for i in bad]
     assert [r.data for r in rejects] == [records[i].encode() for i in bad]
-    # And in the table the last record of each key stands, though it was written first
+    # And the table has the last record of each key, although it was written first
     last = {i % 70: i for i in range(300) if i % 9}
     assert read_table(cassandra_session, keyspace, "id, v, writetime(v)") == sorted(
         ((key, f"v{i}", job.base_us + i) for key, i in last.items()), key=repr
     )
-    # And there is a latency for each request
+    # And each request has a latency
     assert sum(child.ledger.latencies(JOB).values()) >= units
 
 
-def test_a_unit_that_another_attempt_has_is_left_to_it(child: Child, make_job: MakeJob) -> None:
+def test_a_unit_of_another_attempt_is_left_to_it(child: Child, make_job: MakeJob) -> None:
     make_job(JOB, ["1,a"])
     assert isinstance(child.ledger.claim(JOB, 0, 1, new_token(), LEASE_MS), Claimed)
     assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "BUSY"}
 
 
 @pytest.mark.parametrize(("unit", "epoch", "answer"), [(9, 1, "UNKNOWN"), (0, 2, "STOP")])
-def test_messages_of_another_time_are_dropped(
+def test_stale_messages_are_dropped(
     child: Child, make_job: MakeJob, unit: int, epoch: int, answer: str
 ) -> None:
     make_job(JOB, ["1,a"])
     assert work(child, JOB, unit, epoch, new_token()) == {"unit": unit, "skipped": answer}
 
 
-def test_a_message_of_a_job_that_is_forgotten_is_dropped(child: Child) -> None:
-    told = work(child, "ld-ffffff", 0, 1, new_token())
-    assert told["skipped"].startswith("there is no job ld-ffffff")
+def test_a_message_of_a_forgotten_job_is_dropped(child: Child) -> None:
+    result = work(child, "ld-ffffff", 0, 1, new_token())
+    assert result["skipped"].startswith("there is no job ld-ffffff")
 
 
 def test_a_job_of_another_cluster_is_left_to_its_own_workers(
     child: Child, make_job: MakeJob
 ) -> None:
-    # Given a job that was planned against another cluster
+    # Given a job planned for another cluster
     make_job(JOB, ["1,a"], cluster_name="production")
-    told = work(child, JOB, 0, 1, new_token())
-    # Then nothing is claimed or written, and both names are told
-    assert "'production'" in told["skipped"]
-    assert "'ringhaul local'" in told["skipped"]
+    result = work(child, JOB, 0, 1, new_token())
+    # Then nothing is claimed or written, and the message has both names
+    assert "'production'" in result["skipped"]
+    assert "'ringhaul local'" in result["skipped"]
     status = child.ledger.status(JOB)
     assert (status.leased, status.left, status.totals.get("rows", 0)) == (0, 1, 0)
 
 
-def test_a_cancelled_job_is_worked_on_no_more(child: Child, make_job: MakeJob) -> None:
+def test_units_of_a_cancelled_job_do_not_run(child: Child, make_job: MakeJob) -> None:
     make_job(JOB, ["1,a"])
     child.ledger.cancel(JOB)
     assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "STOP"}
@@ -136,23 +136,23 @@ def test_a_job_is_stopped_by_one_reject_too_many(child: Child, make_job: MakeJob
     assert child.ledger.status(JOB).totals["rows"] == 0
 
 
-def test_a_unit_with_too_many_rejects_stops_before_its_end_and_is_done_again(
+def test_a_unit_with_too_many_rejects_stops_early_and_runs_again_after_a_resume(
     child: Child, make_job: MakeJob
 ) -> None:
-    # Given a unit of many blocks, of which the first records are bad
+    # Given a unit of many blocks whose first records are bad
     records = [f"x{i},bad" for i in range(500)] + [f"{i},good" for i in range(500)]
     make_job(JOB, records, max_errors="10", unit_bytes=1 << 20, block_bytes=200)
-    told = work(child, JOB, 0, 1, new_token())
-    # Then it ends at the next block, and its rejects so far are there
+    result = work(child, JOB, 0, 1, new_token())
+    # Then it ends at the next block, and its rejects so far are stored
     status = child.ledger.status(JOB)
     assert (status.state, status.done, status.left, status.leased) == (JobState.STOPPED, 0, 1, 0)
     found = [r for _, blob in child.ledger.extras(JOB) for r in unpack_rejects(blob)]
     assert 10 < len(found) < 50
-    assert told == {"unit": 0, "stopped": f"{len(found)} records were rejected"}
+    assert result == {"unit": 0, "stopped": f"{len(found)} records were rejected"}
     assert [r.line for r in found] == list(range(1, len(found) + 1))
     assert status.live.rejected == len(found)
     assert (status.totals.get("rejected", 0), list(child.ledger.results(JOB))) == (0, [])
-    # And a resume that allows them does the whole unit, and counts each record once
+    # And a resume that allows them runs the whole unit, and counts each record once
     epoch = child.ledger.resume(JOB, error_limit=ErrorLimit())
     assert list(child.ledger.extras(JOB)) == []
     child.ledger.issue(JOB, 10)
@@ -164,24 +164,24 @@ def test_a_unit_with_too_many_rejects_stops_before_its_end_and_is_done_again(
     assert [r.line for r in rejects] == list(range(1, 501))
 
 
-def test_a_table_that_is_gone_fails_the_job_and_holds_no_unit(
+def test_a_dropped_table_fails_the_job_and_releases_the_unit(
     child: Child, make_job: MakeJob, cassandra_session: Session, keyspace: str
 ) -> None:
     make_job(JOB, ["1,a", "2,b"], unit_bytes=1)
     cassandra_session.execute(f"DROP TABLE {keyspace}.t")
-    told = work(child, JOB, 0, 1, new_token())
-    # Then the reason is told in words, and the lease is given back at once
-    assert "does not exist" in told["failed"]
+    result = work(child, JOB, 0, 1, new_token())
+    # Then the reason is clear, and the lease is released at once
+    assert "does not exist" in result["failed"]
     status = child.ledger.status(JOB)
     assert (status.state, status.leased) == (JobState.FAILED, 0)
-    assert status.last_error == told["failed"]
+    assert status.last_error == result["failed"]
     assert status.totals.get("rows", 0) == 0
 
 
-def test_a_unit_that_is_done_again_leaves_lists_as_they_are(
+def test_a_repeated_unit_does_not_change_lists(
     child: Child, make_job: MakeJob, cassandra_session: Session, keyspace: str
 ) -> None:
-    # Given a unit whose attempt wrote all of it and did not come to commit it
+    # Given a unit whose attempt wrote all of it and ended before the commit
     definition = "id int PRIMARY KEY, tags list<text>"
     make_job(JOB, [f'{i},"[""a{i}"", ""b""]"' for i in range(50)], definition=definition)
     units = child.ledger.status(JOB).units
@@ -193,17 +193,17 @@ def test_a_unit_that_is_done_again_leaves_lists_as_they_are(
     for unit in range(units):
         with pytest.raises(SystemExit):
             work_on(child, JOB, unit, 1, new_token(), half)
-    # When it is done once more
+    # When it runs once more
     for unit in child.ledger.issue(JOB, 1000).units:
         work(child, JOB, unit, 1, new_token())
-    # Then each element is there once
+    # Then each element exists once
     assert child.ledger.status(JOB).totals["rows"] == 50
     assert read_table(cassandra_session, keyspace, "id, tags") == sorted(
         ((i, [f"a{i}", "b"]) for i in range(50)), key=repr
     )
 
 
-def test_a_unit_of_a_paused_job_is_given_back_at_once(
+def test_a_unit_of_a_paused_job_is_released_at_once(
     child: Child, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasks.child.unit.RENEW_S_MAX", 0.0)
@@ -214,20 +214,20 @@ def test_a_unit_of_a_paused_job_is_given_back_at_once(
         attempt.tick(0, 0, 0)
         raise AssertionError("not stopped")
 
-    told = work_on(child, JOB, 0, 1, new_token(), paused)
-    # Then its worker is free, nobody is blamed, and messages of the job are dropped
-    assert told == {"unit": 0, "stopped": "PAUSE"}
+    result = work_on(child, JOB, 0, 1, new_token(), paused)
+    # Then its worker is free, the unit is not blamed, and messages of the job are dropped
+    assert result == {"unit": 0, "stopped": "PAUSE"}
     status = child.ledger.status(JOB)
     assert (status.shown, status.leased, status.last_error) == ("PAUSED", 0, None)
     assert work(child, JOB, 1, 1, new_token()) == {"unit": 1, "skipped": "PAUSED"}
-    # And it goes on from the beginning
+    # And it starts again from its beginning
     child.ledger.unpause(JOB)
     for unit in child.ledger.issue(JOB, 10).units:
         work(child, JOB, unit, 1, new_token())
     assert child.ledger.status(JOB).totals["rows"] == 2
 
 
-def test_a_unit_that_must_not_be_done_twice_is_finished_in_a_pause(
+def test_a_unit_that_must_not_run_twice_is_finished_in_a_pause(
     child: Child, cassandra_session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasks.child.unit.RENEW_S_MAX", 0.0)
@@ -240,7 +240,7 @@ def test_a_unit_that_must_not_be_done_twice_is_finished_in_a_pause(
         repeatable=False,
     )
     plan = Plan(job=job, units=["0-1", "1-2"], target="update", headline="")
-    create_job(child.ledger, JOB, plan, "nobody-reads-this")
+    create_job(child.ledger, JOB, plan, "unread")
     child.ledger.issue(JOB, 10)
 
     def paused(attempt: Attempt) -> Done:
@@ -249,19 +249,19 @@ def test_a_unit_that_must_not_be_done_twice_is_finished_in_a_pause(
         return Done(result="done", totals={"rows": 1})
 
     def waits() -> int:
-        """For Redis to have its file on disk."""
+        """Return how often Redis waited for its file to reach the disk."""
         client = child.ledger.caller.client
         return int(client.info("commandstats").get("cmdstat_waitaof", {}).get("calls", 0))
 
     before = waits()
     assert work_on(child, JOB, 0, 1, new_token(), paused) == {"unit": 0}
-    assert waits() == before + 1  # a Redis that falls over does not forget that it was begun
+    assert waits() == before + 1  # a crash of Redis must not forget the start
     status = child.ledger.status(JOB)
     assert (status.shown, status.done, status.leased) == ("PAUSED", 1, 0)
     assert work_on(child, JOB, 1, 1, new_token(), paused) == {"unit": 1, "skipped": "PAUSED"}
 
 
-def test_limits_are_heard_with_the_claim_and_at_each_tick(
+def test_limits_arrive_with_the_claim_and_at_each_tick(
     child: Child, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasks.child.unit.RENEW_S_MAX", 0.0)
@@ -281,40 +281,40 @@ def test_limits_are_heard_with_the_claim_and_at_each_tick(
 def test_a_file_that_changed_fails_the_job(child: Child, make_job: MakeJob, tmp_path: Path) -> None:
     job = make_job(JOB, ["1,a", "2,b"])
     Path(job.sources[0].file.path).write_text("1,a\n")
-    told = work(child, JOB, 0, 1, new_token())
-    assert "the file is 4 bytes now and was 8 when the job began" in told["failed"]
+    result = work(child, JOB, 0, 1, new_token())
+    assert "the file is 4 bytes now and was 8 when the job began" in result["failed"]
     assert child.ledger.status(JOB).state is JobState.FAILED
 
 
-def test_what_may_pass_gives_the_unit_back_and_in_the_end_fails_the_job(
+def test_a_transient_error_releases_the_unit_and_finally_fails_the_job(
     child: Child, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a keyspace that has too few nodes for the consistency asked for
+    # Given a keyspace with too few nodes for the job's consistency
     monkeypatch.setattr("tasks.child.unit.RETRY_DELAY_MS", 0)
     child.bounds = replace(child.bounds, retries_max=0)
     make_job(JOB, ["1,a"], consistency="TWO")
-    # When the unit is tried until the job gives up
+    # When the unit is retried until the job gives up
     tries = 0
     while child.ledger.status(JOB).state is JobState.RUNNING:
-        told = work(child, JOB, 0, 1, new_token())
-        assert "the last time with" in told["released"]
+        result = work(child, JOB, 0, 1, new_token())
+        assert "the last time with" in result["released"]
         assert child.ledger.status(JOB).leased == 0
         child.ledger.issue(JOB, 1000)
         tries += 1
-    # Then that is once more than a unit may fail, and the reason is the server's
+    # Then it ran once more than a unit may fail, and the reason is the server's
     status = child.ledger.status(JOB)
     assert tries == child.ledger.fails_max + 1
     assert (status.state, status.done) == (JobState.FAILED, 0)
     assert "Cannot achieve consistency level TWO" in (status.last_error or "")
 
 
-def test_a_unit_that_failed_is_not_tried_again_at_once(child: Child, make_job: MakeJob) -> None:
+def test_a_failed_unit_is_not_retried_at_once(child: Child, make_job: MakeJob) -> None:
     child.bounds = replace(child.bounds, retries_max=0)
     make_job(JOB, ["1,a"], consistency="TWO")
     assert "released" in work(child, JOB, 0, 1, new_token())
     status = child.ledger.status(JOB)
     assert (status.stands_still, status.failing, status.fails) == (True, 1, 1)
-    # Then it is neither claimed nor issued before its pause is over
+    # Then it is neither claimed nor issued before its delay is over
     assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "BUSY"}
     assert child.ledger.issue(JOB, 1000).units == []
 
@@ -330,7 +330,7 @@ def test_a_unit_that_failed_is_not_tried_again_at_once(child: Child, make_job: M
     ],
     ids=["refused", "no password file"],
 )
-def test_a_worker_without_a_session_says_so_in_the_job(
+def test_a_worker_without_a_session_reports_it_in_the_job(
     settle: Settle,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -353,12 +353,12 @@ def test_a_worker_without_a_session_says_so_in_the_job(
     ledger.issue(JOB, 1)
     # When it gets the unit's message
     assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "no session"}
-    # Then the job says which host has none, and why
+    # Then the job's status names the host without a session and the reason
     shown = RateMeter(0).look(ledger.status(JOB))
     assert shown.retrying is not None
-    said = shown.retrying.removeprefix("no unit is worked on, one was declined 0:00 ago: ")
-    assert said.startswith(f"{socket.gethostname()}: {reason}")
-    # And until another worker takes the unit
+    reported = shown.retrying.removeprefix("no unit is worked on, one was declined 0:00 ago: ")
+    assert reported.startswith(f"{socket.gethostname()}: {reason}")
+    # And only until another worker claims the unit
     assert ledger.issue(JOB, 1).units == [0]
     assert isinstance(ledger.claim(JOB, 0, 1, new_token(), LEASE_MS), Claimed)
     assert RateMeter(0).look(ledger.status(JOB)).retrying is None
@@ -366,7 +366,9 @@ def test_a_worker_without_a_session_says_so_in_the_job(
     ledger.caller.client.close()
 
 
-def test_a_statement_is_prepared_once_and_a_spec_read_once(child: Child, make_job: MakeJob) -> None:
+def test_a_statement_is_prepared_once_and_a_job_is_read_once(
+    child: Child, make_job: MakeJob
+) -> None:
     make_job(JOB, ["1,a", "2,b", "3,c"], unit_bytes=1)
     parsed = child.job(JOB)
     work(child, JOB, 0, 1, new_token())
@@ -378,8 +380,8 @@ def test_a_statement_is_prepared_once_and_a_spec_read_once(child: Child, make_jo
     assert json.loads(child.ledger.job_spec(JOB)) == parsed.to_json()
 
 
-def test_the_jobs_worked_on_last_stay_parsed(child: Child, make_job: MakeJob) -> None:
-    # Given a child that works on one job while others come and go
+def test_the_most_recent_jobs_stay_parsed(child: Child, make_job: MakeJob) -> None:
+    # Given a child that works on one job between others
     for number in range(8):
         make_job(f"ld-{number:06}", [f"{number},a"])
     kept = child.job("ld-000000")
@@ -389,29 +391,29 @@ def test_the_jobs_worked_on_last_stay_parsed(child: Child, make_job: MakeJob) ->
     assert len(child._jobs) == 4
 
 
-def test_a_job_that_cannot_be_read_ends_and_says_so(child: Child) -> None:
-    # Given a job that another version of ringhaul made
+def test_an_unreadable_job_fails_with_the_reason(child: Child) -> None:
+    # Given a job of another version of ringhaul
     ledger = child.ledger
     ledger.create("ld-0dd0dd", {}, '{"kind": "load", "table": {}}')
     ledger.add_units("ld-0dd0dd", 1, 0, ["0,0,1,0,1,1"])
     # When a worker gets its unit
-    told = work(child, "ld-0dd0dd", 0, 1, new_token())
-    # Then the job does not go round for ever
-    assert "cannot read the job (KeyError" in told["failed"]
+    result = work(child, "ld-0dd0dd", 0, 1, new_token())
+    # Then the job does not loop forever
+    assert "cannot read the job (KeyError" in result["failed"]
     status = ledger.status("ld-0dd0dd")
     assert status.state is JobState.FAILED
     assert status.last_error is not None
     assert status.last_error.endswith("; use one version of ringhaul on all hosts")
 
 
-def test_a_keyspace_made_after_the_session_is_known_before_rows_are_routed(
+def test_a_keyspace_newer_than_the_session_is_known_before_rows_are_routed(
     child: Child, cassandra_session: Session
 ) -> None:
-    # Given a worker process that is connected
+    # Given a connected worker process
     child.session()
     with fresh_keyspace(cassandra_session) as made:
         cassandra_session.execute(f"CREATE TABLE {made}.t (id int PRIMARY KEY)")
-        # When it is given rows of a keyspace that was made since
+        # When it gets rows of a newer keyspace
         target = child.target(Statements(f'INSERT INTO "{made}"."t" ("id") VALUES (?)'), made)
-        # Then it knows who owns them
+        # Then it knows their replicas
         assert made in target.session.cluster.metadata.keyspaces

@@ -1,4 +1,4 @@
-"""Jobs that wrote to the standard output of a command that was killed: a keeper ends them."""
+"""The housekeeper ends jobs that write to the standard output of a killed command."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from tests.loads import table_schema
 
 @pytest.fixture
 def ledger(connected: Connected) -> Ledger:
-    """An empty ledger, whose settings a keeper in this process has."""
+    """An empty ledger that a housekeeper in this process uses."""
     return connected.ledger
 
 
 def create(ledger: Ledger, job: str, **facts: Any) -> None:
-    """An unload that runs, with workers of its own."""
+    """Create a running unload with embedded workers."""
     unload = ReadJob(
         kind="unload",
         cluster_name="test",
@@ -48,19 +48,20 @@ def create(ledger: Ledger, job: str, **facts: Any) -> None:
 
 
 def be_there(ledger: Ledger, job: str, ago_ms: int = 0) -> None:
-    """What the job's own workers do at each beat; or did, so long ago."""
+    """Record a heartbeat of the job's embedded workers, `ago_ms` ago."""
     note_queues(ledger.caller, [private_queue(job)])
     if ago_ms:
         at_ms = int(time.time() * 1000) - ago_ms
         ledger.caller.client.zadd(keys.QUEUES, {job: at_ms})
 
 
-def test_a_job_is_ended_when_the_command_it_printed_by_is_gone_for_long(ledger: Ledger) -> None:
+def test_a_job_ends_when_its_printing_command_is_gone_for_long(ledger: Ledger) -> None:
     """
-    1. Commands with workers of their own are killed: one long ago, one some minutes ago. Another's
-       rows went to a folder.
-    2. One lives, and nobody reads its rows. To its workers Redis was away as long as to the keeper.
-    3. The keeper of a worker that stands comes by again and again.
+    1. Commands with embedded workers are killed: one long ago, one some minutes ago. The rows of
+       another one go to a folder.
+    2. One command lives, but its output is not read. Its workers missed Redis as long as the
+       housekeeper did.
+    3. The housekeeper of a running worker checks repeatedly.
     """
     for job in ("ul-gone", "ul-nearly", "ul-unread"):
         create(ledger, job, streams=True)
@@ -72,11 +73,11 @@ def test_a_job_is_ended_when_the_command_it_printed_by_is_gone_for_long(ledger: 
 
     worker = SimpleNamespace(app=app, concurrency=1, timer=Timer())
     keeper = Keeper(worker)
-    keeper.start(worker)  # which looks for the first time
+    keeper.start(worker)  # its first check
     try:
         for look in range(2, LOOKS_MIN + 2):
             if look == LOOKS_MIN - 1:
-                be_there(ledger, "ul-unread", ago_ms=GONE_MS + 1)  # the clock went on, say
+                be_there(ledger, "ul-unread", ago_ms=GONE_MS + 1)  # as if the clock advanced
             assert ledger.status("ul-gone").state is JobState.RUNNING or look > LOOKS_MIN
             keeper._keep()
     finally:

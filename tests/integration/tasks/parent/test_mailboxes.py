@@ -1,4 +1,4 @@
-"""Workers that were killed, in Celery's table of those that hear orders."""
+"""Killed workers in Celery's table of control mailboxes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TTL_MS = 60_000
 
 @contextmanager
 def listening(name: str, heard: list[str]) -> Iterator[Any]:
-    """A connection on which orders come for the worker of this name, which ends as if by SIGKILL.
+    """Open a control mailbox for the worker of this name, which ends as if by SIGKILL.
 
-    `heard`: where the orders' words go.
+    `heard`: collects the words of the control commands.
     """
     connection = app.connection()
     channel = connection.channel()
@@ -33,11 +33,11 @@ def listening(name: str, heard: list[str]) -> Iterator[Any]:
         node.listen(callback=node.handle_message)
         yield connection
     finally:
-        channel.auto_delete_queues.clear()  # it would take itself out of the table
+        channel.auto_delete_queues.clear()  # it would remove itself from the table
         connection.close()
 
 
-def test_celerys_table_has_living_workers_alone_however_many_were_killed(settle: Settle) -> None:
+def test_celerys_table_has_only_living_workers_after_many_kills(settle: Settle) -> None:
     caller = open_ledger(settle()).caller
     client, workers = caller.client, Workers(caller)
 
@@ -45,27 +45,27 @@ def test_celerys_table_has_living_workers_alone_however_many_were_killed(settle:
         members = client.smembers(f"{PREFIX}_kombu.binding.celery.pidbox")
         return {member.decode().rpartition("\x16")[2] for member in members}
 
-    # Given a worker that stays, and hears
+    # Given a worker that stays and receives control commands
     heard: list[str] = []
     stays = Worker("host1", 7, 4)
     with listening("celery@host1", heard) as connection:
         workers.heartbeat(stays, TTL_MS)
-        while not heard:  # the first time it subscribes
+        while not heard:  # until it has subscribed
             app.control.broadcast("say", arguments={"word": "begin"})
             connection.drain_events(timeout=10)
-        # When workers come on hosts of ever other names, and each is killed
+        # When workers start under ever new host names, and each is killed
         for number in range(12):
             host = f"pod-{number}"
             with listening(f"celery@{host}", []):
                 workers.heartbeat(Worker(host, 1, 4), 1)
-            # Then its name is in the table until its heartbeat is missed, as keepers see it
+            # Then its name stays in the table until housekeepers miss its heartbeat
             assert table() == {"celery@host1.celery.pidbox", f"celery@{host}.celery.pidbox"}
             while not workers.heartbeat(stays, TTL_MS):
                 pass
             hosts = {worker.host for worker in workers.alive()}
             assert take_out_gone(caller, PREFIX, hosts) == 1
             assert table() == {"celery@host1.celery.pidbox"}
-        # And one that is taken for gone, as Redis forgot its heartbeat, hears orders all the same
+        # And a living worker whose heartbeat Redis lost still receives control commands
         assert take_out_gone(caller, PREFIX, {"host2"}) == 1
         assert table() == set()
         app.control.broadcast("say", arguments={"word": "go on"})

@@ -1,4 +1,4 @@
-"""The end of a reading job, told by the command that followed it or by one that is given again."""
+"""The result of a finished reading job, published by the command that follows or repeats it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ COUNT: CountOptions = parse_options("count", "-t", "shop.orders", "--json", "--f
 
 
 def resume_options(**given: Any) -> ResumeOptions:
-    """The options of `ringhaul resume JOB`."""
+    """Return the options of `ringhaul resume JOB`."""
     connection = dict.fromkeys(field.name for field in fields(Connection))
     return ResumeOptions(
         **connection, workers=None, on_interrupt=None, progress="none", job=JOB, **given
@@ -55,7 +55,7 @@ def resume_options(**given: Any) -> ResumeOptions:
 
 
 def create(ledger: Ledger, job: ReadJob, units: int) -> None:
-    """The job, its units issued. A unit whose worker dies is given up at once."""
+    """Create the job and issue its units. A unit whose worker dies is given up at once."""
     ledger.create(JOB, {KIND_LABEL: job.kind}, json.dumps(job.to_json()), max_starts=1)
     ledger.add_units(JOB, 1, 0, ["{}"] * units)
     ledger.seal(JOB, 1, units)
@@ -84,7 +84,7 @@ def unload_job(folder: Path, **options: Any) -> ReadJob:
 
 
 def write_part(folder: Path, unit: int, attempt: str = "a") -> bytes:
-    """A part with the unit's number; what the unit leaves in the ledger."""
+    """Write a part with the unit's number; return the unit's record for the ledger."""
     parts = PartSet(
         str(folder),
         OutputFormat(header=False),
@@ -99,15 +99,15 @@ def write_part(folder: Path, unit: int, attempt: str = "a") -> bytes:
     return json.dumps([PartInfo.to_json(part) for part in parts.parts]).encode()
 
 
-def test_ordered_rows_go_on_behind_a_unit_that_was_given_up(
+def test_ordered_rows_continue_after_a_unit_that_was_given_up(
     ledger: Ledger, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    # Given an unload to standard output in token order, of whose units one kills its worker
+    # Given an unload to standard output in token order, one unit of which kills its worker
     create(ledger, unload_job(tmp_path, token_order=True, streams=True), 4)
     printer = StdoutParts(tmp_path, unload_parts, b"id\n", in_order=True)
     for unit in (0, 3):
         commit(ledger, unit, write_part(tmp_path, unit))
-    # When the units before and behind it are done, one out of turn
+    # When the units before and after it are done, one out of order
     printer.look(ledger, ledger.status(JOB))
     assert capfdbinary.readouterr().out == b"id\n0\n"
     ledger.claim(JOB, 1, 1, "a", 60_000)
@@ -115,7 +115,7 @@ def test_ordered_rows_go_on_behind_a_unit_that_was_given_up(
     commit(ledger, 2, write_part(tmp_path, 2))
     status = ledger.status(JOB)
     assert status.state is JobState.QUARANTINED
-    # Then the rows behind it come at the end, in order and once
+    # Then the rows after it come at the end, in order and once
     printer.look(ledger, status)
     assert capfdbinary.readouterr().out == b""
     printer.end(ledger, status)
@@ -125,7 +125,7 @@ def test_ordered_rows_go_on_behind_a_unit_that_was_given_up(
 
 
 @pytest.mark.parametrize("rejected", [0, 1])
-def test_an_unload_that_is_over_gets_the_manifest_that_its_command_did_not_write(
+def test_a_repeated_unload_writes_a_missing_manifest(
     ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str], rejected: int
 ) -> None:
     create(ledger, unload_job(tmp_path, transforms=("m:f",) * rejected), 1)
@@ -150,34 +150,34 @@ def test_an_unload_that_is_over_gets_the_manifest_that_its_command_did_not_write
     (part,) = unload_parts(extra)
     assert sorted(os.listdir(tmp_path)) == sorted([MANIFEST, part.name])
     assert json.loads(capsys.readouterr().out)["output"] == str(tmp_path)
-    # When somebody has taken the files away, its end is told again all the same
+    # When the files were removed, the end is still reported again
     for path in tmp_path.iterdir():
         path.unlink()
     assert _tell_end(UNLOAD, ledger, status) == rejected
     publish_watched(ledger, status, pytest.fail)
     assert list(tmp_path.iterdir()) == []
-    # but a resume looks for them.
+    # but a resume checks them.
     with pytest.raises(OutputUnusable, match="1 of 1 files that workers wrote are not what they"):
         publish_end(ledger, status, again=True)
 
 
-def test_an_unload_to_standard_output_that_is_over_has_no_manifest(
+def test_a_finished_unload_to_standard_output_has_no_manifest(
     ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Given one whose parts were copied and removed
+    # Given a finished one, whose parts were copied and removed
     spool = tmp_path / "spool"
     create(ledger, unload_job(spool, streams=True), 1)
     commit(ledger, 0, write_part(spool, 0))
     for path in spool.iterdir():
         path.unlink()
     spool.rmdir()
-    # When its command is given again, then the end is told
+    # When its command is repeated, then the end is reported
     assert _tell_end(COUNT, ledger, ledger.status(JOB)) == 0
     assert json.loads(capsys.readouterr().out)["state"] == "COMPLETE"
     assert not spool.exists()
 
 
-def test_a_result_of_large_partial_tables_is_printed_as_often_as_asked(
+def test_a_result_of_large_partial_tables_can_be_printed_repeatedly(
     ledger: Ledger, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     job = ReadJob(
@@ -199,8 +199,8 @@ def test_a_result_of_large_partial_tables_is_printed_as_often_as_asked(
     for _ in range(2):
         publish_end(ledger, ledger.status(JOB), ResultOutput(form="csv"))
         assert capfd.readouterr().out == "id,n\n7,2\n"
-    assert not old.exists(), "of a job that nobody knows any more"
-    # It is not printed between messages.
+    assert not old.exists(), "the spill of an unknown job must be removed"
+    # It is not printed among messages.
     with pytest.raises(UsageError, match="the result and --json both want"):
         _result_of(job, resume_options(as_json=True, result_format="csv"))
     assert capfd.readouterr().out == ""
@@ -219,7 +219,7 @@ def begin_count(ledger: Ledger, output: ResultOutput) -> ReadJob:
 
 
 def end_count(ledger: Ledger, job: ReadJob) -> JobStatus:
-    """It is complete, since long ago, and found 3 rows."""
+    """Complete the job long ago, with 3 rows found."""
     partial = Aggregation(job.select, exact_keys=True).partial()
     partial.update(pa.record_batch({"id": pa.array([1, 2, 3], pa.int32())}))
     commit(ledger, 0, spill(partial.pack(), 1 << 20, "", ""), rows=3)
@@ -231,52 +231,52 @@ def counted(ledger: Ledger, output: ResultOutput) -> JobStatus:
     return end_count(ledger, begin_count(ledger, output))
 
 
-def test_a_result_is_written_by_whoever_follows_the_job_to_its_end(
+def test_a_command_that_follows_a_job_to_its_end_writes_the_result(
     ledger: Ledger, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    path, said = tmp_path / "r.out", list[str]()
+    path, messages = tmp_path / "r.out", list[str]()
     status = counted(ledger, ResultOutput(path=str(path), form="json"))
-    # Whoever follows it to the end replaces what is there
+    # A command that follows it to the end replaces an existing file
     path.write_text("of another job\n")
-    publish_watched(ledger, status, said.append)
+    publish_watched(ledger, status, messages.append)
     assert path.read_text() == '{"count": 3}\n'
-    assert said.pop() == f"the result is in {path}"
-    # Whoever comes later leaves it alone: it was taken away, or is that of a later job.
+    assert messages.pop() == f"the result is in {path}"
+    # A later command leaves it alone: it was removed, or belongs to a later job.
     path.unlink()
-    publish_watched(ledger, ledger.status(JOB), said.append)
-    assert (path.exists(), said) == (False, [])
+    publish_watched(ledger, ledger.status(JOB), messages.append)
+    assert (path.exists(), messages) == (False, [])
     assert capfd.readouterr().out == ""
 
 
 @pytest.mark.parametrize("written", [True, False])
-def test_who_watches_lets_the_command_of_the_job_write_first(
+def test_a_watching_command_lets_the_job_s_command_write_first(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: bool
 ) -> None:
-    path, said = tmp_path / "r.out", list[str]()
+    path, messages = tmp_path / "r.out", list[str]()
     counted(ledger, ResultOutput(path=str(path), form="json"))
     over = [job_key(JOB, "meta"), "finished_ms"]
     ledger.caller.command("HSET", *over, ledger.status(JOB).now_ms)
-    status = ledger.status(JOB)  # of a moment at which nobody has written
+    status = ledger.status(JOB)  # from before the result was written
 
     def meanwhile(seconds: float) -> None:
         assert (0 < seconds < 1, path.exists()) == (True, False)
-        if written:  # and somebody takes it away at once
+        if written:  # and the file is removed at once
             publish_end(ledger, status)
             path.rename(tmp_path / "moved.out")
         else:
             ledger.caller.command("HSET", *over, 1)
 
     monkeypatch.setattr(finish, "sleep", meanwhile)
-    publish_watched(ledger, status, said.append)
+    publish_watched(ledger, status, messages.append)
     assert path.exists() is not written
-    assert said == ([] if written else [f"the result is in {path}"])
-    # Whoever comes too late leaves it alone.
+    assert messages == ([] if written else [f"the result is in {path}"])
+    # A command that comes too late leaves it alone.
     path.unlink(missing_ok=True)
     publish_end(ledger, status)
     assert not path.exists()
 
 
-def test_a_result_is_written_again_as_its_job_or_the_command_says(
+def test_a_result_is_written_again_with_the_job_s_or_the_command_s_options(
     ledger: Ledger,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
@@ -293,7 +293,7 @@ def test_a_result_is_written_again_as_its_job_or_the_command_says(
         assert _publish_again(ledger, ledger.status(JOB), options, result) == 0
         return capfd.readouterr().out
 
-    # Elsewhere it is no more than a copy.
+    # With another path it is only a copy.
     assert resume(output="-") == '{"count": 3}\n'
     assert not ledger.status(JOB).published
     assert json.loads(resume(as_json=True))["rows"] == 3
@@ -301,10 +301,10 @@ def test_a_result_is_written_again_as_its_job_or_the_command_says(
     assert ledger.status(JOB).published
     assert resume(output="s.csv", result_format="auto") == ""
     assert Path("s.csv").read_text() == "count\n3\n"
-    # In another form it is another one, at the same place, too.
+    # In another format it is another result, also at the same path.
     assert resume(output=str(path), result_format="csv") == ""
     assert path.read_text() == "count\n3\n"
-    # A command that is given again says all of it, by what it does not say, too.
+    # A repeated command sets every option, also those that it leaves out.
     assert _tell_end(replace(COUNT, as_json=False), ledger, status) == 0
     assert capfd.readouterr().out == "count\n3\n"
     with pytest.raises(UsageError, match=r"there is no folder .*no$"):
@@ -315,7 +315,7 @@ def test_a_result_is_written_again_as_its_job_or_the_command_says(
         resume()
 
 
-def test_a_result_that_cannot_be_written_is_told_of(
+def test_a_result_that_cannot_be_written_is_reported(
     ledger: Ledger, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     status = counted(ledger, ResultOutput(path=str(tmp_path / "gone" / "r.csv")))
@@ -323,24 +323,24 @@ def test_a_result_that_cannot_be_written_is_told_of(
         f"{tmp_path}/gone/r.csv: the result cannot be written: No such file or directory; "
         f"`ringhaul resume {JOB}` prints it again, with `-o FILE` elsewhere"
     )
-    with pytest.raises(OutputUnusable) as told:
+    with pytest.raises(OutputUnusable) as raised:
         publish_watched(ledger, status, pytest.fail)
-    assert str(told.value) == why
-    # Whoever follows it when it is over sees how it ended all the same.
+    assert str(raised.value) == why
+    # A command that follows the finished job still shows how it ended.
     assert _one(ledger, JOB, follow=True, as_json=False) == 0
-    told_of = capfd.readouterr().err
-    assert why in told_of
-    assert told_of.endswith("\n complete\n")
+    err = capfd.readouterr().err
+    assert why in err
+    assert err.endswith("\n complete\n")
 
 
-def test_that_it_cannot_be_written_is_told_though_redis_goes_away_meanwhile(
+def test_a_write_error_is_reported_although_redis_fails_meanwhile(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status = counted(ledger, ResultOutput(path=str(tmp_path / "r.csv"), form="csv"))
     admin = ledger.caller.client
 
     def refuse(*_: object) -> None:
-        admin.config_set("min-replicas-to-write", 1)  # it takes no more writes
+        admin.config_set("min-replicas-to-write", 1)  # it refuses writes from now on
         raise OutputUnusable("the disk is full")
 
     monkeypatch.setattr(finish, "_write", refuse)
@@ -351,7 +351,7 @@ def test_that_it_cannot_be_written_is_told_though_redis_goes_away_meanwhile(
         admin.config_set("min-replicas-to-write", 0)
 
 
-def test_nor_does_it_keep_the_end_from_whoever_followed_it_there(
+def test_a_write_error_does_not_hide_the_end_from_a_following_command(
     ledger: Ledger,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
@@ -362,15 +362,15 @@ def test_nor_does_it_keep_the_end_from_whoever_followed_it_there(
     end_count(ledger, job)
     monkeypatch.setattr(ledger, "status", lambda job: looks.pop() if looks else look(job))
     assert _one(ledger, JOB, follow=True, as_json=False) == 0
-    told_of = capfd.readouterr().err
-    assert "r.csv: the result cannot be written: No such file or directory" in told_of
-    assert told_of.endswith("\n complete\n")
+    err = capfd.readouterr().err
+    assert "r.csv: the result cannot be written: No such file or directory" in err
+    assert err.endswith("\n complete\n")
 
 
-def test_a_result_for_standard_output_is_not_printed_by_who_watches(
+def test_a_watching_command_does_not_print_a_result_for_standard_output(
     ledger: Ledger, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    said: list[str] = []
-    publish_watched(ledger, counted(ledger, ResultOutput(form="csv")), said.append)
-    assert said == [f"`ringhaul resume {JOB}` prints the result"]
+    messages: list[str] = []
+    publish_watched(ledger, counted(ledger, ResultOutput(form="csv")), messages.append)
+    assert messages == [f"`ringhaul resume {JOB}` prints the result"]
     assert capfd.readouterr().out == ""

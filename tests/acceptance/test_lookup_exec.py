@@ -1,4 +1,4 @@
-"""lookup and exec: each key and each row of values is answered once, in the order of the input."""
+"""lookup and exec answer each key and each row of values once, in the order of the input."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def table(cassandra_session: Session, module_keyspace: str) -> str:
 
 @pytest.fixture(scope="module")
 def events(cassandra_session: Session, module_keyspace: str) -> str:
-    """Partitions of a user and a day with 0 to 4 rows."""
+    """A table with partitions by user and day, of 0 to 4 rows each."""
     name = create_table(
         cassandra_session,
         module_keyspace,
@@ -59,7 +59,7 @@ def test_lookup_answers_each_key_in_the_order_of_the_file(
     fleet: Ringhaul, table: str, tmp_path: Path
 ) -> None:
     numbers = random.Random(3)
-    # Some keys stand there twice, some have no row.
+    # Some keys occur twice, some have no row.
     wanted = [numbers.randrange(ROWS + 500) for _ in range(8_000)]
     keys = tmp_path / "keys.csv"
     keys.write_text("id\n" + "".join(f"k{i}\n" for i in wanted))
@@ -76,7 +76,7 @@ def test_lookup_counts_and_lists_keys_without_a_row(
     fleet: Ringhaul, table: str, tmp_path: Path
 ) -> None:
     keys = tmp_path / "keys.csv"
-    keys.write_text("k1\nnobody\nk2\nnobody either\n")
+    keys.write_text("k1\nmissing\nk2\nmissing too\n")
     out = tmp_path / "out"
     finished = fleet.run(
         "lookup", "-t", table, "--keys", keys, "--no-values-header", "-o", out, "--json"
@@ -87,9 +87,9 @@ def test_lookup_counts_and_lists_keys_without_a_row(
     assert counts == {"records": 4, "answered": 4, "missing": 2, "rows": 2}
     found = json.loads((out / "manifest.json").read_text())
     assert found["totals"]["rows"] == 2
-    told = fleet.run("errors", summary["job"]).out.splitlines()
-    assert [line.split(":")[1].split()[0] for line in told] == ["2", "4"], told
-    assert all("no row has this key" in line for line in told)
+    errors = fleet.run("errors", summary["job"]).out.splitlines()
+    assert [line.split(":")[1].split()[0] for line in errors] == ["2", "4"], errors
+    assert all("no row has this key" in line for line in errors)
 
 
 def test_lookup_by_several_columns(
@@ -116,7 +116,7 @@ def test_exec_select_over_a_range_of_days(
         *("exec", f"SELECT user, day, at, v FROM {events} WHERE user = ? AND day = ?"),
         *("--range", "user:0..19", "--range", "day:2024-01-01..2024-01-31", "-q"),
     )
-    # Numbers are no users here: nothing is found, and each pair was asked for.
+    # No user is a number: each pair is looked up, and none is found.
     assert rows_of(finished) == []
     finished = fleet.run(
         *("exec", f"SELECT user, day, at, v FROM {events} WHERE user = 'u7' AND day = ?"),
@@ -139,7 +139,7 @@ def test_exec_select_over_a_range_of_days(
         ("count(*)", "1"),
     ],
 )
-def test_an_answer_that_is_never_null_needs_no_text_for_null(
+def test_an_answer_without_nulls_needs_no_null_text(
     fleet: Ringhaul, table: str, tmp_path: Path, column: str, line: str
 ) -> None:
     keys = tmp_path / "keys.csv"
@@ -153,10 +153,10 @@ def test_an_answer_that_is_never_null_needs_no_text_for_null(
     assert refused.code == 2, refused
 
 
-def test_exec_of_the_server_s_functions_with_a_marker_that_has_a_name(
+def test_exec_calls_server_functions_with_a_named_marker(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
-    """The way to a stretch of time of a timeuuid, for which WHERE has no order."""
+    """Select a time range of a timeuuid, which a plain comparison in WHERE does not order."""
     name = create_table(
         cassandra_session, keyspace, "page text, at timeuuid, PRIMARY KEY (page, at)"
     )
@@ -175,7 +175,7 @@ def test_exec_of_the_server_s_functions_with_a_marker_that_has_a_name(
     ]
 
 
-def test_exec_on_standing_workers_answers_with_the_columns_that_there_are(
+def test_exec_on_running_workers_answers_with_the_current_columns(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
     # Given workers that ran the same text before the table got another column
@@ -187,13 +187,13 @@ def test_exec_on_standing_workers_answers_with_the_columns_that_there_are(
         if change:
             cassandra_session.execute(change)
         out = tmp_path / str(len(columns))
-        # More than once, so that each of the workers runs it
+        # Several times, so that each of the workers runs it
         done = [fleet.run(*command, "-o", out / str(i), "--format", "jsonl") for i in range(4)]
         assert [finished.code for finished in done] == [0] * 4, done
         found = {path.read_text() for path in out.glob("*/part-*")}
         assert len(found) == 1
         columns.append(list(json.loads(found.pop())))
-    # Then the answers have the columns of each time
+    # Then the answers have the columns of that moment
     assert columns == [["id", "a"], ["id", "a", "b"], ["id", "b"]]
 
 
@@ -212,7 +212,7 @@ def test_exec_insert_from_a_file_and_delete(
     counts = {k: summary[k] for k in ("records", "answered", "rejected", "in_doubt")}
     assert counts == {"records": 3001, "answered": 3000, "rejected": 1, "in_doubt": 0}
     assert sorted(read_rows(cassandra_session, name, "a, b")) == [(i, f"v{i}") for i in range(3000)]
-    # Each row is written at the time of the command, 1 us after the row before it
+    # Each row gets the command's write time, 1 us later than the row before
     written_us = sorted(read_rows(cassandra_session, name, "writetime(b), a"))
     first_us = written_us[0][0]
     assert begun_us <= first_us <= time.time_ns() // 1000
@@ -226,7 +226,7 @@ def test_exec_insert_from_a_file_and_delete(
     assert read_rows(cassandra_session, name, "a, b") == [(2999, "v2999")]
 
 
-def test_a_field_without_a_value_deletes_nothing_unless_that_is_asked_for(
+def test_an_empty_field_deletes_nothing_without_nulls_tombstone(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
     name = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text, b int")
@@ -256,7 +256,7 @@ def test_exec_counters_count_once(
     assert {row[1] for row in read_rows(cassandra_session, name, "id, n")} == {2}
 
 
-def test_exec_with_a_condition_says_what_was_applied(
+def test_exec_with_a_condition_reports_what_was_applied(
     fleet: Ringhaul, cassandra_session: Session, module_keyspace: str
 ) -> None:
     name = create_table(cassandra_session, module_keyspace, "id int PRIMARY KEY, v text", "once")
@@ -285,15 +285,15 @@ def test_exec_counts_and_lists_rows_that_were_not_applied(
         *("exec", f"INSERT INTO {name} (id, v) VALUES (?, 'new') IF NOT EXISTS"),
         *("--params", params, "-o", tmp_path / "out", "--summary", "summary.json"),
     )
-    # Then those for which it did not hold are counted, and are no failure
+    # Then those whose condition did not hold are counted, and are no failures
     assert finished.code == 0, finished
     assert " 2 not applied " in finished.err and " next     ringhaul errors" in finished.err
     summary = json.loads((tmp_path / "summary.json").read_text())
     counts = {key: summary[key] for key in ("records", "answered", "rejected", "not_applied")}
     assert counts == {"records": 4, "answered": 4, "rejected": 0, "not_applied": 2}
-    # And told of with their line and what is there instead
-    told = fleet.run("errors", summary["job"], "--json").out.splitlines()
-    found = {row["line"]: (row["stage"], row["reason"]) for row in map(json.loads, told)}
+    # And listed with their line and the existing row
+    errors = fleet.run("errors", summary["job"], "--json").out.splitlines()
+    found = {row["line"]: (row["stage"], row["reason"]) for row in map(json.loads, errors)}
     assert found == {
         line: ("condition", f'not applied: the row is {{"id":{line + 8},"v":"old"}}')
         for line in (4, 5)
@@ -302,7 +302,7 @@ def test_exec_counts_and_lists_rows_that_were_not_applied(
     assert sorted(export.splitlines()) == ["12", "13", "id"]
 
 
-def test_values_are_read_as_their_options_say(
+def test_values_are_read_with_their_options(
     fleet: Ringhaul, cassandra_session: Session, module_keyspace: str, tmp_path: Path
 ) -> None:
     # Given a file of another dialect, zone and encoding
@@ -326,7 +326,7 @@ def test_values_are_read_as_their_options_say(
         ("d", datetime(1970, 1, 1, 0, 0, 7), None),
     ]
     assert sorted(read_rows(cassandra_session, name, "id, at, v")) == expected
-    # And looked up by JSON Lines on standard input
+    # And looked up with JSON Lines on standard input
     keys = b"".join(json.dumps({"id": row[0]}).encode() + b"\n" for row in expected)
     found = fleet.run(
         *("lookup", "-t", name, "--keys", "-", "--values-format", "jsonl"),
@@ -336,25 +336,25 @@ def test_values_are_read_as_their_options_say(
     assert found.out.splitlines() == ['{"v":"café"}', '{"v":null}', '{"v":null}'], found
 
 
-def test_a_bad_record_of_values_is_told_with_the_options_of_values(
+def test_a_bad_record_of_values_is_reported_with_the_options_of_values(
     fleet: Ringhaul, table: str, tmp_path: Path
 ) -> None:
     keys = tmp_path / "keys"
     keys.mkdir()
-    (keys / "a.csv").touch()  # passed over, as there is another
+    (keys / "a.csv").touch()  # skipped, as there is another one
     (keys / "b.csv").write_bytes(b'id\nk1\nk\0\nk\xe9\n"k2\n')
     finished = fleet.run("lookup", "-t", table, "--keys", keys, "-o", tmp_path / "out", "--json")
     assert finished.code == 1, finished
-    told = fleet.run("errors", finished.summary["job"]).out.splitlines()
+    errors = fleet.run("errors", finished.summary["job"]).out.splitlines()
     advice = [
         "give --values-encoding utf-16, if NUL belongs to the data give --values-allow-nul",
         "give --values-encoding if the file",
         "or give another --values-quote",
     ]
-    assert [words in line for words, line in zip(advice, sorted(told), strict=True)] == [True] * 3
+    assert [words in line for words, line in zip(advice, sorted(errors), strict=True)] == [True] * 3
 
 
-def test_records_of_standard_input_can_be_exported_and_asked_for_again(
+def test_records_of_standard_input_can_be_exported_and_looked_up_again(
     fleet: Ringhaul, table: str, tmp_path: Path
 ) -> None:
     spool = Path(fleet.env["RINGHAUL_STATE_DIR"]) / "spool"
@@ -365,9 +365,9 @@ def test_records_of_standard_input_can_be_exported_and_asked_for_again(
     for more in "", f"{'k' * 70_000};\n":
         # When they are piped into a lookup
         lookup = ("lookup", "-t", table, *dialect, "-q", "--summary", "summary.json", "--keys")
-        asked = fleet.run(*lookup, "-", stdin=(text + more).encode("latin-1"))
-        assert [row["id"] for row in rows_of(asked, code=1)] == ["k1"]
-        # Then the file is kept where a record has to be read from it again
+        answered = fleet.run(*lookup, "-", stdin=(text + more).encode("latin-1"))
+        assert [row["id"] for row in rows_of(answered, code=1)] == ["k1"]
+        # Then the file is kept if a record has to be read from it again
         kept = set(spool.glob("*")) - before
         assert len(kept) == bool(more)
         # And all are exported under their header
@@ -377,7 +377,7 @@ def test_records_of_standard_input_can_be_exported_and_asked_for_again(
         assert sorted(bad.read_bytes().decode("latin-1").splitlines()) == sorted(
             (text + more).replace("k1;\n", "").splitlines()
         )
-    # And they are read as the first time
+    # And they give the same result as the first time
     assert rows_of(fleet.run(*lookup, bad), code=1) == []
     again = json.loads((fleet.cwd / "summary.json").read_text())
     assert (again["missing"], again["rejected"]) == (1, 2)

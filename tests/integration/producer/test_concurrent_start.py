@@ -1,4 +1,4 @@
-"""Two commands that hand out one job at once (--job-id): their units must be those of one plan."""
+"""Two commands that start one job at once (--job-id): its units must come from one plan."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_another_plan_fails_the_job(ledger: Ledger, other: tuple[str, ...], late
     kept = [spec for _, spec in ledger.unit_specs(JOB)]
     loser = second if kept == ["a", "b", "c"] else first
     assert kept != list(loser.units)
-    if later:  # the other command looks as well, and finds its own units
+    if later:  # the other command checks as well, and finds its own units
         _check_units(ledger, JOB, first if loser is second else second)
     with pytest.raises(UsageError, match=f"job {JOB} was handed out by two commands at once"):
         _check_units(ledger, JOB, loser)
@@ -55,7 +55,7 @@ def test_another_plan_fails_the_job(ledger: Ledger, other: tuple[str, ...], late
 def test_units_that_redis_lost_before_the_job_was_sealed_are_appended_again(
     ledger: Ledger, broker_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a Redis that comes back without the end of its log, just before the job is sealed
+    # Given a Redis that returns without the end of its log, just before the job is sealed
     seal, losses = ledger.seal, [1]
 
     def seal_after_loss(job: str, epoch: int, units_count: int) -> int | None:

@@ -1,4 +1,4 @@
-"""lookup and exec that cannot work: each is told, with its exit code, and nothing is done."""
+"""lookup and exec commands that cannot work: refused with a message and an exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.acceptance.oracle import create_table
 
 @pytest.fixture(scope="module")
 def table(cassandra_session: Session, module_keyspace: str) -> str:
-    """A table that no test here fills."""
+    """A table that the tests of this file leave empty."""
     columns = "id text PRIMARY KEY, n int, note text"
     return create_table(cassandra_session, module_keyspace, columns)
 
@@ -60,7 +60,7 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
         2,
         "--output, --header: this DELETE has no answers",
     ),
-    "workers of its own": (
+    "embedded workers": (
         ["exec", "DELETE FROM {t} WHERE id = ?", "--params", "{keys}", "-c", "2"],
         2,
         "-c is of embedded workers, and a broker is configured",
@@ -134,7 +134,7 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_work_is_refused(
+def test_a_command_that_cannot_work_is_refused(
     fleet: Ringhaul, table: str, tmp_path: Path, case: str
 ) -> None:
     (tmp_path / "keys.csv").write_text("id\nk1\n")

@@ -1,8 +1,8 @@
-"""The server's own limit of asking: EXECUTE frames of a SELECT made beforehand and replayed.
+"""The server's own limit of answering: EXECUTE frames of a SELECT, prepared and replayed.
 
-The denominator of the figures of lookup and exec. `python -m bench.ask_limit HOST PORT STATEMENT
-FILE KEYS` prints one JSON line: the statement has one marker, of a text or, where KEYS is more than
-1, of a list of so many of them; the texts are the first column of FILE.
+The denominator of the figures of lookup and exec. `python -m bench.select_limit HOST PORT STATEMENT
+FILE KEYS` prints one JSON line. The statement has one marker, a text or, if KEYS is more than 1, a
+list of KEYS texts; the texts are the first column of FILE.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.frames import asking_frames, list_value
+from bench.frames import list_value, select_frames
 from bench.replay import HEADER, RESULT, WINDOW, replay
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 from ringhaul.cql.decode.head import read_head
@@ -26,28 +26,28 @@ def main() -> None:
     close_session(session)
     with Path(path).open(newline="", encoding="utf-8") as file:
         keys = [record[0].encode() for record in csv.reader(file)][1:]
-    frames = asking_frames(query_id, values_of(keys, int(each)), streams=WINDOW)
+    frames = select_frames(query_id, marker_values(keys, int(each)), streams=WINDOW)
     answers = Answers()
     spent = replay(host, int(port), frames, answers.count)
-    told = {"rows": answers.rows, "bytes": answers.bytes_count}
-    print(json.dumps(told | {"work_s": spent.work_s, "cpu_s": spent.cpu_s}))
+    result = {"rows": answers.rows, "bytes": answers.bytes_count}
+    print(json.dumps(result | {"work_s": spent.work_s, "cpu_s": spent.cpu_s}))
 
 
-def values_of(keys: Sequence[bytes], each: int) -> list[bytes]:
-    """The marker's values: the keys, or lists of `each` of them."""
+def marker_values(keys: Sequence[bytes], each: int) -> list[bytes]:
+    """Return the marker's values: the keys, or lists of `each` keys."""
     if each == 1:
         return list(keys)
     return [list_value(keys[first : first + each]) for first in range(0, len(keys), each)]
 
 
 class Answers:
-    """Rows and bytes of the answers so far."""
+    """Counts rows and bytes of the answers."""
 
     def __init__(self) -> None:
         self.rows, self.bytes_count = 0, 0
 
     def count(self, data: bytes) -> tuple[int, int]:
-        """Whole answers in `data`, and their bytes. Raises `RuntimeError` for one of no rows."""
+        """Return the complete answers in `data`, and their bytes. Raise if one has no rows."""
         answers, at = 0, 0
         while len(data) - at >= HEADER.size:
             _, _, _, opcode, length = HEADER.unpack_from(data, at)

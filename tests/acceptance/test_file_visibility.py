@@ -1,7 +1,7 @@
-"""Before there is a job its command asks the workers' hosts whether they see its files.
+"""Before it creates a job, the command checks that the workers' hosts see the same files.
 
-One machine has one view of its files, but for `/proc/self`: every process has its own there. So a
-path below `/proc/self/cwd` is one file to a command and another one to a worker, as on two hosts.
+On one machine only `/proc/self` differs between processes. So a path below `/proc/self/cwd` is one
+file for a command and another one for a worker, as on two hosts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def ledger(broker_url: str) -> Iterator[Ledger]:
 
 @pytest.fixture
 def ringhaul(endpoints: Endpoints, broker: EmbeddedValkey, tmp_path: Path) -> Ringhaul:
-    """The command, in a folder with `x.csv`."""
+    """The command in a folder with `x.csv`."""
     (tmp_path / "command").mkdir()
     (tmp_path / "command" / "x.csv").write_text(TEXT)
     env = fleet_settings(endpoints, tmp_path / "state", broker.url)
@@ -50,7 +50,7 @@ def table(cassandra_session: Session, keyspace: str) -> str:
 
 @contextmanager
 def worker(ringhaul: Ringhaul, ledger: Ledger, folder: Path, host: str) -> Iterator[None]:
-    """A worker in a folder of its own, known as of another host."""
+    """Run a worker in another folder and under another host name."""
     folder.mkdir()
     workers = Workers(ledger.caller)
     with Ringhaul(ringhaul.env, folder).started(
@@ -61,7 +61,7 @@ def worker(ringhaul: Ringhaul, ledger: Ledger, folder: Path, host: str) -> Itera
         yield
 
 
-def test_hosts_that_see_something_else_are_named_and_there_is_no_job(
+def test_hosts_that_see_different_files_are_named_and_no_job_is_created(
     ringhaul: Ringhaul, ledger: Ledger, table: str, tmp_path: Path, cassandra_session: Session
 ) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
@@ -96,7 +96,7 @@ def test_hosts_that_see_something_else_are_named_and_there_is_no_job(
     assert_table(cassandra_session, table, "id, name", ROWS)
 
 
-def test_hosts_are_asked_while_all_their_processes_are_busy(
+def test_hosts_answer_the_check_while_all_their_processes_are_busy(
     ringhaul: Ringhaul, ledger: Ledger, table: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "one"
@@ -113,7 +113,7 @@ def test_hosts_are_asked_while_all_their_processes_are_busy(
             assert busy.wait(30) == 6
 
 
-def test_standard_input_is_a_file_that_others_do_not_see(
+def test_spooled_standard_input_is_invisible_to_other_hosts(
     ringhaul: Ringhaul, ledger: Ledger, table: str, tmp_path: Path
 ) -> None:
     with worker(ringhaul, ledger, tmp_path / "one", "host-1"):

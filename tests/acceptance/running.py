@@ -1,4 +1,4 @@
-"""Processes that stand until they are told to stop: started as a user or a container would."""
+"""Long-running processes, started as a user or a container would start them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.acceptance.command import wait_until
 
 
 class Running:
-    """A standing process and what it says."""
+    """A running process and its output."""
 
     def __init__(
         self, argv: Sequence[str], env: Mapping[str, str], cwd: Path, log: Path | None = None
@@ -32,7 +32,7 @@ class Running:
             )
 
     def says(self, text: str) -> None:
-        """Wait until it has."""
+        """Wait until the text is in the output."""
         wait_until(lambda: text in self.read(), f"{text!r} in {self.log}")
 
     def read(self) -> str:
@@ -40,7 +40,7 @@ class Running:
         return self.log.read_text()
 
     def addresses(self) -> set[tuple[str, int]]:
-        """What it and its children listen on."""
+        """Return the addresses that the process and its children listen on."""
         me = psutil.Process(self.process.pid)
         return {
             (connection.laddr.ip, connection.laddr.port)
@@ -50,7 +50,7 @@ class Running:
         }
 
     def stops(self, grace_s: float = 40) -> None:
-        """SIGTERM to it alone ends it, with its children, in order and in time."""
+        """Send SIGTERM to the parent alone, and assert that it and its children end in time."""
         children = psutil.Process(self.process.pid).children(recursive=True)
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(grace_s) == 0, self.log.read_text()
@@ -58,7 +58,7 @@ class Running:
         assert "Traceback" not in self.log.read_text()
 
     def kill(self) -> None:
-        """End it and its children at once."""
+        """Kill the process and its children."""
         me = psutil.Process(self.process.pid)
         for process in (*me.children(recursive=True), me):
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -70,7 +70,7 @@ class Running:
 def running(
     argv: Sequence[str], env: Mapping[str, str], cwd: Path, log: Path | None = None
 ) -> Iterator[Running]:
-    """The process for the length of the block; killed if the block did not stop it."""
+    """Run a process for the length of the block; kill it if the block did not stop it."""
     one = Running(argv, env, cwd, log)
     try:
         yield one
@@ -93,7 +93,7 @@ def free_port() -> int:
 
 
 def get(url: str) -> tuple[int, str]:
-    """Status and text of a page."""
+    """Return the status and text of a page."""
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
             return answer.status, answer.read().decode()
