@@ -9,7 +9,7 @@ import pytest
 from ringhaul.cql.frames import FrameError
 from ringhaul.statements.conditions import (
     CURRENT_CHARACTERS_MAX,
-    TOLD_TOGETHER,
+    REPORTED_TOGETHER,
     Unmet,
     applied_row,
     not_applied,
@@ -105,7 +105,7 @@ def test_answers_are_told_together_each_of_its_row() -> None:
     unmet = Unmet(told.__setitem__)
     absent, row = "not applied: there is no such row", "not applied: the row is"
     expected = {}
-    for number in range(TOLD_TOGETHER + 10):
+    for number in range(REPORTED_TOGETHER + 10):
         cells = (b"\0", struct.pack(">i", number))
         if number % 3 == 0:
             unmet.keep(number, answer({}, (b"\0",)))
@@ -116,8 +116,8 @@ def test_answers_are_told_together_each_of_its_row() -> None:
         else:
             unmet.keep(number, answer({"k": INT}, cells, cells))
             expected[number] = f'not applied: the rows are {{"k":{number}}}, {{"k":{number}}}'
-    assert len(told) == TOLD_TOGETHER
+    assert len(told) == REPORTED_TOGETHER
     # When the rest is told
-    unmet.tell()
-    unmet.tell()
+    unmet.report()
+    unmet.report()
     assert told == expected
