@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
 from cassandra.cluster import Session
 
 from tests.acceptance.command import Ringhaul
