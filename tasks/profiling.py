@@ -165,7 +165,7 @@ class SamplingProfiler(Profiler):
         if not self._path.exists():
             log.warning(
                 "py-spy ended with code %s and wrote no profile of this process; "
-                "any output of it is above (it may need permission to trace processes)",
+                "its output, if any, is above (it may need permission to trace processes)",
                 self._process.returncode,
             )
 

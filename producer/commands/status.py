@@ -42,7 +42,9 @@ def status_command(
     from ringhaul.errors import UsageError
 
     if job is not None and "limit" in given_options():
-        raise UsageError("--limit is of the list of jobs: leave it out, or the name of the job")
+        raise UsageError(
+            "--limit applies to the list of jobs: leave it out, or the name of the job"
+        )
     if follow and job is None:
         raise UsageError("-f follows one job: name it (`ringhaul status` lists them)")
     if events and job is None:

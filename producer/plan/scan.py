@@ -84,7 +84,7 @@ def refuse_local(session: Session, table: TableSchema) -> None:
     nodes = len(metadata.all_hosts())
     if local and nodes > 1:
         raise UsageError(
-            f"each of the {nodes} nodes has a {table.name} of its own: ask the one that is meant "
+            f"each of the {nodes} nodes has its own {table.name}: ask the one that is meant "
             "(cqlsh HOST)"
         )
 

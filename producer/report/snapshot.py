@@ -63,7 +63,7 @@ def retrying(status: JobStatus) -> str | None:
         return None
     if status.declined is not None and status.declined_ms is not None:
         ago = _ago(status, status.declined_ms)
-        return f"no unit is worked on, one was declined {ago}: {_brief(status.declined)}"
+        return f"no unit is in progress; one was declined {ago}: {_brief(status.declined)}"
     if _has_trouble(status):
         return (
             f"a unit, last {_ago(status, status.trouble_ms or 0)}: {_brief(status.trouble or '')}"

@@ -32,7 +32,7 @@ PAIRS = {
     ("export", "as_json"): (
         "--export writes the rejected records, --json what is wrong with them: give one of them"
     ),
-    ("limit", "export"): "--limit is of what is shown, and --export writes all: leave it out",
+    ("limit", "export"): "--limit applies to what is shown, and --export writes all: leave it out",
 }
 
 
@@ -69,6 +69,7 @@ def refuse_workers_of_others(loaded: Loaded, options: Following) -> None:
     """Raise `UsageError` for -c if the workers do not belong to this command."""
     if not is_embedded(loaded) and options.workers is not None:
         raise UsageError(
-            "-c is of embedded workers, and a broker is configured: those that stand are as many "
-            "as `ringhaul worker -c` started (--broker none: embedded workers all the same)"
+            "-c applies to embedded workers, and a broker is configured: its workers have the "
+            "processes that `ringhaul worker -c` started (--broker none: embedded workers all the "
+            "same)"
         )

@@ -84,14 +84,14 @@ def _refuse_file(options: RowsOutput) -> None:
             if os.path.exists(place)
         )
         if not os.path.isdir(there):
-            raise UsageError(f"-o {output}: {there} is no folder; give a folder, empty or new")
+            raise UsageError(f"-o {output}: {there} is not a folder; give a folder, empty or new")
         if os.path.isdir(path):
             return
     if output.endswith("/") or os.path.splitext(plain_name(output))[1] not in suffixes_of("auto"):
         return
     one_file = "" if path is None else _one_file(options, path)
     raise UsageError(
-        f"-o {output}: what is written is a folder of files; give a folder ({output}/ if it is to "
+        f"-o {output}: an unload writes a folder of files; give a folder ({output}/ if it is to "
         f"have this name){one_file}"
     )
 

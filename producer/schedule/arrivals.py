@@ -88,7 +88,7 @@ class ArrivalLook:
             if lasted_s > SLOW_S and not self._warned_of_slow:
                 self._warned_of_slow = True
                 log.warning(
-                    "%s: the look for files has taken %s so far and is at %s: no file is loaded "
+                    "%s: the search for files has taken %s so far and is at %s: no file is loaded "
                     "until it ends; is a mount dead?",
                     self.schedule.name,
                     duration_text(lasted_s),
@@ -96,7 +96,9 @@ class ArrivalLook:
                 )
             return None
         if self._warned_of_slow:
-            log.info("%s: that look took %s", self.schedule.name, duration_text(lasted_s))
+            log.info(
+                "%s: the search for files took %s", self.schedule.name, duration_text(lasted_s)
+            )
         self._thread = None
         return self._found
 

@@ -144,7 +144,7 @@ _REFUSED = {
     "config_file": "the settings are beat's own",
     "broker": "the broker is beat's own",
     "profile_dir": "it looks at embedded workers",
-    "workers": "it is of embedded workers",
+    "workers": "it applies to embedded workers",
 }
 
 
@@ -224,7 +224,7 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
     try:
         return command.make_context(name, list(arguments[1:]), obj=AS_STEP)
     except Exit:
-        raise UsageError("a step is no call for help") from None
+        raise UsageError("--help is not allowed in a step") from None
     except click.ClickException as error:
         raise UsageError(error.format_message()) from None
 

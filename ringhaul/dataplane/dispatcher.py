@@ -77,7 +77,7 @@ class Dispatcher(ABC, Generic[Rows]):
     """Sends one unit's frames over the connections of the worker process; see the module."""
 
     #: For messages: what the cluster refuses, what no replica accepted, what failed.
-    refusal = "takes no rows"
+    refusal = "refuses all writes"
     item = "rows"
     request = "a write"
     #: Whether frames may be sent twice. If not, a connection gets its full timeout: for each

@@ -212,7 +212,7 @@ class _Cutter:
         elif not is_comment:
             # Without quotes, as in JSON Lines, a record is a line.
             what, advice = (
-                ("line", "put each record on a line of its own")
+                ("line", "put each record on its own line")
                 if self.dialect.quote is None
                 else (
                     "record",

@@ -54,7 +54,7 @@ def decide(
         # A due time missed before that run began gets its run afterwards, and so do all after it:
         # settled due times are stored as a single number.
         if schedule.overlap is Overlap.SKIP and first > busy_since_ms:
-            return PassOver(last, "the run before it was not over", missed_before_last)
+            return PassOver(last, "the previous run had not ended", missed_before_last)
         return None
     if not timing.in_window(now_ms):
         return None  # late: it waits for the window

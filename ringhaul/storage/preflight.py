@@ -95,7 +95,7 @@ def _look_at_source(path: str, size_bytes: int, version: str) -> str:
     except OSError as error:
         return error.strerror or str(error)
     if found_bytes != size_bytes:
-        return f"{found_bytes:,} bytes there, {size_bytes:,} here"
+        return f"{found_bytes:,} bytes on the worker, {size_bytes:,} here"
     return ""
 
 

@@ -230,8 +230,8 @@ def _taken_apart(name: str, result: Any, records: int) -> tuple[dict[str, pa.Arr
     """
     if not isinstance(result, pa.RecordBatch):
         raise TransformError(
-            f"transform {name} gave a {type(result).__name__} where a pyarrow.RecordBatch is "
-            "wanted; a function of one row is marked by @each_row"
+            f"transform {name} returned a {type(result).__name__} instead of a "
+            "pyarrow.RecordBatch; a function of one row is marked by @each_row"
         )
     for column, count in Counter(result.schema.names).items():
         if count > 1:

@@ -78,7 +78,7 @@ def test_hosts_that_see_different_files_are_named_and_no_job_is_created(
         for arguments in (load, (*load, "--dry-run"), (*load, "--detach")):
             done = ringhaul.run(*arguments)
             assert done.code == 2, done
-            assert f"bytes there, {len(TEXT):,} here" in done.err and not done.out
+            assert f"bytes on the worker, {len(TEXT):,} here" in done.err and not done.out
 
         done = ringhaul.run("exec", f"INSERT INTO {table} (id, name) VALUES (?, ?)",
                             "--params", f"{HERE}/x.csv")  # fmt: skip

@@ -63,7 +63,7 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
     "embedded workers": (
         ["exec", "DELETE FROM {t} WHERE id = ?", "--params", "{keys}", "-c", "2"],
         2,
-        "-c is of embedded workers, and a broker is configured",
+        "-c applies to embedded workers, and a broker is configured",
     ),
     "no such key": (["lookup", "-t", "{t}", "--key", "n", "--keys", "{keys}"], 2, "needs id"),
     "no such column": (

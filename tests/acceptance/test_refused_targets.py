@@ -295,8 +295,9 @@ OPTIONS = {
     ),
     "embedded workers": (
         ["-c", "2"],
-        "-c is of embedded workers, and a broker is configured: those that stand are as many as "
-        "`ringhaul worker -c` started (--broker none: embedded workers all the same)",
+        "-c applies to embedded workers, and a broker is configured: its workers have the "
+        "processes that `ringhaul worker -c` started (--broker none: embedded workers all the "
+        "same)",
     ),
     "no broker": (
         ["--broker", ""],

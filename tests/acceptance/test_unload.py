@@ -270,7 +270,7 @@ REFUSED_BEFORE = {
     "broken sql": (["--query", "SELECT FROM WHERE"], "cannot read the query"),
     "broken where": (["-t", "{table}", "--where", "seq >"], "cannot read the query"),
     "rejects": (["-t", "{table}", "--max-errors", "5"], "--max-errors is about transforms"),
-    "a file": (["-t", "{table}", "-o", "{here}/mine.txt"], "{here}/mine.txt is no folder"),
+    "a file": (["-t", "{table}", "-o", "{here}/mine.txt"], "{here}/mine.txt is not a folder"),
     "a name of a file": (["-t", "{table}", "-o", "{here}/a.csv"], "`-o - > {here}/a.csv` for one"),
 }
 
@@ -318,7 +318,7 @@ def test_a_folder_that_cannot_be_created_is_reported(
     (tmp_path / "file").touch()
     finished = fleet.run("unload", "-t", table, "-o", tmp_path / "file" / "out")
     assert finished.code == 2
-    assert f"{tmp_path / 'file'} is no folder" in finished.err
+    assert f"{tmp_path / 'file'} is not a folder" in finished.err
 
 
 def test_a_command_that_follows_a_detached_unload_writes_its_manifest(

@@ -68,7 +68,7 @@ class OutputFormat:
             given = getattr(self, option)
             if self.kind != "csv" and given is not None:
                 name = option.replace("_", "-")
-                raise UsageError(f"{name}: only CSV has it, and the format is {self.kind}")
+                raise UsageError(f"{name}: applies only to CSV, and the format is {self.kind}")
             # The usual value is left out, so that equal formats compare equal.
             if given == _CSV_ODD.get(option):
                 object.__setattr__(self, option, None)

@@ -127,7 +127,7 @@ class ConcurrentWriter:
                     continue
                 verdict = classify(outcome)
                 if verdict is Verdict.FATAL:
-                    raise ClusterError(f"the cluster takes no rows: {message(outcome)}")
+                    raise ClusterError(f"the cluster refuses all writes: {message(outcome)}")
                 if verdict is Verdict.ROW:
                     self._hooks.on_reject(rows, row, message(outcome))
                     continue

@@ -294,7 +294,7 @@ class TokenBatchWriter:
     def _handle_error(self, request: _Request, host: Host, error: BaseException) -> None:
         verdict = classify(error)
         if verdict is Verdict.FATAL:
-            raise ClusterError(f"the cluster takes no rows: {message(error)}") from error
+            raise ClusterError(f"the cluster refuses all writes: {message(error)}") from error
         group = request.group
         if verdict is Verdict.ROW:
             if group.last - group.first == 1:

@@ -96,7 +96,7 @@ def test_a_statement_that_cannot_be_prepared_fails_the_job(
 ) -> None:
     server.known.clear()
     server.prepare_answers = [answer]
-    with pytest.raises(ClusterError, match=r"the cluster takes no rows: (table|eh)"):
+    with pytest.raises(ClusterError, match=r"the cluster refuses all writes: (table|eh)"):
         client.load(ROWS)
     assert not server.written
 

@@ -53,9 +53,9 @@ def test_a_tab_is_spelled_as_in_a_load() -> None:
         ),
         (
             {"kind": "jsonl", "delimiter": ";"},
-            "delimiter: only CSV has it, and the format is jsonl",
+            "delimiter: applies only to CSV, and the format is jsonl",
         ),
-        ({"kind": "parquet", "header": False}, "header: only CSV has it"),
+        ({"kind": "parquet", "header": False}, "header: applies only to CSV"),
         ({"delimiter": "ab"}, "delimiter: 'ab' cannot be used"),
         ({"delimiter": '"'}, "quote: .* is already the delimiter"),
         ({"null": "a,b"}, "null: 'a,b' holds ','"),

@@ -174,5 +174,5 @@ def test_a_long_line_is_reported_as_a_line_without_quotes() -> None:
     long, _ = read_blocks(io.BytesIO(text), dialect, block_bytes=100, start=START)
     assert long.defect == (
         "line 1: the line is longer than 1,000 bytes, the most that is read; shorten it, or put "
-        "each record on a line of its own"
+        "each record on its own line"
     )

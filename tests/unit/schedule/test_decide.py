@@ -73,7 +73,7 @@ def test_a_time_during_a_run_waits_behind_missed_ones() -> None:
     assert decided(each, settled=20, now=37) == Begin(TEN + 30 * MINUTE)
     # The run of 30 began at 37: no missed time is left, and times during the run are skipped
     passed = decided(each, settled=30, now=41, busy_since=37)
-    assert passed == PassOver(TEN + 40 * MINUTE, "the run before it was not over")
+    assert passed == PassOver(TEN + 40 * MINUTE, "the previous run had not ended")
     # and a missed time that is too late by now is skipped
     limited = replace(each, late_max_s=600)
     assert isinstance(decided(limited, settled=10, now=35, busy_since=25), PassOver)

@@ -43,7 +43,7 @@ def test_correct_files(tmp_path: Path) -> None:
 def test_files_that_are_missing_or_different(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("x\n")
     assert wrong(request([(f"{tmp_path}/x.csv", 3000, ""), (f"{tmp_path}/none/y.csv", 1, "")])) == [
-        [f"{tmp_path}/x.csv", "2 bytes there, 3,000 here"],
+        [f"{tmp_path}/x.csv", "2 bytes on the worker, 3,000 here"],
         [f"{tmp_path}/none/y.csv", "No such file or directory"],
     ]
 

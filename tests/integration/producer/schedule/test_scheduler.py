@@ -221,7 +221,7 @@ def test_due_times_during_an_unfinished_run_are_one_entry_of_the_history(rig: Ri
     # Then they are one entry in the history
     found = rig.book.runs("a", 10)
     assert [one.state for one in found] == [RunState.SKIPPED, RunState.RUNNING]
-    assert found[0].reason == "the run before it was not over"
+    assert found[0].reason == "the previous run had not ended"
     beat.close()
 
 

@@ -356,7 +356,7 @@ def test_a_worker_without_a_session_reports_it_in_the_job(
     # Then the job's status names the host without a session and the reason
     shown = RateMeter(0).look(ledger.status(JOB))
     assert shown.retrying is not None
-    reported = shown.retrying.removeprefix("no unit is worked on, one was declined 0:00 ago: ")
+    reported = shown.retrying.removeprefix("no unit is in progress; one was declined 0:00 ago: ")
     assert reported.startswith(f"{socket.gethostname()}: {reason}")
     # And only until another worker claims the unit
     assert ledger.issue(JOB, 1).units == [0]

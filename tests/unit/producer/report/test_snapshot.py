@@ -150,7 +150,7 @@ def test_a_declined_job_shows_the_reason_until_a_unit_is_claimed() -> None:
     retrying = meter.look(status(20, **facts)).retrying
     assert retrying is not None
     assert retrying.startswith(
-        "no unit is worked on, one was declined 0:12 ago: host1: no node answers x"
+        "no unit is in progress; one was declined 0:12 ago: host1: no node answers x"
     )
     assert len(retrying) < 370
     # Then the latest reason is shown, unless the job is paused or has ended

@@ -37,11 +37,11 @@ REFUSED: list[tuple[Sequence[str], str]] = [
     ((*ROWS, "-o", "-", "--detach"), "^--detach: this command writes standard output"),
     ((*ROWS, "-o", "-", "--on-interrupt", "detach"), "^--on-interrupt detach: this command writes"),
     ((*LOOKUP, "--on-interrupt", "detach"), "^--on-interrupt detach: this command writes"),
-    (("status", "ld-1", "--limit", "3"), "--limit is of the list of jobs"),
+    (("status", "ld-1", "--limit", "3"), "--limit applies to the list of jobs"),
     (("status", "--events"), "--events are of one job: name it"),
     (("status", "ld-1", "--events", "-f"), "leave out -f, or --events"),
     (("errors", "ld-1", "--export", "bad.csv", "--json"), "give one of them"),
-    (("errors", "ld-1", "--export", "bad.csv", "--limit", "3"), "--limit is of what is shown"),
+    (("errors", "ld-1", "--export", "bad.csv", "--limit", "3"), "--limit applies to what is shown"),
 ]
 
 
@@ -78,6 +78,6 @@ def test_options_of_embedded_workers_are_refused_with_standing_workers() -> None
     refuse_workers_of_others(settle({}, None), given)
     elsewhere = settle({"broker.url": "redis://host/0"}, None)
     refuse_workers_of_others(elsewhere, replace(given, workers=None))
-    with pytest.raises(UsageError, match="as `ringhaul worker -c` started"):
+    with pytest.raises(UsageError, match="that `ringhaul worker -c` started"):
         refuse_workers_of_others(elsewhere, given)
     refuse_workers_of_others(settle({"broker.url": "none"}, None), given)

@@ -81,7 +81,7 @@ def test_an_output_that_is_named_like_one_file_is_refused(
     with pytest.raises(UsageError) as refusal:
         output(path, **options)
     assert str(refusal.value) == (
-        f"-o {path}: what is written is a folder of files; give a folder ({path}/ if it is to have "
+        f"-o {path}: an unload writes a folder of files; give a folder ({path}/ if it is to have "
         f"this name){one_file}"
     )
     # A trailing slash, or a folder that exists, is accepted.
@@ -97,7 +97,7 @@ def test_an_output_that_is_a_file_or_in_one_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.txt").write_text("keep me")
-    with pytest.raises(UsageError, match=f"{tmp_path}/mine.txt is no folder; give a folder"):
+    with pytest.raises(UsageError, match=f"{tmp_path}/mine.txt is not a folder; give a folder"):
         output(path.format(tmp_path))
 
 
@@ -110,5 +110,5 @@ def test_names_that_look_like_no_file_are_folders(
 
 
 def test_an_option_of_the_format_is_named_as_it_is_given(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^--delimiter: only CSV has it"):
+    with pytest.raises(UsageError, match=r"^--delimiter: applies only to CSV"):
         output(str(tmp_path), format="jsonl", delimiter=";")

@@ -55,12 +55,12 @@ def test_a_search_that_hangs_is_reported_once_with_its_pattern(
         # Then that is reported once
         (record,) = caplog.records
         assert record.levelno == logging.WARNING
-        assert record.message.startswith("a: the look for files has taken ")
+        assert record.message.startswith("a: the search for files has taken ")
         assert f" is at {dead}/*.csv: no file is loaded until it ends" in record.message
         # When the mount answers again, the search ends and reports how long it took
         back.set()
         until(lambda: look.result() == [])
-        assert caplog.records[-1].message.startswith("a: that look took ")
+        assert caplog.records[-1].message.startswith("a: the search for files took ")
         assert not look.busy
         # and the next search gets the full time again
         look.start(0, 0)

@@ -63,7 +63,7 @@ def test_valid_steps_are_accepted(tmp_path: Path, step: str) -> None:
         ('["load", "-t", "k.t"]', "Missing argument 'SOURCE...'. Give one, or --urlfile FILE"),
         ('["load", "a.csv"]', "Missing option"),
         ('["load", "a.csv", "-t", "k.t", "--max-rows", "x"]', "'x' is not a valid integer"),
-        ('["count", "--help"]', "no call for help"),
+        ('["count", "--help"]', "--help is not allowed in a step"),
         ('["load", "a.csv", "-t", "k.t", "--detach"]', "--detach: a step ends with its job"),
         ('["load", "a.csv", "-t", "k.t", "--dry-run"]', "--dry-run: a step does something"),
         ('["count", "-t", "k.t", "--job-id", "x"]', "--job-id: the id follows from"),
@@ -71,7 +71,7 @@ def test_valid_steps_are_accepted(tmp_path: Path, step: str) -> None:
         ('["count", "-t", "k.t", "--config", "x"]', "--config: the settings are beat's own"),
         ('["count", "-t", "k.t", "--broker", "redis://h"]', "--broker: the broker is beat's"),
         ('["load", "a.csv", "-t", "k.t", "--profile", "/tmp"]', "--profile: "),
-        ('["load", "a.csv", "-t", "k.t", "-c", "2"]', "--workers: it is of embedded workers"),
+        ('["load", "a.csv", "-t", "k.t", "-c", "2"]', "--workers: it applies to embedded workers"),
         ('["load", "-", "-t", "k.t"]', "-: a step has no standard input"),
         ('["verify", "-", "-t", "k.t"]', "-: a step has no standard input"),
         ('["verify", "a.csv", "-t", "k.t", "--detach"]', "--detach: a step ends with its job"),
@@ -129,13 +129,13 @@ VALUES = {
     f'{UNLOAD}, "--max-errors", "5"': "--max-errors is about transforms",
     f'{UNLOAD}, "--max-errors", "x", "--transform", "a:b"': '"x" (--max-errors): expected a number',
     f'{UNLOAD}, "--compression", "lzo"': "--compression: csv can have",
-    f'{UNLOAD}, "--format", "parquet", "--null", "x"': "--null: only CSV has it",
+    f'{UNLOAD}, "--format", "parquet", "--null", "x"': "--null: applies only to CSV",
     f'{UNLOAD}, "--max-file-size", "1X"': "--max-file-size '1X': expected a size",
     f'{UNLOAD}, "--where", "a = 1 LIMIT 1"': '--where: "a = 1 LIMIT 1" is more than a condition',
     f'{UNLOAD}, "--columns", "a,(b"': "--columns: cannot read the query",
     f'{UNLOAD}, "--query", "SELECT a FROM k.t"': "--query says it all: leave --table out",
     '"unload", "-o", "/out/{due}", "--query", "DELETE FROM k.t"': "--query: only SELECT can be",
-    '"unload", "-t", "k.t", "-o", "/out/{due}.csv"': "is written is a folder of files",
+    '"unload", "-t", "k.t", "-o", "/out/{due}.csv"': "an unload writes a folder of files",
     '"count", "-t", "k.t", "--where", "a ="': "--where: cannot read the query",
     '"count", "-t", "t"': "no keyspace: give --keyspace",
     '"count", "-t", "k.t", "--top", "3", "--by", "host"': "--top and --by are two different counts",
@@ -179,7 +179,7 @@ def test_an_output_is_below_the_folder_of_the_file(
     monkeypatch.chdir(tmp_path / "here")
     step = '["unload", "-t", "k.t", "-o", "out/{due}"]'
     assert read_schedule_file(write(tmp_path, step)).schedules
-    with pytest.raises(UsageError, match=f"{tmp_path}/here/out is no folder"):
+    with pytest.raises(UsageError, match=f"{tmp_path}/here/out is not a folder"):
         read_schedule_file(write(tmp_path / "here", step))
 
 
