@@ -87,7 +87,7 @@ def _continue(options: JobOptions, kind: JobKind) -> tuple[int | None, bool]:
             return None, True
         if not running and status.state not in (JobState.FAILED, JobState.QUARANTINED):
             _refuse_gone_rows(ledger, status)
-            return _tell_end(options, ledger, status), False
+            return _report_end(options, ledger, status), False
     if running and kind.runs_statements:
         return _follow_statements(options, loaded, job_id), False
     return _resume(options, loaded, job_id), False
@@ -144,10 +144,10 @@ def _resume(options: JobOptions, loaded: Loaded, job_id: str) -> int:
             status = ledger.status(job_id)
             if status.state not in (*SETTLED, JobState.FAILED):
                 raise
-            return _tell_end(options, ledger, status)
+            return _report_end(options, ledger, status)
 
 
-def _tell_end(options: JobOptions, ledger: Ledger, status: JobStatus) -> int:
+def _report_end(options: JobOptions, ledger: Ledger, status: JobStatus) -> int:
     """Report the end of a job as the command that followed it would have done; return the exit
     code."""
     from producer.report.reporter import Shown, print_closing

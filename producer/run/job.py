@@ -98,19 +98,19 @@ def run_read(
     ledger = standing_ledger(services)
     with Visibility(ledger) as visibility:
         if not options.dry_run:
-            visibility.ask(files, output)
+            visibility.start(files, output)
         import tasks.application  # noqa: F401 - Celery: read while hosts look and the session opens
 
         session = services.opening.session()
         plan = make_plan(session)
         # Start workers of this command only now that the plan is known to need them.
-        crew = choose_workers(
+        job_workers = choose_workers(
             services, None if plan.own_workers else ledger, session, _keyspace(plan)
         )
         services.opening.close()
         if plan.text is not None:
-            if crew.warning:
-                Shown.from_options(options).warn(crew.warning)
+            if job_workers.warning:
+                Shown.from_options(options).warn(job_workers.warning)
             print(plan.text)
             return EXIT_COMPLETE
         if plan.job.output is not None and is_url(plan.job.output.url):
@@ -119,11 +119,11 @@ def run_read(
             try_writing(plan.job.output.url)
         if not plan.own_workers:
             shown = Shown.from_options(options)
-            if crew.warning:
-                shown.warn(crew.warning)
-            visibility.judge(crew.workers, shown.warn)
+            if job_workers.warning:
+                shown.warn(job_workers.warning)
+            visibility.judge(job_workers.workers, shown.warn)
     with ExitStack() as stack, knowing(services.job_id, plan.job):
-        return _run(stack, options, services, plan, crew.label)
+        return _run(stack, options, services, plan, job_workers.label)
 
 
 def _keyspace(plan: Plan) -> str | None:

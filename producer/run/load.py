@@ -57,29 +57,29 @@ def run_load(options: LoadOptions, services: Services) -> int:
         files = spool_sources(options.sources, request.dialect, request.file_format, spool, places)
         ledger = standing_ledger(services)
         with Visibility(ledger) as visibility:
-            visibility.ask(files)
+            visibility.start(files)
             session = services.opening.session()
-            crew = choose_workers(services, ledger, session, request.keyspace)
-            if crew.warning:
-                shown.warn(crew.warning)
+            job_workers = choose_workers(services, ledger, session, request.keyspace)
+            if job_workers.warning:
+                shown.warn(job_workers.warning)
             with naming_standard_input(spool):
-                job = plan_load(request, files, session, loaded.settings, crew.slots)
+                job = plan_load(request, files, session, loaded.settings, job_workers.slots)
                 for line in source_doubts(request, files):
                     shown.warn(line)
             services.opening.close()
-            visibility.judge(crew.workers, shown.warn)
+            visibility.judge(job_workers.workers, shown.warn)
         if options.dry_run:
             transforms = transforms_of(loaded.settings, job.transforms)
             text = (
-                json_text(dry_run_json(job, crew.slots, transforms))
+                json_text(dry_run_json(job, job_workers.slots, transforms))
                 if options.as_json
-                else dry_run_text(job, crew.slots, transforms)
+                else dry_run_text(job, job_workers.slots, transforms)
             )
             print(as_standard_input(text, spool))
             return EXIT_COMPLETE
         # Once the job exists, the spooled input belongs to it.
         with knowing(services.job_id, job):
-            return _run(services, options, request, job, crew, on_created=unused.pop_all)
+            return _run(services, options, request, job, job_workers, on_created=unused.pop_all)
 
 
 def _run(
@@ -87,7 +87,7 @@ def _run(
     options: LoadOptions,
     request: LoadRequest,
     job: LoadJob,
-    crew: JobWorkers,
+    job_workers: JobWorkers,
     *,
     on_created: Callable[[], object],
 ) -> int:
@@ -101,7 +101,7 @@ def _run(
             KIND_LABEL: job.kind,
             "table": job.table.name,
             "bytes_total": str(job.total_bytes),
-            QUEUE_LABEL: crew.label,
+            QUEUE_LABEL: job_workers.label,
             FINGERPRINT_LABEL: options.fingerprint,
         },
         json.dumps(job.to_json()),
@@ -118,7 +118,7 @@ def _run(
     verb = "load ->" if job.kind == "load" else job.kind
     shown.say(
         f"{job_id}  {verb} {job.table.name}   {count_text(len(job.sources), 'file')}"
-        f"  {bytes_text(job.total_bytes)}   {crew.text}"
+        f"  {bytes_text(job.total_bytes)}   {job_workers.text}"
     )
     if options.detach:
         return leave_job(ledger, job_id, shown, feeder)

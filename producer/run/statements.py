@@ -61,7 +61,7 @@ def run_lookup(options: LookupOptions, services: Services) -> int:
     """Run `ringhaul lookup` with the services that were started for it; the exit code."""
     key, columns = wanted_names(options)
 
-    def ask(session: Session, loaded: Loaded) -> StatementFacts:
+    def find_facts(session: Session, loaded: Loaded) -> StatementFacts:
         wanted = Wanted(keyspace=options.keyspace, table=options.table)
         table = table_of(session, wanted)
         refuse_local(session, table)
@@ -77,7 +77,7 @@ def run_lookup(options: LookupOptions, services: Services) -> int:
             target=table.name,
         )
 
-    return _run(options, services, JobKind.LOOKUP, [options.keys], [], ask)
+    return _run(options, services, JobKind.LOOKUP, [options.keys], [], find_facts)
 
 
 def run_exec(options: ExecOptions, services: Services) -> int:
@@ -85,7 +85,7 @@ def run_exec(options: ExecOptions, services: Services) -> int:
     check_inputs(options)
     files = [options.params] if options.params is not None else []
 
-    def ask(session: Session, loaded: Loaded) -> StatementFacts:
+    def find_facts(session: Session, loaded: Loaded) -> StatementFacts:
         statement = prepare_statement(session, loaded, options.statement)
         names = unique_names(statement.markers.names)
         if not names:
@@ -126,7 +126,7 @@ def run_exec(options: ExecOptions, services: Services) -> int:
             nulls="tombstone" if effect.reads else options.nulls,
         )
 
-    return _run(options, services, JobKind.EXEC, files, options.ranges, ask)
+    return _run(options, services, JobKind.EXEC, files, options.ranges, find_facts)
 
 
 def _run(
@@ -135,7 +135,7 @@ def _run(
     kind: JobKind,
     files: Sequence[str],
     ranges: Sequence[str],
-    ask: Callable[[Session, Loaded], StatementFacts],
+    find_facts: Callable[[Session, Loaded], StatementFacts],
 ) -> int:
     loaded, job_id = services.loaded, services.job_id
     request = values_request(options.values, kind)
@@ -155,7 +155,7 @@ def _run(
         made: list[StatementJob] = []
 
         def plan(session: Session) -> Plan:
-            facts = ask(session, loaded)
+            facts = find_facts(session, loaded)
             if facts.result:
                 refuse_two_on_stdout(options.output, options)
                 if to_stdout:

@@ -86,7 +86,7 @@ class Watch:
         self._on_interrupt, self._on_look = on_interrupt, on_look
         self._interrupts = 0
         self._interrupted_at = 0.0  #: when the first one came
-        self._told_detaching = False
+        self._detaching_noted = False
         self._sweep_due = 0.0
         self._started_at = time.monotonic()
         #: All units are split, and were published as far as the window had room.
@@ -139,7 +139,7 @@ class Watch:
         status = self._ledger.status(self._job_id)
         if self._on_look is not None:
             self._on_look(status)
-        self._tell_pause(status)
+        self._note_pause(status)
         snapshot = self._meter.look(status, **self._facts)
         self._progress.show(snapshot)
         if self._away:
@@ -147,7 +147,7 @@ class Watch:
             self._progress.note("Redis is back; the job continues")
         return status, snapshot
 
-    def _tell_pause(self, status: JobStatus) -> None:
+    def _note_pause(self, status: JobStatus) -> None:
         """Report that another command paused the job or let it continue."""
         if status.paused != self._paused and not status.finished:
             words = f"paused; to continue: {next_command(f'resume {self._job_id}')}"
@@ -205,19 +205,19 @@ class Watch:
         stop it at once."""
         if not self._interrupts:
             return
-        cancelled = self._told_detaching and self._interrupts >= 2
+        cancelled = self._detaching_noted and self._interrupts >= 2
         if self._on_interrupt == "detach" and not cancelled:
             if self._feeder_done():
                 raise Detached
-            self._tell_detaching()
+            self._note_detaching()
             return
         self._ledger.cancel(self._job_id)
         if self._interrupts >= 2 and self._worker is not None:
             self._worker.stop(now=True)
 
-    def _tell_detaching(self) -> None:
-        if not self._told_detaching:
-            self._told_detaching = True
+    def _note_detaching(self) -> None:
+        if not self._detaching_noted:
+            self._detaching_noted = True
             self._progress.note("detaching when the input is split; Ctrl-C again cancels the job")
 
     @contextmanager

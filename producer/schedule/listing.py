@@ -18,9 +18,9 @@ from ringhaul.storage.remote import is_remote, list_files, open_stream, stat_fil
 _READ_BYTES = 8 << 20
 
 #: Callback for a path or URL that cannot be listed, with the error. May raise.
-Tell = Callable[[str, Exception], None]
+OnError = Callable[[str, Exception], None]
 #: Callback for each pattern before it is listed, which may take for ever.
-Begin = Callable[[str], None]
+OnPattern = Callable[[str], None]
 
 
 class OddName(SourceMissing):
@@ -36,26 +36,29 @@ def _ignore(pattern: str) -> None:
 
 
 def list_arrivals(
-    patterns: tuple[str, ...], folder: str, tell: Tell = _raise, begin: Begin = _ignore
+    patterns: tuple[str, ...],
+    folder: str,
+    on_error: OnError = _raise,
+    on_pattern: OnPattern = _ignore,
 ) -> list[Listed]:
     """Return the files that match the patterns now, each once. No match is not an error.
 
     A pattern is a glob, a folder (all files below it, following links to folders) or a URL of
     either; a relative one starts at `folder`. Names that start with a dot are left out: by
     convention, they are still being written.
-    `tell` is called for a missing or unreadable folder, a store that does not answer and a name
-    that is not text; all other files are listed. The default `tell` raises: OSError,
+    `on_error` is called for a missing or unreadable folder, a store that does not answer and a name
+    that is not text; all other files are listed. The default `on_error` raises: OSError,
     `SourceMissing`, and the errors of `remote.list_files`.
     """
     found: dict[str, Listed] = {}
     for pattern in patterns:
         label = shown(pattern) if is_remote(pattern) else pattern
-        begin(label)
+        on_pattern(label)
         try:
-            for listed in _list(pattern, folder, tell):
+            for listed in _list(pattern, folder, on_error):
                 found[listed.path] = listed
         except (RinghaulError, OSError) as error:
-            tell(label, error)
+            on_error(label, error)
     return sorted(found.values())
 
 
@@ -122,20 +125,20 @@ def take_checksum(file: Listed) -> Arrived | None:
     return Arrived(*file, checksum=checksum) if _stat(file.path) == file else None
 
 
-def _list(pattern: str, folder: str, tell: Tell) -> Iterator[Listed]:
+def _list(pattern: str, folder: str, on_error: OnError) -> Iterator[Listed]:
     if is_remote(pattern):
         for file in list_files(pattern):
             yield Listed(file.path, file.size_bytes, file.version)
         return
     path = _path(pattern, folder)
     if os.path.isdir(path):
-        names = _below(path, tell)
+        names = _below(path, on_error)
     else:
         base = _base(path, pattern)
         try:
             os.scandir(base).close()
         except OSError as error:  # a glob would just find nothing there
-            tell(base, error)
+            on_error(base, error)
             return
         names = iter(expand(path))
     for name in names:
@@ -143,12 +146,12 @@ def _list(pattern: str, folder: str, tell: Tell) -> Iterator[Listed]:
             name.encode()
         except UnicodeEncodeError:
             legible = os.fsencode(name).decode(errors="backslashreplace")
-            tell(legible, OddName(f"{legible}: the file name is not UTF-8: rename it"))
+            on_error(legible, OddName(f"{legible}: the file name is not UTF-8: rename it"))
             continue
         try:
             listed = _stat(name)
         except OSError as error:
-            tell(name, error)
+            on_error(name, error)
             continue
         if listed is not None:
             yield listed
@@ -168,10 +171,10 @@ def _base(path: str, pattern: str) -> str:
     return base
 
 
-def _below(folder: str, tell: Tell) -> Iterator[str]:
+def _below(folder: str, on_error: OnError) -> Iterator[str]:
     def failed(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):  # removed since its folder was listed
-            tell(error.filename, error)
+            on_error(error.filename, error)
 
     for here, names in folders_below(folder, failed=failed):
         for name in names:

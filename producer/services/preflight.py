@@ -41,7 +41,7 @@ _WRONG_SHOWN = 3
 
 
 class Visibility:
-    """One look of all hosts. Begun by `ask`, so that planning goes on meanwhile; then `judge` it.
+    """One check on all hosts. `start` it, plan meanwhile, then `judge` the answers.
 
     A context manager: leaves nothing in the ledger or the output.
     """
@@ -51,7 +51,7 @@ class Visibility:
         self._looks = None if ledger is None else Looks(ledger.caller)
         self._name = ""
         self._probe = _Probe()
-        self._asked_at = 0.0
+        self._started_at = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -67,7 +67,7 @@ class Visibility:
             with suppress(LedgerUnavailable):
                 self._looks.forget(self._name)
 
-    def ask(self, files: Sequence[SourceFile], output: str = "") -> None:
+    def start(self, files: Sequence[SourceFile], output: str = "") -> None:
         """Ask all standing workers to look. Raises `OutputUnusable` if this host cannot write."""
         if self._looks is None or not (files or output):
             return
@@ -78,7 +78,7 @@ class Visibility:
             output,
             self._probe.name,
         )
-        self._asked_at = time.monotonic()
+        self._started_at = time.monotonic()
         self._name = self._looks.ask({"queues": [QUEUE_LOAD], "what": what})
 
     def judge(self, workers: Sequence[Worker], warn: Callable[[str], None]) -> None:
@@ -100,7 +100,7 @@ class Visibility:
         """The answers, when all are there or waiting for them has no use any more."""
         assert self._looks is not None
         while True:
-            passed_s = time.monotonic() - self._asked_at
+            passed_s = time.monotonic() - self._started_at
             answers = self._looks.answers(self._name)
             open_ = [worker for worker in workers if not _final(answers.get(worker, {}))]
             services = [worker for worker in open_ if worker in answers]

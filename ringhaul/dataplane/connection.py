@@ -72,7 +72,7 @@ class NodeConnection(Generic[Work]):
         self.host = host
         self.window = window
         #: When the unanswered request on CONTROL_STREAM was sent.
-        self.asked_at_s: float | None = None
+        self.control_sent_at_s: float | None = None
         #: When the server was probed, if it has not answered yet.
         self.probed_at_s: float | None = None
         #: Until when the other replicas were silent, too: that time is not held against the server.
@@ -102,14 +102,14 @@ class NodeConnection(Generic[Work]):
     @property
     def busy(self) -> bool:
         """Whether some request is unanswered."""
-        return self.window.requests > 0 or self.asked_at_s is not None
+        return self.window.requests > 0 or self.control_sent_at_s is not None
 
     def waits_since_s(self) -> float | None:
         """Return when the oldest unanswered request was sent."""
         oldest = self.window.oldest_sent_at_s()
-        if oldest is None or self.asked_at_s is None:
-            return self.asked_at_s if oldest is None else oldest
-        return min(oldest, self.asked_at_s)
+        if oldest is None or self.control_sent_at_s is None:
+            return self.control_sent_at_s if oldest is None else oldest
+        return min(oldest, self.control_sent_at_s)
 
     def silent_since_s(self) -> float | None:
         """Return since when rows wait without any data coming; None if no row waits.
@@ -133,9 +133,9 @@ class NodeConnection(Generic[Work]):
         self.probed_at_s = None
         return True
 
-    def ask(self, opcode: Opcode, body: bytes) -> None:
+    def send_control(self, opcode: Opcode, body: bytes) -> None:
         """Send a request that is not a row; its response comes on CONTROL_STREAM."""
-        self.asked_at_s = time.monotonic()
+        self.control_sent_at_s = time.monotonic()
         self.put(memoryview(frame(opcode, body, CONTROL_STREAM)))
 
     def put(self, data: memoryview) -> None:
@@ -209,13 +209,13 @@ class NodeConnection(Generic[Work]):
 
 
 def wait(
-    wires: Iterable[NodeConnection[Any]], timeout_s: float
+    connections: Iterable[NodeConnection[Any]], timeout_s: float
 ) -> tuple[list[NodeConnection[Any]], list[NodeConnection[Any]]]:
     """Wait for events; return the connections that are readable and those that are writable."""
     poll, by_number = select.poll(), {}
-    for wire in wires:
-        by_number[wire.fileno()] = wire
-        poll.register(wire, select.POLLIN | (select.POLLOUT if wire.wants_write else 0))
+    for connection in connections:
+        by_number[connection.fileno()] = connection
+        poll.register(connection, select.POLLIN | (select.POLLOUT if connection.wants_write else 0))
     events = poll.poll(timeout_s * 1000)
     # Hang-ups and errors show up when reading.
     readable = [by_number[number] for number, event in events if event & ~select.POLLOUT]

@@ -112,7 +112,7 @@ class Dispatcher(ABC, Generic[Rows]):
         self._plane.forget_busy()
 
     @abstractmethod
-    def _take(self, wire: NodeConnection[Work[Rows]], looked_at_s: float) -> None:
+    def _take(self, connection: NodeConnection[Work[Rows]], looked_at_s: float) -> None:
         """Take the responses on a connection; they came after `looked_at_s`.
 
         Pass errors to `_take_error`, and responses on CONTROL_STREAM to `_prepared`.
@@ -132,7 +132,7 @@ class Dispatcher(ABC, Generic[Rows]):
 
     def _sent(
         self,
-        wire: NodeConnection[Work[Rows]],
+        connection: NodeConnection[Work[Rows]],
         work: Work[Rows],
         first: int,
         streams: NDArray[np.int64],
@@ -194,21 +194,23 @@ class Dispatcher(ABC, Generic[Rows]):
             )
         return ruling is Ruling.ROW
 
-    def _watch(self, wire: NodeConnection[Work[Rows]], streams: NDArray[np.int16]) -> list[int]:
+    def _watch(
+        self, connection: NodeConnection[Work[Rows]], streams: NDArray[np.int16]
+    ) -> list[int]:
         """Return the replica sets of successful requests, if some request is suspect.
 
         Call it before the window takes the responses, and pass the result to `_took` afterwards.
         """
         if not self._blame.watching:
             return []
-        return list({work.replica_set for work in wire.window.works_of(streams)})
+        return list({work.replica_set for work in connection.window.works_of(streams)})
 
     def _took(
-        self, wire: NodeConnection[Work[Rows]], replica_sets: list[int], now_s: float
+        self, connection: NodeConnection[Work[Rows]], replica_sets: list[int], now_s: float
     ) -> None:
         self._blame.taken_s = now_s
         for number in replica_sets:
-            self._blame.took(wire.host, number, now_s)
+            self._blame.took(connection.host, number, now_s)
 
     def _unanswered(self, work: Work[Rows], indexes: NDArray[np.int64], reason: str) -> None:
         """Handle requests that were unanswered when the connection ended.
@@ -223,15 +225,15 @@ class Dispatcher(ABC, Generic[Rows]):
 
     def _busy(self) -> bool:
         """Return whether some connection has unanswered rows."""
-        return any(wire.busy for wire in self._plane.open_wires())
+        return any(connection.busy for connection in self._plane.open_connections())
 
     def _starving(self) -> bool:
         """Return whether some connection is idle and no queued work is for it."""
-        idle = [wire for wire in self._plane.open_wires() if not wire.busy]
+        idle = [connection for connection in self._plane.open_connections() if not connection.busy]
         if not idle:
             return False
         wanted = {host for number in self._queues for host in self._routing.replica_sets[number]}
-        return any(wire.host not in wanted for wire in idle)
+        return any(connection.host not in wanted for connection in idle)
 
     def _enqueue(self, segment: Segment[Rows], *, first: bool = False) -> None:
         queue = self._queues.setdefault(segment.work.replica_set, deque())
@@ -270,14 +272,14 @@ class Dispatcher(ABC, Generic[Rows]):
         while queue:
             leave = self._callbacks.leave()
             more = not self._paced and self._requests_left(leave) > 0
-            wire = self._choose(replica_set, queue[0].work.suspect) if more else None
-            if wire is None:
+            connection = self._choose(replica_set, queue[0].work.suspect) if more else None
+            if connection is None:
                 # Move to the end of the line, so that other queues get what becomes free.
                 self._queues[replica_set] = self._queues.pop(replica_set)
                 return
             segment = queue[0] = self._as_sent(queue[0], leave)
             begin = segment.first
-            frames, window = segment.work.frames, wire.window
+            frames, window = segment.work.frames, connection.window
             while segment.first < segment.last:
                 room = min(window.room(), self._requests_left(leave))
                 if not room:
@@ -293,7 +295,7 @@ class Dispatcher(ABC, Generic[Rows]):
                 now_s = self._throttle(segment.work.rows_between(segment.first, last))
                 streams = window.sent(segment.work, segment.first, count, size, now_s)
                 frames.set_streams(segment.first, last, streams)
-                self._sent(wire, segment.work, segment.first, streams)
+                self._sent(connection, segment.work, segment.first, streams)
                 segment.first = last
                 if self._paced:
                     break
@@ -302,8 +304,8 @@ class Dispatcher(ABC, Generic[Rows]):
             data = frames.buffer.data[
                 int(frames.offsets[begin]) : int(frames.offsets[segment.first])
             ]
-            with self._caring_for(wire):
-                wire.put(data)
+            with self._caring_for(connection):
+                connection.put(data)
         del self._queues[replica_set]
 
     def _requests_left(self, leave: Leave) -> int:
@@ -313,7 +315,9 @@ class Dispatcher(ABC, Generic[Rows]):
         """
         if leave.requests == BOUNDLESS:
             return BOUNDLESS
-        free = leave.requests - sum(wire.window.requests for wire in self._plane.open_wires())
+        free = leave.requests - sum(
+            connection.window.requests for connection in self._plane.open_connections()
+        )
         return free if free >= min(BLOCK_REQUESTS, max(leave.requests // 2, 1)) else 0
 
     def _throttle(self, rows: int) -> float:
@@ -341,17 +345,17 @@ class Dispatcher(ABC, Generic[Rows]):
         for host in hosts:
             if reachable and host.datacenter != nearest:
                 break
-            wire = self._wire(host)
-            if wire is None:
+            connection = self._wire(host)
+            if connection is None:
                 continue
             reachable, nearest = True, host.datacenter
-            if wire.asked_at_s is not None or not wire.window.room():
+            if connection.control_sent_at_s is not None or not connection.window.room():
                 continue
-            if best is None or (wire.host in failed, _load(wire)) < (
+            if best is None or (connection.host in failed, _load(connection)) < (
                 best.host in failed,
                 _load(best),
             ):
-                best = wire
+                best = connection
         if reachable:
             self._stranded.pop(replica_set, None)
             return best
@@ -368,51 +372,57 @@ class Dispatcher(ABC, Generic[Rows]):
         return None
 
     def _wire(self, host: Host) -> NodeConnection[Work[Rows]] | None:
-        wire = self._plane.wire(host)
-        if wire is not None and wire.window.stats is not self._window_stats:
-            self._borrow(wire)
-        return wire
+        connection = self._plane.connection(host)
+        if connection is not None and connection.window.stats is not self._window_stats:
+            self._borrow(connection)
+        return connection
 
-    def _borrow(self, wire: NodeConnection[Work[Rows]]) -> None:
+    def _borrow(self, connection: NodeConnection[Work[Rows]]) -> None:
         """Start using a connection for this unit."""
-        wire.window.note_in(self._window_stats)
+        connection.window.note_in(self._window_stats)
 
     def _receive(self, pause_s: float) -> None:
         """Wait up to `pause_s` for events on the connections, and handle them."""
-        open_wires = self._plane.open_wires()
-        wires = [wire for wire in open_wires if wire.busy or wire.probed_at_s is not None]
+        open_connections = self._plane.open_connections()
+        connections = [
+            connection
+            for connection in open_connections
+            if connection.busy or connection.probed_at_s is not None
+        ]
         if self._waiting:
             pause_s = min(pause_s, max(self._waiting[0][0] - time.monotonic(), 0.0))
-        if self._queues and not wires:
+        if self._queues and not connections:
             pause_s = min(pause_s, OPENING_POLL_S)
-        readable, writable = wait(wires, pause_s)
-        if readable and all(wire.window.requests > BLOCK_REQUESTS for wire in wires):
+        readable, writable = wait(connections, pause_s)
+        if readable and all(
+            connection.window.requests > BLOCK_REQUESTS for connection in connections
+        ):
             time.sleep(GATHER_S)
         looked_at_s, self._looked_at_s = self._looked_at_s, time.monotonic()
-        for wire in writable:
-            with self._caring_for(wire):
-                wire.push()
-        for wire in readable:
-            if not wire.closed:
-                with self._caring_for(wire):
-                    self._take(wire, looked_at_s)
+        for connection in writable:
+            with self._caring_for(connection):
+                connection.push()
+        for connection in readable:
+            if not connection.closed:
+                with self._caring_for(connection):
+                    self._take(connection, looked_at_s)
         failed, self._failed = self._failed, {}
         for (_, judged), refused in failed.items():
             work = refused.work._replace(suspect=refused.suspect or refused.work.suspect)
             self._again(work, np.array(refused.indexes), refused.reason, judged=judged)
 
     @contextmanager
-    def _caring_for(self, wire: NodeConnection[Work[Rows]]) -> Iterator[None]:
+    def _caring_for(self, connection: NodeConnection[Work[Rows]]) -> Iterator[None]:
         """Handle errors that end the connection but not the unit."""
         try:
             yield
         except WireError as error:
-            self._lost(wire, str(error))
+            self._lost(connection, str(error))
         except FrameError as error:
-            self._lost(wire, f"{wire.host.address}: {error}")
+            self._lost(connection, f"{connection.host.address}: {error}")
 
     def _take_error(
-        self, wire: NodeConnection[Work[Rows]], reply: Reply, now_s: float, looked_at_s: float
+        self, connection: NodeConnection[Work[Rows]], reply: Reply, now_s: float, looked_at_s: float
     ) -> None:
         """Handle an ERROR response to a frame.
 
@@ -420,47 +430,49 @@ class Dispatcher(ABC, Generic[Rows]):
         all its unanswered rows are sent again.
         """
         error = read_error(reply.body)
-        work, index = wire.window.answered_one(reply.stream, now_s, looked_at_s)
+        work, index = connection.window.answered_one(reply.stream, now_s, looked_at_s)
         match classify_code(error.code, error.message):
             case Verdict.FATAL:
                 raise ClusterError(f"the cluster {self.refusal}: {error.message}")
             case Verdict.ROW:
                 self._refused(work, index, error.message)
             case Verdict.RETRY:
-                self._erred(wire.host, work, index, error)
+                self._erred(connection.host, work, index, error)
         if error.code == ErrorCode.UNPREPARED:
-            self._prepare(wire)
+            self._prepare(connection)
         elif error.code in _OVERLOAD_CODES:
-            wire.window.overloaded(now_s)
+            connection.window.overloaded(now_s)
 
-    def _prepare(self, wire: NodeConnection[Work[Rows]]) -> None:
+    def _prepare(self, connection: NodeConnection[Work[Rows]]) -> None:
         """Prepare the statement again after the server forgot it (a schema change, a restart)."""
-        if wire.asked_at_s is None:
-            wire.ask(Opcode.PREPARE, prepare_body(self._target.prepared.query_string))
+        if connection.control_sent_at_s is None:
+            connection.send_control(
+                Opcode.PREPARE, prepare_body(self._target.prepared.query_string)
+            )
 
-    def _prepared(self, wire: NodeConnection[Work[Rows]], reply: Reply) -> None:
-        wire.asked_at_s = None
+    def _prepared(self, connection: NodeConnection[Work[Rows]], reply: Reply) -> None:
+        connection.control_sent_at_s = None
         if reply.opcode == Opcode.ERROR:
             error = read_error(reply.body)
             if classify_code(error.code, error.message) is Verdict.RETRY:
-                raise WireError(f"{wire.host.address}: {error.name}: {error.message}")
+                raise WireError(f"{connection.host.address}: {error.name}: {error.message}")
             raise ClusterError(f"the cluster {self.refusal}: {error.message}")
         if read_prepared_id(reply.body) != self._target.prepared.query_id:
             raise FrameError("the server returned a different id for the statement")
 
-    def _control(self, wire: NodeConnection[Work[Rows]], reply: Reply) -> bool:
+    def _control(self, connection: NodeConnection[Work[Rows]], reply: Reply) -> bool:
         """Handle a response that is not about a row; return whether it was one."""
-        if wire.take_probe(reply):
+        if connection.take_probe(reply):
             return True
         if reply.stream == CONTROL_STREAM:
-            self._prepared(wire, reply)
+            self._prepared(connection, reply)
         # Negative ids are events, which this connection did not subscribe to.
         return reply.stream == CONTROL_STREAM or reply.stream < 0
 
-    def _lost(self, wire: NodeConnection[Work[Rows]], reason: str) -> None:
+    def _lost(self, connection: NodeConnection[Work[Rows]], reason: str) -> None:
         """Drop a connection that has ended; the subclass handles its unanswered rows."""
-        returned = wire.window.lost()
-        self._plane.drop(wire.host, reason)
+        returned = connection.window.lost()
+        self._plane.drop(connection.host, reason)
         for work, indexes in returned:
             self._unanswered(work, indexes, reason)
 
@@ -480,7 +492,7 @@ class Dispatcher(ABC, Generic[Rows]):
         due = time.monotonic() + backoff_s(tries, self._jitter)
         heapq.heappush(self._waiting, (due, next(self._numbers), again))
 
-    def _still_tells(self, wire: NodeConnection[Work[Rows]], now_s: float) -> bool:
+    def _still_tells(self, connection: NodeConnection[Work[Rows]], now_s: float) -> bool:
         """Return whether a late connection may have responses that were not taken yet."""
         return False
 
@@ -490,35 +502,46 @@ class Dispatcher(ABC, Generic[Rows]):
         Only after taking what has come: the client itself may have been busy for longer than that.
         """
         timeout_s = self._bounds.request_timeout_s
-        for wire in self._plane.open_wires():
-            since_s = wire.waits_since_s()
+        for connection in self._plane.open_connections():
+            since_s = connection.waits_since_s()
             late = since_s is not None and now_s - since_s > timeout_s
-            if late and not self._still_tells(wire, now_s):
-                self._lost(wire, f"{wire.host.address}: no answer for {timeout_s:g} s")
+            if late and not self._still_tells(connection, now_s):
+                self._lost(connection, f"{connection.host.address}: no answer for {timeout_s:g} s")
         if self.repeatable:
-            for wire in self._plane.open_wires():
-                self._check_silence(wire, now_s)
+            for connection in self._plane.open_connections():
+                self._check_silence(connection, now_s)
 
-    def _check_silence(self, wire: NodeConnection[Work[Rows]], now_s: float) -> None:
+    def _check_silence(self, connection: NodeConnection[Work[Rows]], now_s: float) -> None:
         """Probe silent connections, and drop those found dead: see `liveness`."""
-        since_s = wire.silent_since_s()
+        since_s = connection.silent_since_s()
         if since_s is None or now_s - since_s <= liveness.SILENT_S:
             return
-        found = liveness.judge(wire, since_s, self._stand_ins(wire), now_s)
-        for asked in found.ask:
-            with self._caring_for(asked):
-                asked.probe()
+        found = liveness.judge(connection, since_s, self._stand_ins(connection), now_s)
+        for silent in found.probe:
+            with self._caring_for(silent):
+                silent.probe()
         if found.dead:
-            self._lost(wire, f"{wire.host.address}: no sign of life for {now_s - since_s:.1f} s")
+            self._lost(
+                connection,
+                f"{connection.host.address}: no sign of life for {now_s - since_s:.1f} s",
+            )
 
-    def _stand_ins(self, wire: NodeConnection[Work[Rows]]) -> list[set[NodeConnection[Work[Rows]]]]:
+    def _stand_ins(
+        self, connection: NodeConnection[Work[Rows]]
+    ) -> list[set[NodeConnection[Work[Rows]]]]:
         """Return the other open connections for each replica set whose rows wait on this one."""
-        others = {other.host: other for other in self._plane.open_wires() if other is not wire}
-        numbers = {work.replica_set for work in wire.window.works()}
+        others = {
+            other.host: other for other in self._plane.open_connections() if other is not connection
+        }
+        numbers = {work.replica_set for work in connection.window.works()}
         sets = (self._routing.replica_sets[number] for number in numbers)
         return [{others[host] for host in hosts if host in others} for hosts in sets]
 
 
-def _load(wire: NodeConnection[Work[Rows]]) -> tuple[bool, int, float]:
+def _load(connection: NodeConnection[Work[Rows]]) -> tuple[bool, int, float]:
     """Sort key: whether it is being probed, its pending requests, when it last sent one."""
-    return wire.probed_at_s is not None, wire.window.requests, wire.window.sent_at_s
+    return (
+        connection.probed_at_s is not None,
+        connection.window.requests,
+        connection.window.sent_at_s,
+    )

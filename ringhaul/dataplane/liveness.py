@@ -20,7 +20,7 @@ from ringhaul.dataplane.connection import NodeConnection
 SILENT_S = 2.0
 #: A probed connection that stays silent this long is declared dead, if others live: longer than
 #: most garbage collection pauses, shorter than the request timeout, which a busy server may need.
-SILENT_ASKED_S = 3.0
+SILENT_PROBED_S = 3.0
 
 Work = TypeVar("Work")
 
@@ -28,12 +28,12 @@ Work = TypeVar("Work")
 class Judgement(NamedTuple, Generic[Work]):
     """Decision about a silent connection."""
 
-    ask: Sequence[NodeConnection[Work]]  #: connections to probe
+    probe: Sequence[NodeConnection[Work]]  #: connections to probe
     dead: bool
 
 
 def judge(
-    wire: NodeConnection[Work],
+    connection: NodeConnection[Work],
     since_s: float,
     stand_ins: Sequence[AbstractSet[NodeConnection[Work]]],
     now_s: float,
@@ -45,12 +45,12 @@ def judge(
     """
     if not all(stand_ins):
         return Judgement([], dead=False)
-    asked_at_s = wire.probed_at_s
-    ask = [other for other in set().union(*stand_ins) if now_s - other.used_at_s > SILENT_S]
-    if asked_at_s is None:
-        return Judgement([wire, *ask], dead=False)
-    if not all(any(other.used_at_s > asked_at_s for other in others) for others in stand_ins):
-        wire.excused_at_s = now_s
-        return Judgement(ask, dead=False)
-    silent_s = now_s - max(asked_at_s, since_s + SILENT_S, wire.excused_at_s)
-    return Judgement(ask, dead=silent_s > SILENT_ASKED_S)
+    probed_at_s = connection.probed_at_s
+    probe = [other for other in set().union(*stand_ins) if now_s - other.used_at_s > SILENT_S]
+    if probed_at_s is None:
+        return Judgement([connection, *probe], dead=False)
+    if not all(any(other.used_at_s > probed_at_s for other in others) for others in stand_ins):
+        connection.excused_at_s = now_s
+        return Judgement(probe, dead=False)
+    silent_s = now_s - max(probed_at_s, since_s + SILENT_S, connection.excused_at_s)
+    return Judgement(probe, dead=silent_s > SILENT_PROBED_S)

@@ -81,16 +81,16 @@ class _Opening:
 
     def _run(self) -> None:
         try:
-            wire = NodeConnection(
+            connection = NodeConnection(
                 self._host, self._cluster, self._window, timeout_s=CONNECT_TIMEOUT_S
             )
         except BaseException as error:  # raised again by `result`
             self._error = error
             return
         with self._lock:
-            self._wire = wire
+            self._wire = connection
             if self._unwanted:
-                wire.close()
+                connection.close()
 
 
 class ConnectionPool:
@@ -105,7 +105,7 @@ class ConnectionPool:
         self.batches, self.batches_tried = True, False
         self._cluster = session.cluster
         self._requests_max, self._bytes_max = requests_max, bytes_max
-        self._wires: dict[Host, NodeConnection[Any]] = {}
+        self._connections: dict[Host, NodeConnection[Any]] = {}
         self._openings: dict[Host, _Opening] = {}
         self._absent: dict[Host, _Absence] = {}
         self._jitter = random.Random()
@@ -121,14 +121,14 @@ class ConnectionPool:
         rests, self._rests = self._rests, []
         return rests
 
-    def wire(self, host: Host) -> NodeConnection[Any] | None:
+    def connection(self, host: Host) -> NodeConnection[Any] | None:
         """Return the connection to a host; None while it is being opened or backed off from.
 
         Raises `WireUnsupported` if the server does not support the protocol.
         """
-        wire = self._wires.get(host)
-        if wire is not None:
-            return wire
+        connection = self._connections.get(host)
+        if connection is not None:
+            return connection
         opening = self._openings.get(host)
         wait_s = 0.0
         if opening is None:
@@ -145,66 +145,68 @@ class ConnectionPool:
             return None
         del self._openings[host]
         try:
-            wire = self._wires[host] = opening.result()
+            connection = self._connections[host] = opening.result()
         except WireError as error:
             self.drop(host, str(error))
             self._absent[host].refused = isinstance(error, WireRefused)
             return None
-        return wire
+        return connection
 
-    def open_wires(self) -> list[NodeConnection[Any]]:
+    def open_connections(self) -> list[NodeConnection[Any]]:
         """Return the open connections."""
-        return list(self._wires.values())
+        return list(self._connections.values())
 
     def check(self) -> None:
         """Drop connections that died while idle. For between units; takes some seconds at most."""
         self.forget_busy()
         now_s = time.monotonic()
-        probed = [w for w in self.open_wires() if now_s - w.used_at_s >= HEARTBEAT_IDLE_S]
-        for wire in probed:
-            self._heartbeat(wire, NodeConnection.probe)
+        probed = [w for w in self.open_connections() if now_s - w.used_at_s >= HEARTBEAT_IDLE_S]
+        for connection in probed:
+            self._heartbeat(connection, NodeConnection.probe)
         while probed := [
-            wire for wire in probed if not wire.closed and wire.probed_at_s is not None
+            connection
+            for connection in probed
+            if not connection.closed and connection.probed_at_s is not None
         ]:
             left_s = now_s + HEARTBEAT_TIMEOUT_S - time.monotonic()
             if left_s <= 0:
                 break
             readable, writable = wait(probed, left_s)
-            for wire in writable:
-                self._heartbeat(wire, NodeConnection.push)
-            for wire in readable:
-                self._heartbeat(wire, _hear)
-        for wire in probed:
-            self.drop(wire.host, f"{wire.host.address}: no answer to a heartbeat")
+            for connection in writable:
+                self._heartbeat(connection, NodeConnection.push)
+            for connection in readable:
+                self._heartbeat(connection, _hear)
+        for connection in probed:
+            self.drop(connection.host, f"{connection.host.address}: no answer to a heartbeat")
 
     def _heartbeat(
-        self, wire: NodeConnection[Any], step: Callable[[NodeConnection[Any]], None]
+        self, connection: NodeConnection[Any], step: Callable[[NodeConnection[Any]], None]
     ) -> None:
         """Run one step of a probe on a connection; drop the connection if it fails."""
-        if wire.closed:
+        if connection.closed:
             return
         try:
-            step(wire)
+            step(connection)
         except (WireError, FrameError) as error:
-            self.drop(wire.host, str(error))
+            self.drop(connection.host, str(error))
 
     def forget_busy(self) -> None:
         """Close connections with unanswered requests; the hosts are not at fault.
 
         Their responses would reach the next unit, or the server may have stopped answering.
         """
-        for wire in self.open_wires():
-            if wire.busy or wire.probed_at_s is not None:
-                del self._wires[wire.host]
-                wire.close()
+        for connection in self.open_connections():
+            if connection.busy or connection.probed_at_s is not None:
+                del self._connections[connection.host]
+                connection.close()
 
     def drop(self, host: Host, reason: str) -> None:
         """Close the connection to a host and back off from the host for a while."""
         now_s = time.monotonic()
-        wire = self._wires.pop(host, None)
-        if wire is not None:
-            wire.close()
-            if now_s - wire.opened_at_s > STEADY_S:
+        connection = self._connections.pop(host, None)
+        if connection is not None:
+            connection.close()
+            if now_s - connection.opened_at_s > STEADY_S:
                 self._absent.pop(host, None)
         failures = self._absent[host].failures + 1 if host in self._absent else 1
         self._absent[host] = _Absence(failures, now_s + backoff_s(failures, self._jitter), reason)
@@ -226,12 +228,12 @@ class ConnectionPool:
         for opening in self._openings.values():
             opening.abandon()
         self._openings.clear()
-        for wire in self._wires.values():
-            wire.close()
-        self._wires.clear()
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
 
 
-def _hear(wire: NodeConnection[Any]) -> None:
+def _hear(connection: NodeConnection[Any]) -> None:
     """Take the response to a probe, if it has come."""
-    for reply in wire.pull().others:
-        wire.take_probe(reply)
+    for reply in connection.pull().others:
+        connection.take_probe(reply)

@@ -68,7 +68,7 @@ def run_load_unit(
         log.warning("writing through the driver (%s) instead: %s", FALLBACK_STRATEGY, error)
         return _run_unit(unit, job, encoder(), FALLBACK_STRATEGY, target, bounds, hooks)
     except ConnectionsRefused as error:
-        # The driver's session already has a connection. The next unit tries for wires again.
+        # The driver's session already has a connection. The next unit tries for connections again.
         log.warning("writing this unit through the driver (%s): %s", FALLBACK_STRATEGY, error)
         return _run_unit(unit, job, encoder(), FALLBACK_STRATEGY, target, bounds, hooks)
 
@@ -104,7 +104,7 @@ def _run_unit(
                 writers[static] = WRITERS[strategy](target.of(static=static), options, writer_hooks)
             for rows in blocks:
                 writers[static].write(rows)
-            # Writers share the wires, where each one takes only answers to its own requests.
+            # Writers share the connections, where each one takes only answers to its own requests.
             writers[static].flush()
     finally:
         for writer in writers.values():

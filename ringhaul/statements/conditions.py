@@ -27,8 +27,8 @@ from ringhaul.statements.replies import FLAG_NO_METADATA, KIND_ROWS
 #: Most characters reported of the current values.
 CURRENT_CHARACTERS_MAX = 500
 #: Most responses, and bytes of them, that are decoded and reported together.
-TOLD_TOGETHER = 1024
-TOLD_TOGETHER_BYTES = 1 << 20
+REPORTED_TOGETHER = 1024
+REPORTED_TOGETHER_BYTES = 1 << 20
 
 _GLOBAL_TABLE, _HAS_MORE_PAGES = 0x01, 0x02
 _CUSTOM, _LIST, _MAP, _SET, _UDT, _TUPLE = 0x00, 0x20, 0x21, 0x22, 0x30, 0x31
@@ -121,9 +121,9 @@ class Unmet:
     Decoding a thousand takes little longer than decoding one.
     """
 
-    def __init__(self, tell: Callable[[int, str], None]) -> None:
-        """`tell`: called with the number of a row of values and a text about the current values."""
-        self._tell = tell
+    def __init__(self, on_unmet: Callable[[int, str], None]) -> None:
+        """`on_unmet`: gets the number of a row of values and a text about the current values."""
+        self._on_unmet = on_unmet
         self._numbers: list[int] = []
         self._bodies: list[bytes] = []
         self._bytes = 0
@@ -133,15 +133,15 @@ class Unmet:
         self._numbers.append(number)
         self._bodies.append(body)
         self._bytes += len(body)
-        if len(self._numbers) >= TOLD_TOGETHER or self._bytes >= TOLD_TOGETHER_BYTES:
-            self.tell()
+        if len(self._numbers) >= REPORTED_TOGETHER or self._bytes >= REPORTED_TOGETHER_BYTES:
+            self.report()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Report everything that is kept."""
         numbers, bodies = self._numbers, self._bodies
         self._numbers, self._bodies, self._bytes = [], [], 0
         for number, words in zip(numbers, not_applied(bodies), strict=True):
-            self._tell(number, words)
+            self._on_unmet(number, words)
 
 
 def _head(body: bytes) -> _Head:

@@ -285,7 +285,7 @@ class Lookup:
         bound, routed = block.lists(each, each + 1)
         chosen = pa.array(keys - keys[0])
         values = self._ask(block, bound.take(chosen), routed.take(chosen), keys, keys + 1)
-        self._requests.ask(values)
+        self._requests.enqueue(values)
 
     def _refused(self, request: int, reason: str) -> None:
         """Reject a single key."""

@@ -104,18 +104,18 @@ class Requests(Dispatcher[None]):
     def answers(self, rows: Iterable[Values]) -> Iterator[Answers]:
         """Send all rows; yield their responses as they come.
 
-        `rows` is read one block ahead of sending. Meanwhile the caller may `ask` for more. Raises
+        `rows` is read one block ahead of sending. Meanwhile the caller may `enqueue` more. Raises
         `RequestFailed` if the cluster fails for now, `ClusterError` if it will never succeed.
         """
         blocks = iter(rows)
         more = True
         while True:
             while more and self._wants_more():
-                self._unmet.tell()  # while the caller still knows its rows: all may be answered
+                self._unmet.report()  # while the caller still knows its rows: all may be answered
                 block = next(blocks, None)
                 more = block is not None
                 if block is not None:
-                    self.ask(block)
+                    self.enqueue(block)
             if not self._pending():
                 yield from self.gathered()
                 if not more and not self._pending():
@@ -125,7 +125,7 @@ class Requests(Dispatcher[None]):
             if self._gathering.full:
                 yield from self.gathered()
 
-    def ask(self, rows: Values) -> None:
+    def enqueue(self, rows: Values) -> None:
         """Queue rows; they are sent while `answers` is read."""
         if not len(rows.numbers):
             return
@@ -162,7 +162,7 @@ class Requests(Dispatcher[None]):
 
     def gathered(self) -> Iterator[Answers]:
         """Yield responses not yet handed out, if any; also after `RequestFailed`."""
-        self._unmet.tell()
+        self._unmet.report()
         return self._gathering.hand_out()
 
     def unfinished(self) -> Unfinished:
@@ -170,7 +170,7 @@ class Requests(Dispatcher[None]):
         none = np.zeros(0, np.int64)
         unsent = [s.work.order[s.first : s.last] for queue in self._queues.values() for s in queue]
         unsent += [work.order for _, _, work in self._waiting]
-        busy = [wire for wire in self._plane.open_wires() if wire.busy]
+        busy = [connection for connection in self._plane.open_connections() if connection.busy]
         self._plane.forget_busy()
         sent = [work.order[indexes] for w in busy for work, indexes in w.window.lost()]
         self._queues.clear()
@@ -185,46 +185,46 @@ class Requests(Dispatcher[None]):
         )
         return queued < QUEUED_ROWS or (queued < QUEUED_ROWS_MAX and self._starving())
 
-    def _borrow(self, wire: NodeConnection[Work[None]]) -> None:
-        super()._borrow(wire)
-        wire.window.cap(self._gathering.requests_cap())
+    def _borrow(self, connection: NodeConnection[Work[None]]) -> None:
+        super()._borrow(connection)
+        connection.window.cap(self._gathering.requests_cap())
 
     def _sent(
         self,
-        wire: NodeConnection[Work[None]],
+        connection: NodeConnection[Work[None]],
         work: Work[None],
         first: int,
         streams: NDArray[np.int64],
     ) -> None:
-        numbers = self._numbers_of.get(wire)
+        numbers = self._numbers_of.get(connection)
         if numbers is None:
-            numbers = self._numbers_of[wire] = np.zeros(STREAMS_MAX, np.int64)
+            numbers = self._numbers_of[connection] = np.zeros(STREAMS_MAX, np.int64)
         last = first + len(streams)
         numbers[streams[0] : streams[0] + len(streams)] = work.order[first:last]
         self.stats.request_bytes += work.frames.bytes_between(first, last)
 
-    def _take(self, wire: NodeConnection[Work[None]], looked_at_s: float) -> None:
-        data = wire.receive()
+    def _take(self, connection: NodeConnection[Work[None]], looked_at_s: float) -> None:
+        data = connection.receive()
         found = scan(data, self._columns)
-        wire.keep(data[found.consumed_bytes :])
+        connection.keep(data[found.consumed_bytes :])
         now_s = time.monotonic()
         plain = (found.kinds == VOID) | (found.kinds == ROWS)
         if plain.all():
-            self._take_plain(wire, data, found, now_s, looked_at_s)
+            self._take_plain(connection, data, found, now_s, looked_at_s)
             return
-        self._take_plain(wire, data, found.pick(plain), now_s, looked_at_s)
+        self._take_plain(connection, data, found.pick(plain), now_s, looked_at_s)
         for i in np.flatnonzero(~plain).tolist():
             if found.kinds[i] == MORE:
-                self._take_page(wire, data, found, i, now_s, looked_at_s)
+                self._take_page(connection, data, found, i, now_s, looked_at_s)
                 continue
             begin, end = int(found.frames[i]), int(found.ends[i])
             for reply in parse_replies(data[begin:end]).others:
-                if not self._control(wire, reply):
-                    self._take_other(wire, reply, now_s, looked_at_s)
+                if not self._control(connection, reply):
+                    self._take_other(connection, reply, now_s, looked_at_s)
 
     def _take_plain(
         self,
-        wire: NodeConnection[Work[None]],
+        connection: NodeConnection[Work[None]],
         data: bytes,
         found: Found,
         now_s: float,
@@ -235,19 +235,19 @@ class Requests(Dispatcher[None]):
         if not count:
             return
         streams = found.streams.astype(np.int16)
-        sets = self._watch(wire, streams)
-        wire.window.answered(streams, now_s, looked_at_s)
-        self._took(wire, sets, now_s)
-        last, numbers = np.ones(count, np.bool_), self._numbers_of[wire][found.streams]
+        sets = self._watch(connection, streams)
+        connection.window.answered(streams, now_s, looked_at_s)
+        self._took(connection, sets, now_s)
+        last, numbers = np.ones(count, np.bool_), self._numbers_of[connection][found.streams]
         if self._rows_so_far:
             for number in numbers.tolist():
                 self._rows_so_far.pop(number, None)
         self._gathering.keep(data, found, numbers, last)
-        wire.window.cap(self._gathering.requests_cap())
+        connection.window.cap(self._gathering.requests_cap())
 
     def _take_page(
         self,
-        wire: NodeConnection[Work[None]],
+        connection: NodeConnection[Work[None]],
         data: bytes,
         found: Found,
         i: int,
@@ -255,8 +255,8 @@ class Requests(Dispatcher[None]):
         looked_at_s: float,
     ) -> None:
         """Take a page that is not the last; request the next, unless the caller does."""
-        work, index = wire.window.answered_one(int(found.streams[i]), now_s, looked_at_s)
-        self._took(wire, [work.replica_set], now_s)
+        work, index = connection.window.answered_one(int(found.streams[i]), now_s, looked_at_s)
+        self._took(connection, [work.replica_set], now_s)
         order = work.order[index : index + 1]
         number = int(order[0])
         last = self._hooks.cut_off(number)
@@ -272,24 +272,24 @@ class Requests(Dispatcher[None]):
         self._gathering.keep(data, found.pick(np.array([i])), order, np.full(1, last))
         if last:
             self.stats.answered -= 1  # the requests that the caller makes instead are counted
-        wire.window.cap(self._gathering.requests_cap())
+        connection.window.cap(self._gathering.requests_cap())
 
     def _take_other(
-        self, wire: NodeConnection[Work[None]], reply: Reply, now_s: float, looked_at_s: float
+        self, connection: NodeConnection[Work[None]], reply: Reply, now_s: float, looked_at_s: float
     ) -> None:
         """Take an error, or a response in an unusual form."""
         if reply.opcode == Opcode.ERROR:
-            self._take_error(wire, reply, now_s, looked_at_s)
+            self._take_error(connection, reply, now_s, looked_at_s)
             return
         data, found = restated(reply, self._columns)
         if found.kinds[0] == MORE:
-            self._take_page(wire, data, found, 0, now_s, looked_at_s)
+            self._take_page(connection, data, found, 0, now_s, looked_at_s)
             return
         # `restated` keeps one cell of a condition's response: a boolean, whose last byte says if it
         # held.
         if self._effect.conditional and not data[-1]:
-            self._unmet.keep(int(self._numbers_of[wire][reply.stream]), reply.body)
-        self._take_plain(wire, data, found, now_s, looked_at_s)
+            self._unmet.keep(int(self._numbers_of[connection][reply.stream]), reply.body)
+        self._take_plain(connection, data, found, now_s, looked_at_s)
 
     def _take_apart(self, work: Work[None], index: int) -> bool:
         return self._hooks.take_over(int(work.order[index]))
@@ -347,7 +347,7 @@ class Requests(Dispatcher[None]):
         super()._again(work, indexes, reason, judged=judged)
         self.stats.retries += len(indexes)
 
-    def _still_tells(self, wire: NodeConnection[Work[None]], now_s: float) -> bool:
+    def _still_tells(self, connection: NodeConnection[Work[None]], now_s: float) -> bool:
         # Responses may be large, and the caller busy with the last ones for long: as long as data
         # comes, the response that is waited for may be behind it.
-        return wire.used_at_s >= now_s
+        return connection.used_at_s >= now_s

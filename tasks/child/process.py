@@ -164,7 +164,7 @@ class Child:
         )
 
     def plane(self) -> ConnectionPool:
-        """This process's wires to the nodes."""
+        """This process's connections to the nodes."""
         if self._plane is None:
             self._plane = ConnectionPool(
                 self.session(),

@@ -61,7 +61,7 @@ def bomb(packed: bytes, kind: str) -> bytes:
     ).encode()
 
 
-def test_garbage_and_bombs_cost_no_worker(
+def test_garbage_and_bombs_stop_no_worker(
     ringhaul: Ringhaul,
     worker: Running,
     client: redis.Redis,

@@ -99,7 +99,7 @@ def test_a_read_only_command_starts_at_once(
     assert min(cpu_s() for _ in range(3)) < STARTUP_CPU_S_MAX
 
 
-def test_config_show_says_where_each_value_came_from(ringhaul: Ringhaul) -> None:
+def test_config_show_prints_the_origin_of_each_value(ringhaul: Ringhaul) -> None:
     # Given a file and an environment that overrides one of its values
     (ringhaul.cwd / "ringhaul.toml").write_text(
         '[cluster]\nport = 9043\nlocal_dc = "dc1"\n\n[load]\nmax_errors = "1%"\n'

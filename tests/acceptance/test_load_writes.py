@@ -64,7 +64,7 @@ def test_record_n_is_written_n_microseconds_after_the_first(
 def test_without_a_timestamp_rows_are_slightly_older_than_the_job(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:
-    # Given a file of some records
+    # Given a file of 500 records
     rows = write_numbers(fleet.cwd / "in.csv", 500)
     before_us = time.time_ns() // 1000
 
@@ -249,7 +249,7 @@ def test_bad_write_times_and_ttls_are_rejects_that_load_once_corrected(
 
 
 @pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
-def test_the_rate_limit_holds_for_the_job_as_a_whole(
+def test_the_rate_limit_applies_to_the_whole_job(
     fleet: Ringhaul, cassandra_session: Session, table: str, strategy: str
 ) -> None:
     # Given a file whose units both workers run

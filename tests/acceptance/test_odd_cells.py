@@ -120,7 +120,7 @@ def test_an_empty_value_in_a_list_is_a_reject(
     assert (row.a, row.b) == ([0, 0, 256], [0, 65536])
 
 
-def test_verify_tells_an_empty_value_from_a_null_and_from_a_number(
+def test_verify_distinguishes_an_empty_value_from_a_null_and_a_number(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
     table = f"{keyspace}.w"

@@ -22,7 +22,7 @@ from tests.chaos.rig import (
 
 
 @pytest.mark.parametrize("point", ["after_claim", "mid_write", "after_write", "after_commit"])
-def test_a_child_killed_at_any_point_costs_nothing(
+def test_a_child_killed_at_any_point_loses_no_record(
     fleet: Rig, ledger_view: LedgerView, start_worker: StartWorker, tmp_path: Path, point: str
 ) -> None:
     """

@@ -84,7 +84,7 @@ def check_files(
 
 
 @pytest.mark.parametrize("point", ["after_claim", "mid_write", "after_write", "after_commit"])
-def test_a_child_killed_at_any_point_costs_nothing(
+def test_a_child_killed_at_any_point_loses_no_row(
     filled: Rig,
     ledger_view: LedgerView,
     start_worker: StartWorker,

@@ -11,8 +11,8 @@ and reads what has arrived. An answer that is not VOID finds its rows by its str
 a batch that is refused for its content are sent again one by one, so that the one at fault is
 named.
 
-A slow replica must not hold up the others: `write` asks for more rows as soon as some wire is idle,
-as long as the rows kept (queued, unanswered, to be retried) are those of a few blocks.
+A slow replica must not hold up the others: `write` asks for more rows as soon as some connection is
+idle, as long as the rows kept (queued, unanswered, to be retried) are those of a few blocks.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         self._options, self._hooks = options, hooks
         self._blocks: list[weakref.ref[EncodedRows]] = []
         self._sizes = BatchSizes(target.prepared)
-        #: For each wire: how many rows are in the request with a stream id.
+        #: For each connection: how many rows are in the request with a stream id.
         self._rows_by_stream: WeakKeyDictionary[
             NodeConnection[Work[EncodedRows]], NDArray[np.int64]
         ] = WeakKeyDictionary()
@@ -213,32 +213,32 @@ class PipelineWriter(Dispatcher[EncodedRows]):
 
     def _sent(
         self,
-        wire: NodeConnection[Work[EncodedRows]],
+        connection: NodeConnection[Work[EncodedRows]],
         work: Work[EncodedRows],
         first: int,
         streams: NDArray[np.int64],
     ) -> None:
-        of_stream = self._rows_by_stream.get(wire)
+        of_stream = self._rows_by_stream.get(connection)
         if of_stream is None:
-            of_stream = self._rows_by_stream[wire] = np.ones(STREAMS_MAX, np.int64)
+            of_stream = self._rows_by_stream[connection] = np.ones(STREAMS_MAX, np.int64)
         begin = int(streams[0])
         cuts = work.cuts
         of_stream[begin : begin + len(streams)] = (
             1 if cuts is None else np.diff(cuts[first : first + len(streams) + 1])
         )
 
-    def _take(self, wire: NodeConnection[Work[EncodedRows]], looked_at_s: float) -> None:
-        parsed = wire.pull()
+    def _take(self, connection: NodeConnection[Work[EncodedRows]], looked_at_s: float) -> None:
+        parsed = connection.pull()
         now_s = time.monotonic()
-        sets = self._watch(wire, parsed.voids)
-        wire.window.answered(parsed.voids, now_s, looked_at_s)
+        sets = self._watch(connection, parsed.voids)
+        connection.window.answered(parsed.voids, now_s, looked_at_s)
         if len(parsed.voids):
-            self._took(wire, sets, now_s)
-            rows = int(self._rows_by_stream[wire][parsed.voids].sum())
+            self._took(connection, sets, now_s)
+            rows = int(self._rows_by_stream[connection][parsed.voids].sum())
             self._written(rows, len(parsed.voids))
         for reply in parsed.others:
-            if not self._control(wire, reply):
-                self._take_other(wire, reply, now_s, looked_at_s)
+            if not self._control(connection, reply):
+                self._take_other(connection, reply, now_s, looked_at_s)
 
     def _written(self, rows: int, answers: int) -> None:
         self.stats.written += rows
@@ -247,22 +247,22 @@ class PipelineWriter(Dispatcher[EncodedRows]):
 
     def _take_other(
         self,
-        wire: NodeConnection[Work[EncodedRows]],
+        connection: NodeConnection[Work[EncodedRows]],
         reply: Reply,
         now_s: float,
         looked_at_s: float,
     ) -> None:
         """Handle an answer that is not a plain VOID."""
         if reply.is_void:
-            work, index = wire.window.answered_one(reply.stream, now_s, looked_at_s)
-            self._took(wire, [work.replica_set], now_s)
+            work, index = connection.window.answered_one(reply.stream, now_s, looked_at_s)
+            self._took(connection, [work.replica_set], now_s)
             for warning in reply.warnings:
                 self._heed(work, warning)
             self._written(len(work.rows_of(index)), 1)
             return
         if reply.opcode != Opcode.ERROR:
             raise FrameError(f"an INSERT was answered by message {reply.opcode:#04x}")
-        self._take_error(wire, reply, now_s, looked_at_s)
+        self._take_error(connection, reply, now_s, looked_at_s)
 
     def _erred(self, host: Host, work: Work[EncodedRows], index: int, error: ServerError) -> None:
         super()._erred(host, work, index, error)

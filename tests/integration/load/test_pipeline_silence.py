@@ -172,7 +172,7 @@ def test_unanswered_requests_are_bounded_in_bytes(server: ScriptedServer, client
         nonlocal most
         if not go.is_set() and client.ticks > 20:
             # The request that the server is handling counts, too
-            most = client.plane.open_wires()[0].window.bytes_count
+            most = client.plane.open_connections()[0].window.bytes_count
             go.set()
 
     def wait(request: Execute) -> Answer:
@@ -231,7 +231,7 @@ def test_a_slow_reader_gets_complete_large_rows(server: ScriptedServer, client: 
 def _short_silences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check a silent server after 0.2 s, and drop it after 0.7 s if other replicas are alive."""
     monkeypatch.setattr(liveness, "SILENT_S", 0.2)
-    monkeypatch.setattr(liveness, "SILENT_ASKED_S", 0.5)
+    monkeypatch.setattr(liveness, "SILENT_PROBED_S", 0.5)
 
 
 def freeze(server: ScriptedServer) -> None:
@@ -363,7 +363,7 @@ def test_an_unanswered_liveness_check_does_not_delay_the_end_of_a_unit() -> None
         assert servers[1].options >= 1
         # And the next unit starts with a connection without a pending check
         writer.close()
-        assert all(connection.probed_at_s is None for connection in client.plane.open_wires())
+        assert all(connection.probed_at_s is None for connection in client.plane.open_connections())
         client.load(ROWS, first=ROWS)
         assert servers[1].connections == 2
 
@@ -403,7 +403,7 @@ def test_a_server_that_still_takes_bytes_is_not_silent(
         return b""
 
     server.on_options = stuck
-    connection = client.plane.wire(client.hosts[0])
+    connection = client.plane.connection(client.hosts[0])
     assert connection is not None and connection.silent_since_s() is None
     connection.window.sent("row", 0, 1, 100, time.monotonic())
     connection.probe()

@@ -155,10 +155,10 @@ def test_write_times_and_ttls_of_records_are_those_of_their_rows(
     times = {i: (i - 300) * 10**12 + i for i in range(count) if i % 3}
     ttls_s = {i: i * 100 for i in range(count) if i % 2 == 0}
     path = tmp_path / "in.csv"
-    said = {i: (times.get(i, ""), ttls_s.get(i, "")) for i in range(count)}
+    write_options = {i: (times.get(i, ""), ttls_s.get(i, "")) for i in range(count)}
     # The last one is within bounds, but this server refuses such a late date: see its message.
-    said |= {100: ("x", 5), 101: (5, -1), 102: (5, TTL_S_MAX)}
-    path.write_text("".join(f"{us},{i},v{i},{left}\n" for i, (us, left) in said.items()))
+    write_options |= {100: ("x", 5), 101: (5, -1), 102: (5, TTL_S_MAX)}
+    path.write_text("".join(f"{us},{i},v{i},{left}\n" for i, (us, left) in write_options.items()))
     # When they are loaded, twice
     for _ in range(2):
         outcome = run_file(

@@ -178,7 +178,7 @@ def test_only_idempotent_requests_leave_a_silent_server_early(
 ) -> None:
     # Given two replicas, one of which does not answer liveness checks
     monkeypatch.setattr(liveness, "SILENT_S", 0.1)
-    monkeypatch.setattr(liveness, "SILENT_ASKED_S", 0.3)
+    monkeypatch.setattr(liveness, "SILENT_PROBED_S", 0.3)
     with scripted_servers(2) as servers, connected_client(servers, replicas=2) as connected:
         for server in servers:
             server.known.add(statement.prepared.query_id)

@@ -9,7 +9,7 @@ import pytest
 from ringhaul.cql.frames import FrameError
 from ringhaul.statements.conditions import (
     CURRENT_CHARACTERS_MAX,
-    TOLD_TOGETHER,
+    REPORTED_TOGETHER,
     Unmet,
     applied_row,
     not_applied,
@@ -105,7 +105,7 @@ def test_answers_are_reported_in_groups_each_for_its_row() -> None:
     unmet = Unmet(messages.__setitem__)
     absent, row = "not applied: there is no such row", "not applied: the row is"
     expected = {}
-    for number in range(TOLD_TOGETHER + 10):
+    for number in range(REPORTED_TOGETHER + 10):
         cells = (b"\0", struct.pack(">i", number))
         if number % 3 == 0:
             unmet.keep(number, answer({}, (b"\0",)))
@@ -116,8 +116,8 @@ def test_answers_are_reported_in_groups_each_for_its_row() -> None:
         else:
             unmet.keep(number, answer({"k": INT}, cells, cells))
             expected[number] = f'not applied: the rows are {{"k":{number}}}, {{"k":{number}}}'
-    assert len(messages) == TOLD_TOGETHER
+    assert len(messages) == REPORTED_TOGETHER
     # When the rest is reported
-    unmet.tell()
-    unmet.tell()
+    unmet.report()
+    unmet.report()
     assert messages == expected

@@ -47,7 +47,7 @@ def create(ledger: Ledger, job: str, **facts: Any) -> None:
     ledger.seal(job, 1, 1)
 
 
-def be_there(ledger: Ledger, job: str, ago_ms: int = 0) -> None:
+def record_heartbeat(ledger: Ledger, job: str, ago_ms: int = 0) -> None:
     """Record a heartbeat of the job's embedded workers, `ago_ms` ago."""
     note_queues(ledger.caller, [private_queue(job)])
     if ago_ms:
@@ -68,8 +68,8 @@ def test_a_job_ends_when_its_printing_command_is_gone_for_long(ledger: Ledger) -
     create(ledger, "ul-folder")
     ledger.create("ld-fleet", {}, "{}")
     for job in ("ul-gone", "ul-folder", "ul-unread"):
-        be_there(ledger, job, ago_ms=GONE_MS + 60_000)
-    be_there(ledger, "ul-nearly", ago_ms=GONE_MS - 60_000)
+        record_heartbeat(ledger, job, ago_ms=GONE_MS + 60_000)
+    record_heartbeat(ledger, "ul-nearly", ago_ms=GONE_MS - 60_000)
 
     worker = SimpleNamespace(app=app, concurrency=1, timer=Timer())
     keeper = Keeper(worker)
@@ -77,7 +77,9 @@ def test_a_job_ends_when_its_printing_command_is_gone_for_long(ledger: Ledger) -
     try:
         for look in range(2, LOOKS_MIN + 2):
             if look == LOOKS_MIN - 1:
-                be_there(ledger, "ul-unread", ago_ms=GONE_MS + 1)  # as if the clock advanced
+                record_heartbeat(
+                    ledger, "ul-unread", ago_ms=GONE_MS + 1
+                )  # as if the clock advanced
             assert ledger.status("ul-gone").state is JobState.RUNNING or look > LOOKS_MIN
             keeper._keep()
     finally:

@@ -1,4 +1,4 @@
-"""Looks of workers' parent processes, asked for and answered through Redis."""
+"""Preflight checks of workers' parent processes, requested and answered through Redis."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def mine(caller: Caller) -> Iterator[Looking]:
 
 
 def answer(caller: Caller, name: str, *workers: Looking) -> dict[str, object]:
-    """Poll as keepers do, until there is a last word."""
+    """Poll as the housekeepers do, until there is a final answer."""
     give_up = time.monotonic() + 30
     while True:
         longest_s = 0.0
@@ -55,14 +55,14 @@ def answer(caller: Caller, name: str, *workers: Looking) -> dict[str, object]:
         time.sleep(0.02)
 
 
-def ask(caller: Caller, *paths: Path, queue: str = QUEUE_LOAD) -> str:
+def request_check(caller: Caller, *paths: Path, queue: str = QUEUE_LOAD) -> str:
     files = [(str(path), 2, "") for path in paths]
     return Looks(caller).ask({"queues": [queue], "what": preflight.request(files)})
 
 
-def test_a_look_is_asked_for_and_answered(caller: Caller, mine: Looking, tmp_path: Path) -> None:
+def test_a_check_is_requested_and_answered(caller: Caller, mine: Looking, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("x\n")
-    name = ask(caller, tmp_path / "x.csv", tmp_path / "none.csv")
+    name = request_check(caller, tmp_path / "x.csv", tmp_path / "none.csv")
     assert answer(caller, name, mine) == {
         "wrong": [[f"{tmp_path}/none.csv", "No such file or directory"]]
     }
@@ -73,17 +73,19 @@ def test_a_look_is_asked_for_and_answered(caller: Caller, mine: Looking, tmp_pat
     assert caller.command("KEYS", "ringhaul:look*") == []
 
 
-def test_a_look_of_another_queue_is_not_ours(caller: Caller, mine: Looking, tmp_path: Path) -> None:
-    other = ask(caller, tmp_path, queue="ringhaul.load.dc2")
-    name = ask(caller, tmp_path / "none.csv")
+def test_a_check_for_another_queue_is_ignored(
+    caller: Caller, mine: Looking, tmp_path: Path
+) -> None:
+    other = request_check(caller, tmp_path, queue="ringhaul.load.dc2")
+    name = request_check(caller, tmp_path / "none.csv")
     answer(caller, name, mine)
     assert Looks(caller).answers(other) == {}
 
 
-def test_a_look_that_hangs_is_left_alone(
+def test_a_hanging_check_does_not_block_others(
     caller: Caller, mine: Looking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a mount whose server is gone. Others are answered meanwhile."""
+    """As on a mount whose server is down. Other checks are answered meanwhile."""
     hanging = tmp_path / "hanging.py"
     hanging.write_text(
         'import os, time\nos.write(1, b\'{"at": "/mnt/dead"}\\n\')\ntime.sleep(600)\n'
@@ -91,34 +93,36 @@ def test_a_look_that_hangs_is_left_alone(
     monkeypatch.setattr(parent_preflight, "PATHS_S", 1.0)
     right = preflight.__file__
     monkeypatch.setattr(preflight, "__file__", str(hanging))
-    stuck = ask(caller, tmp_path)
+    stuck = request_check(caller, tmp_path)
     while not mine.busy:
         mine.poll()
     monkeypatch.setattr(preflight, "__file__", right)
-    quick = ask(caller, tmp_path / "none.csv")
+    quick = request_check(caller, tmp_path / "none.csv")
     assert "wrong" in answer(caller, quick, mine)
     assert answer(caller, stuck, mine) == {"stuck": "/mnt/dead"}
     assert not mine.busy
 
 
-def test_a_look_that_fails_says_so(
+def test_a_failed_check_is_reported(
     caller: Caller, mine: Looking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "failing.py").write_text("raise SystemExit(7)")
     monkeypatch.setattr(preflight, "__file__", str(tmp_path / "failing.py"))
-    assert answer(caller, ask(caller, tmp_path), mine) == {"failed": "the check ended with 7"}
+    assert answer(caller, request_check(caller, tmp_path), mine) == {
+        "failed": "the check ended with 7"
+    }
 
 
-def test_a_look_that_cannot_begin_says_so(
+def test_a_check_that_cannot_start_is_reported(
     caller: Caller, mine: Looking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
-    found = answer(caller, ask(caller, tmp_path), mine)
+    found = answer(caller, request_check(caller, tmp_path), mine)
     assert "No such file or directory" in str(found["failed"])
     assert not mine.busy
 
 
-def test_a_look_behind_a_url_needs_packages(caller: Caller, mine: Looking) -> None:
+def test_a_check_of_a_url_needs_packages(caller: Caller, mine: Looking) -> None:
     files = [("s3://bucket/x.csv", 2, "")]
     name = Looks(caller).ask({"queues": [QUEUE_LOAD], "what": preflight.request(files)})
     mine._access |= {"schemes": ("https",)}
