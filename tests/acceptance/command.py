@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.acceptance.nursery import Nursery
+
 #: Generous: the machine may be busy, and pytest's own timeout catches a hang.
 TIMEOUT_S = 120
 PYTHON_MODULE = [sys.executable, "-P", "-m", "producer"]
@@ -39,11 +41,11 @@ class Finished:
 
 
 class Ringhaul:
-    """The command with one environment: cluster, broker and state folder."""
+    """The command with one environment: cluster, broker and state folder.
 
-    What is run to its end is forked from a process that has read the modules, which is most of what
-    a short command does; the first of each kind in a test process is not, as it is not for a user.
-    With `fresh` nothing is.
+    `run` forks it from a process that has imported the modules, which takes most of a short
+    command's time; except for the first of each kind in a test process, which starts as a user's
+    does. With `fresh`, all of them do.
     """
 
     def __init__(self, env: Mapping[str, str], cwd: Path, *, fresh: bool = False) -> None:
@@ -56,6 +58,11 @@ class Ringhaul:
 
     def run(self, *args: object, stdin: bytes | None = None, **env: str) -> Finished:
         """Run the command to its end."""
+        argv, environment = self.argv(*args), self.env | env
+        if not self._fresh and (nursery := _nursery_for(argv, environment)):
+            arguments = argv[len(PYTHON_MODULE) :]
+            code, out, err = nursery.run(arguments, environment, self.cwd, stdin, TIMEOUT_S)
+            return Finished(code, out.decode(), err.decode())
         done = subprocess.run(
             argv,
             input=stdin,
@@ -105,8 +112,8 @@ def _without_settings(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _nursery_for(argv: Sequence[str], environment: Mapping[str, str]) -> Nursery | None:
-    """Where a command may be forked: none for the first of its kind, and none where Python itself
-    may find another environment than the process that forks did."""
+    """Return the process to fork a command from; None for the first command of its kind, and for
+    one with environment variables that Python or a library may read on import."""
     kind = tuple(word for word in argv[len(PYTHON_MODULE) :][:2] if word.isalpha())
     if kind not in _kinds_run or argv[: len(PYTHON_MODULE)] != PYTHON_MODULE:
         _kinds_run.add(kind)

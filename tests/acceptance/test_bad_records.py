@@ -168,7 +168,7 @@ def assert_rejects(
         assert line.startswith(f"{path}:{bad.line}  ")
         assert line.endswith(f"column {bad.column}: {bad.reason}" if bad.column else bad.reason)
     newest = fleet.run("errors")
-    assert (newest.out, newest.err) == (told.out, f"{job}, the newest load:\n")
+    assert (newest.out, newest.err) == (errors.out, f"{job}, the newest load:\n")
 
 
 def read_rejects(fleet: Ringhaul, job: str) -> list[dict[str, Any]]:

@@ -9,7 +9,6 @@ from cassandra.cluster import Session
 
 from tests.acceptance.command import Ringhaul
 
-pytestmark = pytest.mark.alone
 #: Includes some seconds for the start of the command and its worker.
 SECONDS_MAX = 60
 
