@@ -20,7 +20,7 @@ GC_THRESHOLD_STARTING = 200_000
 #: Python's defaults, for long-running processes that hold large buffers.
 GC_THRESHOLDS = (700, 10, 10)
 NUMBA_FILE = ".numba_config.yaml"
-#: Set for a step of a schedule: another beat may continue it, in another folder.
+#: Set to the schedule's name for a step: another beat may continue it, in another folder.
 STEP_VARIABLE = "_RINGHAUL_STEP"
 
 

@@ -114,7 +114,7 @@ class ConnectionPool:
     @property
     def in_flight(self) -> int:
         """The unanswered requests on all connections."""
-        return sum(wire.window.requests for wire in self._wires.values())
+        return sum(wire.window.requests for wire in self._connections.values())
 
     def take_rests(self) -> list[str]:
         """Return why hosts were backed off from since the last call: `RESTS_MAX` reasons."""
