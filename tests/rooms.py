@@ -23,6 +23,8 @@ SHARED = {
     "tests/integration/local/test_clusters": "three nodes",
     "tests/chaos/test_three_nodes": "three nodes",
     "tests/hosts/": "hosts",
+    "tests/integration/cluster/": "a node with passwords and TLS",
+    "tests/integration/scan/": "a filled table",
 }
 
 #: Beginnings of paths, in the order in which their files are given to processes, before all others:

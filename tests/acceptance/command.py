@@ -43,9 +43,9 @@ class Finished:
 class Ringhaul:
     """The command with one environment: cluster, broker and state folder.
 
-    `run` forks commands from a process that has imported the modules already, since imports are
-    most of the CPU time of a short command. The first command of each kind in a test process is
-    started from scratch, as for a user; with `fresh`, every one is.
+    `run` forks it from a process that has imported the modules, which takes most of a short
+    command's time; except for the first of each kind in a test process, which starts as a user's
+    does. With `fresh`, all of them do.
     """
 
     def __init__(self, env: Mapping[str, str], cwd: Path, *, fresh: bool = False) -> None:
@@ -112,8 +112,8 @@ def _without_settings(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _nursery_for(argv: Sequence[str], environment: Mapping[str, str]) -> Nursery | None:
-    """Return the process that forks this command; None for the first command of its kind, and if
-    Python itself would start in another environment than that process."""
+    """Return the process to fork a command from; None for the first command of its kind, and for
+    one with environment variables that Python or a library may read on import."""
     kind = tuple(word for word in argv[len(PYTHON_MODULE) :][:2] if word.isalpha())
     if kind not in _kinds_run or argv[: len(PYTHON_MODULE)] != PYTHON_MODULE:
         _kinds_run.add(kind)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import pytest
 from cassandra.cluster import Session
 
 from tests.acceptance.command import Ringhaul
 
-pytestmark = pytest.mark.alone
 #: Includes some seconds for the start of the command and its worker.
 SECONDS_MAX = 60
 

@@ -13,9 +13,6 @@ from cassandra.cluster import Session
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.oracle import assert_table, create_table
 
-#: Processes are killed by wall clock, so a busy machine takes longer.
-pytestmark = pytest.mark.alone
-
 #: `spin` never returns, in compiled code that holds the GIL, as a regular expression that
 #: backtracks does; `die` ends as after an out-of-memory kill.
 MODULE = """
@@ -32,13 +29,13 @@ def strange(record):
 """
 ROWS = 20_000
 SHORT = {"RINGHAUL_WORKER_LEASE_S": "12", "RINGHAUL_WORKER_SWEEP_S": "1"}
-#: For processes that are killed by the clock, several times, after two thirds of a lease each. A
-#: machine that is busy is late: these tests run alone.
+#: For processes that are killed by wall clock, several times, after two thirds of a lease each. A
+#: busy machine takes longer, so these tests run alone.
 SHORTER = {"RINGHAUL_WORKER_LEASE_S": "6", "RINGHAUL_WORKER_SWEEP_S": "0.5"}
 
 
 @pytest.mark.parametrize("format_", ["csv", "parquet"])
-@pytest.mark.parametrize("strange", ["spin", "die"])
+@pytest.mark.parametrize("strange", [pytest.param("spin", marks=pytest.mark.alone), "die"])
 def test_a_record_that_kills_its_process_is_rejected_and_all_others_are_loaded(
     embedded: Ringhaul,
     cassandra_session: Session,

@@ -24,11 +24,9 @@ from tests.chaos.rig import LedgerView, Rig, check_exact, kill, write_source
 from tests.chaos.test_unload_faults import check_unloaded, fill, unloading
 from tests.services import ProxiedRing, connected, fresh_keyspace
 
-pytestmark = pytest.mark.alone
-
 #: Two minutes of load; the faults take about 50 s, mostly for the start of a node, and twice that
 #: on a slow machine. The rest may go faster.
-RATE_ROWS_S = 1000
+RATE_ROWS_S = 500
 RATE_AFTERWARDS_ROWS_S = 20_000
 RECORDS = 60_000
 HUNG_S = 20.0
@@ -100,6 +98,7 @@ class Pulse:
                 self._commits_s.append(time.monotonic())
 
 
+@pytest.mark.alone
 def test_failing_nodes_and_connections_cost_only_time(
     fleet: Rig,
     ledger_view: LedgerView,

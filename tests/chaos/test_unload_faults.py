@@ -189,14 +189,14 @@ def test_an_unload_survives_a_restart_of_the_node(
     filled: Rig, ledger_view: LedgerView, stack: Stack, start_worker: StartWorker, out: Path
 ) -> None:
     """The only node is killed: units wait for it, and keep their checkpoints."""
-    start_worker(2, RINGHAUL_CLUSTER_REQUEST_TIMEOUT_S="4", RINGHAUL_WORKER_LEASE_S="60")
+    start_worker(2, RINGHAUL_CLUSTER_REQUEST_TIMEOUT_S="2", RINGHAUL_WORKER_LEASE_S="60")
     (node,) = stack.nodes()
     assert node.pid is not None
     with unloading(filled, out) as load:
         ledger_view.child_at_work(units_before=1)
         os.kill(node.pid, signal.SIGSTOP)
         try:
-            time.sleep(10)
+            time.sleep(6)
             assert not ledger_view.status().finished
         finally:
             os.kill(node.pid, signal.SIGCONT)

@@ -51,7 +51,7 @@ class Fleet:
     @property
     def ringhaul(self) -> Ringhaul:
         """The command, on the host of the current thread."""
-        return Ringhaul(self.host_env("ops"), self.home("ops"))
+        return Ringhaul(self.host_env("ops"), self.home("ops"), fresh=True)
 
     def home(self, name: str) -> Path:
         """Return the folder of a host's processes and state; create it on first use."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from producer.local.ports import choose_port
-from producer.local.stack import Endpoints
+from producer.local.stack import Endpoints, Stack
 from ringhaul.cluster.connect import ClusterConfig
 from tests.certificates import Authority
 from tests.services import running_stack
@@ -29,9 +29,14 @@ def config(endpoints: Endpoints) -> ClusterConfig:
 class GuardedNode:
     """A node that requires a password, and on another port a client certificate as well."""
 
-    endpoints: Endpoints  #: the port without TLS
+    stack: Stack
     tls_port: int
     folder: Path  #: with the PEM files named below
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The port without TLS."""
+        return self.stack.endpoints()
 
     def pem(self, name: str) -> str:
         """The path of a file in `folder`.
@@ -84,7 +89,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
         },
     }
     with running_stack(heap="512M", auth=True, extra_yaml={"127.0.0.1": yaml}) as stack:
-        yield GuardedNode(endpoints=stack.endpoints(), tls_port=tls_port, folder=folder)
+        yield GuardedNode(stack=stack, tls_port=tls_port, folder=folder)
 
 
 @pytest.fixture(scope="package")

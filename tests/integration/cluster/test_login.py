@@ -1,16 +1,20 @@
-"""`ringhaul load` into a cluster with password authentication."""
+"""A stack with password authentication, and `ringhaul load` into it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from cassandra import AuthenticationFailed
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster, NoHostAvailable
 
 from producer.local.stack import Endpoints
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.conftest import cluster_env
 from tests.acceptance.oracle import assert_report, assert_table, create_table
 from tests.acceptance.refusals import assert_refused
+from tests.integration.cluster.conftest import GuardedNode
 from tests.services import connected, fresh_keyspace
 
 
@@ -19,6 +23,26 @@ def ringhaul(login: Endpoints, tmp_path: Path) -> Ringhaul:
     """The command with the address and without a password."""
     (tmp_path / "rows.csv").write_text("id\n1\n2\n")
     return Ringhaul(cluster_env(login, tmp_path / "state"), tmp_path)
+
+
+def test_a_stack_with_passwords_checks_them(guarded: GuardedNode) -> None:
+    ends = guarded.endpoints
+    with connected(ends) as session:
+        roles = {row.role for row in session.execute("SELECT role FROM system_auth.roles")}
+        assert "cassandra" in roles
+    assert guarded.stack.env()["RINGHAUL_CLUSTER_USER"] == "cassandra"
+    wrong = Cluster(
+        ends.contact_points,
+        port=ends.port,
+        auth_provider=PlainTextAuthProvider("cassandra", "not this"),
+        protocol_version=5,
+    )
+    try:
+        with pytest.raises(NoHostAvailable) as caught:
+            wrong.connect()
+    finally:
+        wrong.shutdown()
+    assert all(isinstance(e, AuthenticationFailed) for e in caught.value.errors.values())
 
 
 LOAD = ("load", "rows.csv", "-t", "shop.orders")

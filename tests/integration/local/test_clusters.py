@@ -1,15 +1,12 @@
-"""Stacks other than one open node: three nodes, and one with passwords."""
+"""A stack of three nodes. One with passwords: tests/integration/cluster/test_login.py."""
 
 from dataclasses import replace
 
-import pytest
-from cassandra import AuthenticationFailed, ConsistencyLevel
-from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import Cluster, NoHostAvailable
+from cassandra import ConsistencyLevel
 from cassandra.query import SimpleStatement
 
 from producer.local.stack import Stack
-from tests.services import connected, fresh_keyspace, running_stack
+from tests.services import connected, fresh_keyspace
 
 
 def test_three_nodes_hold_three_copies(three_nodes: Stack) -> None:
@@ -39,24 +36,3 @@ def test_each_of_three_nodes_announces_all_three_to_drivers(three_nodes: Stack) 
         with connected(replace(ends, contact_points=[address])) as session:
             hosts = session.cluster.metadata.all_hosts()
             assert sorted(host.address for host in hosts) == ends.contact_points
-
-
-def test_a_stack_with_passwords_checks_them() -> None:
-    with running_stack(auth=True) as stack:
-        ends = stack.endpoints()
-        with connected(ends) as session:
-            assert session.execute("SELECT role FROM system_auth.roles").one().role == "cassandra"
-        environment = stack.env()
-        assert environment["RINGHAUL_CLUSTER_USER"] == "cassandra"
-        wrong = Cluster(
-            ends.contact_points,
-            port=ends.port,
-            auth_provider=PlainTextAuthProvider("cassandra", "not this"),
-            protocol_version=5,
-        )
-        try:
-            with pytest.raises(NoHostAvailable) as caught:
-                wrong.connect()
-        finally:
-            wrong.shutdown()
-        assert all(isinstance(e, AuthenticationFailed) for e in caught.value.errors.values())
