@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable, Session
@@ -48,8 +47,14 @@ class StatementFacts:
     result: tuple[tuple[str, CqlType], ...]
     never_null: tuple[str, ...] = ()  #: columns of the result, as far as the schema shows
     user_types: tuple[tuple[str, Fields], ...] = ()
-    facts: Mapping[str, Any]  #: further fields of the `StatementJob`
     target: str
+    #: Of a lookup: its table, the columns of its keys, and those that it reads.
+    table: TableSchema | None = None
+    key: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    #: Of an exec: its statement, and whether a row's may run twice.
+    statement: str = ""
+    repeatable: bool = True
     keyspace: str | None = None  #: of an exec, if known: the table of its rows
     dated: bool = False  #: rows are written, at fixed times
     nulls: str = "tombstone"  #: see `LoadJob`: how a field without a value is bound
@@ -130,7 +135,7 @@ def first_timestamp_us(facts: StatementFacts) -> int:
     """Return the write timestamp of the first row: now, as for any statement, so that it wins over
     earlier writes. Each later row is 1 us later; no worker writes so fast that these times would
     lie in the future. 0: the server's time."""
-    fixed = facts.dated and facts.facts.get("repeatable", True)
+    fixed = facts.dated and facts.repeatable
     return time.time_ns() // 1000 if fixed else 0
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 from config.settings import Loaded
 from config.values import parse_bytes
@@ -57,19 +56,16 @@ def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
     elif "://" not in url:
         url = str(Path(url).absolute())
     size = options.max_file_size
+    try:
+        form = OutputFormat(kind=kind, **given)
+    except UsageError as error:  # its message starts with the name of the option
+        raise UsageError(f"--{error}") from error
     return Output(
         url=url,
-        format=_format(kind, given),
+        format=form,
         rows_max=options.max_rows_per_file or 0,
         bytes_max=_file_bytes(size) if size else 0,
     )
-
-
-def _format(kind: str, given: Mapping[str, Any]) -> OutputFormat:
-    try:
-        return OutputFormat(kind=kind, **given)
-    except UsageError as error:  # its message starts with the name of the option
-        raise UsageError(f"--{error}") from error
 
 
 def _refuse_file(options: RowsOutput) -> None:

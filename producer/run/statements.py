@@ -73,7 +73,9 @@ def run_lookup(options: LookupOptions, services: Services) -> int:
             user_types=table.user_types,
             result=tuple((name, table.parsed_type(name)) for name in plan.columns),
             never_null=plan.never_null,
-            facts={"table": table, "key": plan.key, "columns": plan.columns},
+            table=table,
+            key=plan.key,
+            columns=plan.columns,
             target=table.name,
         )
 
@@ -118,7 +120,8 @@ def run_exec(options: ExecOptions, services: Services) -> int:
             never_null=never_null_names(
                 options.statement, [*names, *partition_key_of(session, statement.prepared)]
             ),
-            facts={"statement": options.statement, "repeatable": effect.repeatable},
+            statement=options.statement,
+            repeatable=effect.repeatable,
             target=effect.verb,
             keyspace=keyspace,
             # Otherwise the server dates them, at another time for each try: see `appends`.
@@ -177,7 +180,11 @@ def _run(
                 consistency=loaded.settings.cluster.consistency,
                 output=output if facts.result else None,
                 streams=to_stdout,
-                **facts.facts,
+                table=facts.table,
+                key=facts.key,
+                columns=facts.columns,
+                statement=facts.statement,
+                repeatable=facts.repeatable,
             )
             made.append(job)
             planned = _plan(options, job, facts, output, spans, slots)

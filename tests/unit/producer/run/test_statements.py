@@ -27,7 +27,6 @@ def test_a_column_that_always_has_a_value_makes_no_blank_lines(
         markers=(),
         result=tuple((name, CqlType("text")) for name in names),
         never_null=("at",),
-        facts={},
         target="shop.events",
     )
     assert nullable_names(facts) == expected
