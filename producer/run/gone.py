@@ -1,7 +1,7 @@
-"""A job that a command made or followed, and that Redis does not know any more.
+"""Errors for a job that Redis lost while a command created or followed it.
 
-"There is no such job" is about an id that was mistyped. Whoever saw the job knows better: its
-workers had services, and what they wrote stays where it is.
+"There is no such job" is for a mistyped id. A command that has seen the job reports more: its
+workers may have written rows or files, which remain.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class JobGone(Terminal):
 
 
 @contextmanager
-def knowing(job_id: str, job: Any) -> Iterator[None]:
-    """Around the life of a job: turns `JobMissing` about it into `JobGone`, with what may be left.
+def reporting_lost_job(job_id: str, job: Any) -> Iterator[None]:
+    """Turn `JobMissing` for this job into `JobGone`, which says what the job may have written.
 
-    `job`: what it does, as `tasks.kinds.job_of` makes it.
+    `job`: the job's record, from `tasks.kinds.job_of`.
     """
     try:
         yield
@@ -39,7 +39,7 @@ def knowing(job_id: str, job: Any) -> Iterator[None]:
 
 
 def gone_words(job_id: str, job: Any) -> str:
-    """What to tell of a job that is gone: what it may have left, and how to do it again."""
+    """Return the message for a lost job: what it may have written, and how to run it again."""
     text = (
         f"job {job_id} is gone from Redis, which was flushed, restarted without its data, or "
         "evicted keys (`ringhaul doctor` looks at its settings). "
