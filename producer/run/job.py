@@ -86,7 +86,7 @@ def run_read(
     files: Sequence[SourceFile] = (),
     output: str = "",
 ) -> int:
-    """Plan with the session that was opened meanwhile, then run or tell the plan; the exit code.
+    """Plan with the session opened meanwhile, then run or print the plan; return the exit code.
 
     `files`, `output`: what workers will read, and where they will write; all hosts must see both.
     """

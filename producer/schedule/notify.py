@@ -61,7 +61,7 @@ def doubt(notify: Notify) -> str | None:
 
 
 def send_notification(notify: Notify, document: Mapping[str, Any]) -> str:
-    """Tell; how that went: `"ok"`, or what went wrong. Neither has an address or a secret in it."""
+    """Send it; return `"ok"`, or the error without an address or a secret."""
     body = json.dumps(document).encode()
     if notify.command:
         return _run(notify, body)

@@ -50,9 +50,9 @@ class FunctionTime(NamedTuple):
 
 @contextmanager
 def reporting_profiles(settings: Settings, say: Callable[[str], None]) -> Iterator[None]:
-    """Tell at the end of the block what the profiles say that were written in it.
+    """Report at the end of the block the profiles that were written in it.
 
-    Raises `UsageError` when the profiles that the settings ask for cannot be made here.
+    Raises `UsageError` if the profiles of the settings cannot be written here.
     """
     folder = prepare_profiles(settings)
     assert folder is not None, "a profile folder is set"

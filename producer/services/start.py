@@ -134,9 +134,9 @@ def _opened(
 
 
 def _report_profiles(stack: ExitStack, loaded: Loaded, options: LoadOptions) -> None:
-    """Tell what the profiles say. Before the workers, to end after them: they write at their end.
+    """Report the profiles. Entered before the workers, to end after them: they write at their end.
 
-    Raises `UsageError` where they cannot be made.
+    Raises `UsageError` if they cannot be written.
     """
     from producer.report.reporter import Shown
     from producer.services.profiles import reporting_profiles
