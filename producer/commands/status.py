@@ -85,10 +85,10 @@ def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: igno
             shown.say(str(error))
 
     if follow and not status.finished:
-        from producer.run.gone import knowing
+        from producer.run.gone import reporting_lost_job
         from tasks.kinds import job_of
 
-        with knowing(job_id, job_of(ledger.job_spec(job_id))):
+        with reporting_lost_job(job_id, job_of(ledger.job_spec(job_id))):
             return follow_job(
                 ledger,
                 job_id,

@@ -109,14 +109,14 @@ def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = (
         f"{bytes_text(plan['unit_bytes'])} for "
         f"{count_text(plan['worker_processes'], 'worker process', 'worker processes')}, "
         f"strategy {plan['strategy']}",
-        f" timestamps {_timestamps_told(plan)}",
+        f" timestamps {_timestamps_text(plan)}",
     ]
     for shown in plan["samples"]:
         lines += _sample_lines(shown, transforms=bool(transforms), where=bool(job.where))
     return lines_of(lines)
 
 
-def _timestamps_told(plan: dict[str, Any]) -> str:
+def _timestamps_text(plan: dict[str, Any]) -> str:
     by_place = f"from {plan['first_timestamp_us']} us, one more for each record"
     field = plan["timestamp_field"]
     return by_place if field is None else f"of {field}; where it is empty {by_place}"

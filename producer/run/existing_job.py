@@ -179,7 +179,7 @@ def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:
     from producer.request.settings import is_embedded
     from producer.run.finish import publish_end
     from producer.run.follow import follow_job
-    from producer.run.gone import knowing
+    from producer.run.gone import reporting_lost_job
     from producer.run.resume import drop_input, feeder_of
     from producer.services.embedded import EmbeddedBroker
     from producer.services.start import own_worker
@@ -197,7 +197,7 @@ def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:
         ledger = open_ledger(settings)
         status = ledger.status(job_id)
         job = job_of(ledger.job_spec(job_id))
-        stack.enter_context(knowing(job_id, job))
+        stack.enter_context(reporting_lost_job(job_id, job))
         if job.streams_rows:
             raise UsageError(
                 f"job {job_id} wrote to the standard output of a command that has ended"

@@ -1,7 +1,7 @@
-"""Errors for a job that Redis lost while a command followed it.
+"""Errors for a job that Redis lost while a command created or followed it.
 
-"There is no such job" suggests a mistyped id. A command that saw the job knows better: its workers
-were running, and what they wrote is still there.
+"There is no such job" is for a mistyped id. A command that has seen the job reports more: its
+workers may have written rows or files, which remain.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class JobGone(Terminal):
 
 
 @contextmanager
-def knowing(job_id: str, job: Any) -> Iterator[None]:
-    """Turn `JobMissing` in the block into `JobGone`, which says what the job may have left behind.
+def reporting_lost_job(job_id: str, job: Any) -> Iterator[None]:
+    """Turn `JobMissing` for this job into `JobGone`, which says what the job may have written.
 
-    `job`: as `tasks.kinds.job_of` returns it.
+    `job`: the job's record, from `tasks.kinds.job_of`.
     """
     try:
         yield
@@ -39,8 +39,7 @@ def knowing(job_id: str, job: Any) -> Iterator[None]:
 
 
 def gone_words(job_id: str, job: Any) -> str:
-    """Return the message about a lost job: what it may have left behind, and how to run it
-    again."""
+    """Return the message for a lost job: what it may have written, and how to run it again."""
     text = (
         f"job {job_id} is gone from Redis, which was flushed, restarted without its data, or "
         "evicted keys (`ringhaul doctor` looks at its settings). "

@@ -17,7 +17,7 @@ from producer.request.fingerprint import FINGERPRINT_LABEL
 from producer.request.options import JobOptions
 from producer.request.settings import is_embedded
 from producer.run.follow import follow_job, leave_job
-from producer.run.gone import knowing
+from producer.run.gone import reporting_lost_job
 from producer.services.embedded import default_workers
 from producer.services.ledger import READ_PATIENCE_MS, on_behalf_of
 from producer.services.start import Services, own_worker
@@ -122,7 +122,7 @@ def run_read(
             if job_workers.warning:
                 shown.warn(job_workers.warning)
             visibility.judge(job_workers.workers, shown.warn)
-    with ExitStack() as stack, knowing(services.job_id, plan.job):
+    with ExitStack() as stack, reporting_lost_job(services.job_id, plan.job):
         return _run(stack, options, services, plan, job_workers.label)
 
 

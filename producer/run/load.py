@@ -25,7 +25,7 @@ from producer.request.load import LoadRequest, load_request
 from producer.request.options import LoadOptions
 from producer.run.feed import Feeder
 from producer.run.follow import follow_job, leave_job
-from producer.run.gone import knowing
+from producer.run.gone import reporting_lost_job
 from producer.run.spool_cleanup import drop_if_done, forget_spooled
 from producer.services.preflight import Visibility
 from producer.services.start import Services
@@ -78,7 +78,7 @@ def run_load(options: LoadOptions, services: Services) -> int:
             print(as_standard_input(text, spool))
             return EXIT_COMPLETE
         # Once the job exists, the spooled input belongs to it.
-        with knowing(services.job_id, job):
+        with reporting_lost_job(services.job_id, job):
             return _run(services, options, request, job, job_workers, on_created=unused.pop_all)
 
 

@@ -19,7 +19,7 @@ from producer.request.settings import connection_flags, is_embedded, settle
 from producer.run.feed import Feeder
 from producer.run.finish import publish_end
 from producer.run.follow import follow_job, leave_job
-from producer.run.gone import knowing
+from producer.run.gone import reporting_lost_job
 from producer.run.spool_cleanup import drop_if_done
 from producer.services.embedded import EmbeddedBroker
 from producer.services.ledger import on_behalf_of
@@ -52,7 +52,7 @@ def run_resume(options: ResumeOptions) -> int:
             settings = broker.in_settings(settings)
         ledger = open_ledger(settings)
         job = job_of(ledger.job_spec(options.job))
-        stack.enter_context(knowing(options.job, job))
+        stack.enter_context(reporting_lost_job(options.job, job))
         limit = _check_options(job, options)
         result = _result_of(job, options)
         status = ledger.status(options.job)

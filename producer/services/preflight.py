@@ -1,4 +1,4 @@
-"""Ask the workers' hosts, before there is a job, whether they see its input and its output.
+"""Check, before a job exists, that the workers' hosts see its input and its output.
 
 Workers read and write by themselves. A file that is missing on one host would fail the job after an
 hour on the first unit that host takes; here it fails at once, with the host's name.
@@ -27,14 +27,14 @@ from ringhaul.storage.preflight import request
 if TYPE_CHECKING:
     from ringhaul.sources.source import SourceFile  # readers of files
 
-#: A live worker answers in half a second that it has begun to look.
+#: A live worker answers within half a second that its check has started.
 BEGIN_S = 3.0
-#: One that has begun answers with what it has seen by then (`tasks.parent.preflight`).
+#: A started check answers with its result within this time (`tasks.parent.preflight`).
 END_S = 12.0
 _PAUSE_S = 0.02
-#: Of many files some are looked at, evenly spread: a thousand on a mount take a second.
+#: Of many files, a sample is checked, evenly spread: a thousand on a mount take a second.
 PATHS_MAX = 1000
-#: Behind URLs what differs between hosts is the way and the rights, and not the single file.
+#: For URLs, hosts differ in network and rights, not in single files.
 URLS_MAX = 4
 _HOSTS_SHOWN = 5
 _WRONG_SHOWN = 3
@@ -68,7 +68,7 @@ class Visibility:
                 self._looks.forget(self._name)
 
     def start(self, files: Sequence[SourceFile], output: str = "") -> None:
-        """Ask all standing workers to look. Raises `OutputUnusable` if this host cannot write."""
+        """Send the check to all workers. Raises `OutputUnusable` if this host cannot write."""
         if self._looks is None or not (files or output):
             return
         if output and not is_url(output):
@@ -97,7 +97,7 @@ class Visibility:
             warn(text)
 
     def _wait(self, workers: Sequence[Worker]) -> dict[Worker, dict[str, Any]]:
-        """The answers, when all are there or waiting for them has no use any more."""
+        """Return the answers once all have arrived, or no more can be expected."""
         assert self._looks is not None
         while True:
             passed_s = time.monotonic() - self._started_at
@@ -154,7 +154,7 @@ class _Probe:
 
 
 def sample(files: Sequence[SourceFile]) -> list[SourceFile]:
-    """Those to look at: `PATHS_MAX` paths and `URLS_MAX` URLs at most, the last among them."""
+    """Return the files to check: at most `PATHS_MAX` paths and `URLS_MAX` URLs, with the last."""
     paths = [file for file in files if not is_url(file.path)]
     urls = [file for file in files if is_url(file.path)]
     return _spread(paths, PATHS_MAX) + _spread(urls, URLS_MAX)
@@ -171,7 +171,7 @@ def _final(answer: dict[str, Any]) -> bool:
 
 
 def _differences(wrong: Sequence[_Seen]) -> str:
-    """Say what hosts see differently from this one, and what to do."""
+    """Format the hosts' differences from this host, and the remedy."""
     hosts = dict.fromkeys(one.host for one in wrong)
     lines = [
         f"{', '.join(list(hosts)[:_HOSTS_SHOWN])}"
@@ -197,7 +197,7 @@ def _differences(wrong: Sequence[_Seen]) -> str:
 
 
 def _doubt(one: _Seen) -> str:
-    """Why it is not known what a host sees."""
+    """Return a warning that a host's check gave no result, with the reason."""
     if "stuck" in one.answer:
         where = one.answer["stuck"]
         return f"{one.host} got no answer about {where or 'the input'}: is a mount dead there?"
