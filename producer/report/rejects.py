@@ -105,7 +105,7 @@ def not_kept(ledger: Ledger, job_id: str) -> str:
     way_on = (
         "look up smaller lists" if kind is JobKind.LOOKUP else "[applied] of the answers tells all"
     )
-    return f"{count:,} more, not kept: the ledger lists {LISTED_MAX:,} {what} of a job; {way_on}"
+    return f"{count:,} more, not listed: the ledger keeps {LISTED_MAX:,} {what} of a job; {way_on}"
 
 
 def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:

@@ -119,7 +119,7 @@ def _refuse_gone_rows(ledger: Ledger, status: JobStatus) -> None:
     if job_of(ledger.job_spec(status.job)).streams_rows:
         raise UsageError(
             f"--job-id {status.job}: the rows of this job went to the standard output of the "
-            "command that began it; give another id, or a folder with -o"
+            "command that started it; give another id, or a folder with -o"
         )
 
 
@@ -159,7 +159,7 @@ def _report_end(options: JobOptions, ledger: Ledger, status: JobStatus) -> int:
 
     shown = Shown.from_options(options)
     ended_ago_s = time.time() - (status.finished_ms or 0) / 1000
-    shown.say(f"{status.job} ended {time_text(max(ended_ago_s, 0))} ago: nothing was done again")
+    shown.say(f"{status.job} ended {time_text(max(ended_ago_s, 0))} ago: nothing was run again")
     result = result_output(options) if isinstance(options, ResultPlace) else None
     with suppress(JobDamaged):  # the closing report says so
         publish_end(ledger, status, result)
@@ -203,7 +203,7 @@ def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:
                 f"job {job_id} wrote to the standard output of a command that has ended"
             )
         if job.input is None and not status.sealed:
-            ledger.fail(job_id, "its command ended before all its units were handed out")
+            ledger.fail(job_id, "its command ended before all its units were created")
         feeder = feeder_of(ledger, job, job_id, status.epoch)
         if broker is not None:
             worker = stack.enter_context(own_worker(settings, job_id))

@@ -95,7 +95,7 @@ def run_exec(options: ExecOptions, services: Services) -> int:
         refuse_same_names(statement.result.names)
         effect = statement.effect
         if effect.reads and "nulls" in options.given:
-            raise UsageError("--nulls is about what is written, and this SELECT writes nothing")
+            raise UsageError("--nulls applies to writes, and this SELECT writes nothing")
         keyspace = keyspace_of(statement.prepared)
         use = Use(
             writes=not effect.reads,

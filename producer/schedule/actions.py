@@ -154,7 +154,7 @@ def run_now(config_file: Path | None, name: str, due: datetime | None) -> int:
         due_ms = to_ms(due.replace(tzinfo=UTC)) if due else None
         left = opened.book.take_over(name, lease_ms)
         if left is not None:
-            print(f"{name} {left.id}: {left.host} left it: continuing it", file=sys.stderr)
+            print(f"{name} {left.id}: {left.host} abandoned it: continuing", file=sys.stderr)
             code = _work(opened, schedule, take_over(left, schedule), lease_ms)
             if code not in (EXIT_COMPLETE, EXIT_FATAL) or due_ms in (None, left.due_ms):
                 return code

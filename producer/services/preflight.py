@@ -200,7 +200,7 @@ def _doubt(one: _Seen) -> str:
     """Return a warning that a host's check gave no result, with the reason."""
     if "stuck" in one.answer:
         where = one.answer["stuck"]
-        return f"{one.host} got no answer about {where or 'the input'}: is a mount dead there?"
+        return f"{one.host} got no answer about {where or 'the input'}: check its mounts"
     if "failed" in one.answer:
-        return f"{one.host} could not look at the input: {one.answer['failed']}"
+        return f"{one.host} could not check the input: {one.answer['failed']}"
     return f"{one.host} did not answer whether it sees the input; if it does not, the job will fail"

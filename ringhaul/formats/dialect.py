@@ -134,8 +134,8 @@ class CsvDialect:
             null = self.option("null")
             raise UsageError(
                 f"null_strings: 'N' with the escape {escape!r} makes a flag N null, and "
-                f"{escape}N the text N; give {null} '{escape}N' for dumps that write null so, "
-                f"or {null} N {null} '{escape}N' if both are null"
+                f"{escape}N the text N; give {null} '{escape}N' for dumps that write null like "
+                f"this, or {null} N {null} '{escape}N' if both are null"
             )
 
     def _never_a_field(self, text: str) -> str:

@@ -70,12 +70,12 @@ def check_unchanged(source: SourceFile) -> None:
     except FileNotFoundError:
         raise SourceChanged(
             f"{source.path}: the file is gone; "
-            f"it was {source.size_bytes:,} bytes when the job began"
+            f"it was {source.size_bytes:,} bytes when the job started"
         ) from None
     if size_bytes != source.size_bytes:
         raise SourceChanged(
             f"{source.path}: the file is {size_bytes:,} bytes now "
-            f"and was {source.size_bytes:,} when the job began; "
+            f"and was {source.size_bytes:,} when the job started; "
             "start again once nothing writes to it"
         )
 

@@ -235,7 +235,7 @@ class Lookup:
                 continue
             short = good & (column.lengths < least)
             for number in bound.numbers[short].tolist():
-                self._hooks.on_reject(number, f"column {name}: null or nothing, and a key needs it")
+                self._hooks.on_reject(number, f"column {name}: missing, and it is part of the key")
             good &= ~short
         if good.all():
             return bound.numbers, bound.columns

@@ -49,6 +49,6 @@ def _check_columns(body: bytes, columns: int) -> None:
         columns_now = reader.read_int()
         if columns_now != columns:
             raise ClusterError(
-                f"the result has {columns_now} columns now, {columns} when the job began: "
+                f"the result has {columns_now} columns now, {columns} when the job started: "
                 "the table was changed"
             )

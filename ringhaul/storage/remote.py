@@ -180,7 +180,7 @@ def check_unchanged(file: RemoteFile) -> None:
     if now.size_bytes != file.size_bytes:
         raise SourceChanged(
             f"{shown(file.path)}: the file is {now.size_bytes:,} bytes now "
-            f"and was {file.size_bytes:,} when the job began; "
+            f"and was {file.size_bytes:,} when the job started; "
             "start again once nothing writes to it"
         )
     if not same_version(now.version, file.version):

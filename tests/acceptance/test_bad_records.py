@@ -320,17 +320,17 @@ def lengthen(path: Path) -> None:
 CHANGES = {
     "grows": (
         lengthen,
-        "the file is {now:,} bytes now and was {then:,} when the job began; "
+        "the file is {now:,} bytes now and was {then:,} when the job started; "
         "start again once nothing writes to it",
     ),
     "shrinks": (
         shorten,
-        "the file is {now:,} bytes now and was {then:,} when the job began; "
+        "the file is {now:,} bytes now and was {then:,} when the job started; "
         "start again once nothing writes to it",
     ),
     "is removed": (
         os.unlink,
-        "the file is gone; it was {then:,} bytes when the job began",
+        "the file is gone; it was {then:,} bytes when the job started",
     ),
 }
 

@@ -74,4 +74,4 @@ def test_a_null_text_that_would_make_flags_null_is_refused(fleet: Ringhaul, tmp_
     path.write_bytes(MYSQL)
     done = fleet.run("load", path, "-t", "a.b", "--escape", "\\", "--null", "N")
     assert done.code == 2
-    assert r"give --null '\N' for dumps that write null so" in done.err
+    assert r"give --null '\N' for dumps that write null like this" in done.err

@@ -118,7 +118,7 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
     "name of a job": (["lookup", "-t", "{t}", "--keys", "{keys}", "--job-id", "a b"], 2, '"a b"'),
     "nulls of a SELECT": (
         *(["exec", "SELECT n FROM {t} WHERE id = ?", "--params", "{keys}", "--nulls", "unset"], 2),
-        "--nulls is about what is written, and this SELECT writes nothing",
+        "--nulls applies to writes, and this SELECT writes nothing",
     ),
     "nulls of ranges": (
         ["exec", "DELETE FROM {t} WHERE id = ?", "--range", "id:0..1", "--nulls", "tombstone"],

@@ -243,7 +243,7 @@ def test_bad_keys_are_reported_by_line_column_and_value(
     errors = sorted(fleet.run("errors", job[0]).out.splitlines())
     wanted = (
         (3, 'column id: cast int: "one" is not '),
-        (4, "column id: null or nothing, and a key needs it"),
+        (4, "column id: missing, and it is part of the key"),
         (6, "has 3 fields, expected 2"),
         (7, "column id: cast int: 2147483648 is outside"),
     )

@@ -372,7 +372,7 @@ def test_a_command_with_a_job_id_may_be_repeated(etl: Etl, cassandra_session: Se
     assert len(etl.ringhaul.run(*printed).out.splitlines()) == 601
     again = etl.ringhaul.run(*printed)
     assert (again.code, again.out) == (2, ""), again
-    assert "went to the standard output of the command that began it" in again.err
+    assert "went to the standard output of the command that started it" in again.err
     # A job of another kind is not continued
     other = etl.ringhaul.run("count", "-t", etl.table, "--job-id", job)
     assert (other.code, "it is a load" in other.err) == (2, True)
@@ -396,6 +396,6 @@ def test_a_command_with_a_job_id_may_be_repeated(etl: Etl, cassandra_session: Se
     (etl.folder / "in.csv").unlink()
     for path in out.iterdir():
         path.unlink()
-    assert "nothing was done again" in etl.ringhaul.run(*load, "--rate", 800).err
+    assert "nothing was run again" in etl.ringhaul.run(*load, "--rate", 800).err
     again = etl.ringhaul.run(*unload)
     assert (again.code, list(out.iterdir())) == (0, []), again

@@ -324,7 +324,7 @@ def test_a_file_that_grew_since_it_was_split_is_refused(
             file.write("3\n")
 
     # When the file grows while the unit runs
-    with pytest.raises(SourceChanged, match=r"is .* bytes now and was 4 when the job began"):
+    with pytest.raises(SourceChanged, match=r"is .* bytes now and was 4 when the job started"):
         run_file(worker_session, table, path, ["id"], ticks=Ticks(then=grow))
 
 

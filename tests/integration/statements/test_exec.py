@@ -211,7 +211,7 @@ def test_a_new_column_of_the_table_fails_the_job(client: Client, keyspace: str) 
     client.exec(f"INSERT INTO {name} (k, v) VALUES (?, ?)", ["1"], ["2"])
     assert client.exec(statement, ["1"]) == [(0, {"k": 1, "v": 2})]
     client.session.execute(f"ALTER TABLE {name} ADD w int")
-    with pytest.raises(ClusterError, match="3 columns now, 2 when the job began"):
+    with pytest.raises(ClusterError, match="3 columns now, 2 when the job started"):
         client.exec(statement, ["1"])
     client.session.execute(f"DROP TABLE {name}")
     with pytest.raises(ClusterError, match="does not run the statement"):

@@ -74,7 +74,7 @@ def test_invalid_keys_do_not_block_others(client: Client, orders: str) -> None:
     assert [number for number, _ in found] == [0, 2, 5]
     assert client.missing == [6]
     assert set(client.rejected) == {1, 3, 4}
-    assert client.rejected[1] == "column id: null or nothing, and a key needs it"
+    assert client.rejected[1] == "column id: missing, and it is part of the key"
     assert "65535" in client.rejected[4]
 
 

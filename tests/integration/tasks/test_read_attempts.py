@@ -237,7 +237,7 @@ def test_a_job_lists_some_unapplied_rows_and_counts_the_rest(
     lines = [reject.line for reject in job_rejects(child.ledger, JOB)]
     assert [sum(line <= 75 for line in lines), sum(line > 75 for line in lines)] == [30, 10]
     # And `errors` mentions the others
-    dropped = "60 more, not kept: the ledger lists 40 "
+    dropped = "60 more, not listed: the ledger keeps 40 "
     *_, more, others = reject_lines(child.ledger, JOB, 5)
     assert more.startswith("... 35 more (--limit") and others.startswith(f"... {dropped}")
     for option in [["--json"]] + [["--export", str(tmp_path / "keys")]] * (counted == "missing"):

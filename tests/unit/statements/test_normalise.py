@@ -58,7 +58,7 @@ def test_only_the_first_cell_of_a_conditional_answer_remains() -> None:
 
 
 def test_frames_that_are_not_answers_are_errors() -> None:
-    with pytest.raises(ClusterError, match="has 3 columns now, 2 when the job began"):
+    with pytest.raises(ClusterError, match="has 3 columns now, 2 when the job started"):
         restated(result(rows_body(4, 3, b"a", b"b", b"c")), 2)
     with pytest.raises(FrameError, match="message 0x06"):
         restated(Reply(7, Opcode.SUPPORTED, b""), 2)

@@ -124,7 +124,7 @@ def test_an_abandoned_run_is_continued(
     # Then the next command continues that run to its end, a failure for lack of a cluster
     assert run_now(None, "a", None) == EXIT_FATAL
     err = capsys.readouterr().err
-    assert f"a {run.id}: h:1 left it: continuing it" in err
+    assert f"a {run.id}: h:1 abandoned it: continuing" in err
     assert err.count("waiting: ") == 1
     assert away == []
     (found,) = book.runs("a", 10)

@@ -282,7 +282,7 @@ def test_a_file_that_changed_fails_the_job(child: Child, make_job: MakeJob, tmp_
     job = make_job(JOB, ["1,a", "2,b"])
     Path(job.sources[0].file.path).write_text("1,a\n")
     result = work(child, JOB, 0, 1, new_token())
-    assert "the file is 4 bytes now and was 8 when the job began" in result["failed"]
+    assert "the file is 4 bytes now and was 8 when the job started" in result["failed"]
     assert child.ledger.status(JOB).state is JobState.FAILED
 
 
