@@ -18,7 +18,7 @@ for i = 7, #ARGV, 2 do
   end
 end
 local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'records_max', 'per_million_max',
-  'rejected_before', 'seen_before', 'sum_tot')
+  'rejected_before', 'seen_before', 'sum_tot', 'created_ms')
 local state = m[1]
 if not state or m[2] ~= ARGV[2] or number < 0 or number >= tonumber(m[3]) then
   return -1
@@ -37,6 +37,9 @@ if m[8] then
   redis.call('HINCRBY', META, 'sum_lat', text(sum_lat))
   redis.call('HINCRBY', META, 'counted', 1)
 end
+-- Keeps when the unit ended: ms since the job's creation, 0 for one that an older version counted.
+local ended_ms = math.min(math.max(now - tonumber(m[9] or text(now)), 1), 4294967295)
+redis.call('SETRANGE', ENDS, text(number * 4), struct.pack('>I4', ended_ms))
 local results = bucket('results', number)
 redis.call('HSET', results, unit, ARGV[4])
 if ARGV[5] ~= '' then
@@ -55,7 +58,7 @@ if redis.call('HDEL', BAD, unit) == 0 then
 end
 
 if state ~= 'RUNNING' then
-  for _, key in ipairs({ DONE, TOT, LAT, EXTRAS, results }) do
+  for _, key in ipairs({ DONE, TOT, LAT, EXTRAS, ENDS, results }) do
     keep_for_a_while(key)
   end
   return 1

@@ -33,6 +33,7 @@ local ISSUED, DUE, LEASE, OWNER = JOB .. 'issued', JOB .. 'due', JOB .. 'lease',
 local STARTS, FAILS, LIVE = JOB .. 'starts', JOB .. 'fails', JOB .. 'live'
 local SUSPECTS, BAD, LOSSES = JOB .. 'suspects', JOB .. 'bad', JOB .. 'losses'
 local EXTRAS, CURSORS, BEGUN = JOB .. 'extras', JOB .. 'cursors', JOB .. 'begun'
+local ENDS = JOB .. 'ends'
 
 -- Times are the server's: the clocks of the hosts need not agree.
 local clock = redis.call('TIME')

@@ -13,6 +13,8 @@ a script may access them all:
                                          a resume, of a unit that alone had too many rejects
     ringhaul:{job}:cursors       hash    unit -> durable position of its attempts; opaque here
     ringhaul:{job}:done          bitmap  bit n: unit n is committed
+    ringhaul:{job}:ends          string  4 bytes for each unit, big-endian: ms from the creation of
+                                         the job to the unit's commit; 0: not known
     ringhaul:{job}:tot           hash    field -> sum over the committed units
     ringhaul:{job}:lat           hash    latency bucket -> requests, over the committed units
     ringhaul:{job}:issued        zset    unit -> ms at which it was handed out for publishing
@@ -98,7 +100,7 @@ BEATS = "ringhaul:beats"
 META_PATTERN = "ringhaul:{%s}:meta"
 
 #: Keys of a job that exist once and last as long as it does, by the last part of their name.
-LASTING = ("meta", "spec", "extras", "cursors", "done", "tot", "lat", "samples", "events")
+LASTING = ("meta", "spec", "extras", "cursors", "done", "ends", "tot", "lat", "samples", "events")
 #: Keys of a job that exist once and are about units that are not done: empty once all are.
 UNDONE = (
     "issued",
