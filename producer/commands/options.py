@@ -102,10 +102,36 @@ def following_options(command: Command) -> Command:
                 callback=_in_a_folder,
                 help="Write the summary as JSON.",
             ),
+            report_option,
         ]
     ):
         command = option(command)
     return command
+
+
+def report_option(command: Command) -> Command:
+    """`--report FILE|DIR`, for commands that follow or show a job."""
+    option = click.option(
+        "--report",
+        type=click.Path(writable=True, path_type=Path),
+        metavar="FILE|DIR",
+        callback=_report_place,
+        help="Write a report as HTML, without data of rows; into a folder as JOB.html.",
+    )
+    decorated: Command = option(command)
+    return decorated
+
+
+def _report_place(
+    context: click.Context, option: click.Parameter, path: Path | None
+) -> Path | None:
+    if path is not None and str(path) == "-":
+        raise click.BadParameter(
+            "standard output is for data; `ringhaul report JOB -o -` prints a report"
+        )
+    if path is not None and path.is_dir():
+        return path
+    return _in_a_folder(context, option, path)
 
 
 def _in_a_folder(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from producer.commands.options import ledger_options
+from producer.commands.options import ledger_options, report_option
 from producer.outputs.stdout import json_text
 from producer.request.values import given_options
 from ringhaul.plain_text import as_line
 
 if TYPE_CHECKING:
+    from ringhaul.ledger.ledger import Ledger
     from ringhaul.ledger.reading import JobStatus
 
 
@@ -24,9 +25,15 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, help="List the last N jobs."
 )
+@report_option
 @ledger_options
 def status_command(
-    job: str | None, follow: bool, as_json: bool, limit: int, config_file: Path | None
+    job: str | None,
+    follow: bool,
+    as_json: bool,
+    limit: int,
+    report: Path | None,
+    config_file: Path | None,
 ) -> int:
     """List the jobs of this broker, or show one of them.
 
@@ -38,28 +45,31 @@ def status_command(
         raise UsageError("--limit is of the list of jobs: leave it out, or the name of the job")
     if follow and job is None:
         raise UsageError("-f follows one job: name it (`ringhaul status` lists them)")
+    if report is not None and job is None:
+        raise UsageError("--report is of one job: name it (`ringhaul status` lists them)")
     with reading_ledger(config_file) as ledger:
         if job is None:
             _print_jobs(ledger, limit, as_json)
             return 0
-        return _one(ledger, job, follow, as_json)
+        return _one(ledger, job, follow, as_json, report)
 
 
-def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: ignore[no-untyped-def]
-    from producer.report.reporter import Shown, print_closing
-    from producer.report.summary import read_closing
+def _one(
+    ledger: Ledger, job_id: str, follow: bool, as_json: bool, report: Path | None = None
+) -> int:
+    from producer.report.reporter import Shown, close_job
     from producer.run.finish import publish_watched
     from producer.run.follow import follow_job
     from ringhaul.errors import OutputUnavailable, OutputUnusable
     from ringhaul.ledger.audit import JobDamaged
 
-    shown = Shown(progress="json" if as_json and follow else "auto", as_json=as_json)
+    shown = Shown(
+        progress="json" if as_json and follow else "auto", as_json=as_json, report_place=report
+    )
     try:
         status = ledger.status(job_id)
     except JobDamaged:
-        closing = read_closing(ledger, job_id)
-        print_closing(closing, shown)
-        return closing.exit_code
+        return close_job(ledger, job_id, shown)
 
     def publish(status: JobStatus) -> None:
         try:
@@ -83,9 +93,7 @@ def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: igno
             )
     if follow:
         publish(status)
-    closing = read_closing(ledger, job_id)
-    print_closing(closing, shown)
-    return closing.exit_code
+    return close_job(ledger, job_id, shown)
 
 
 def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-untyped-def]

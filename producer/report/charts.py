@@ -88,10 +88,9 @@ def timeline(bars: Sequence[Bar], lanes: Sequence[str], *, title: str, seconds: 
     height = _LANE_UNITS * max(len(lanes), 1)
     words = f"{len(lanes):,} lanes over {time_text(seconds)}"
     rects = [_bar(bar, end_s) for bar in bars if 0 <= bar.lane < len(lanes)]
+    quarters = [_number(_TIME_UNITS * part / 4) for part in range(1, 4)]
     grid = [
-        f'<line class="grid" x1="{_number(at / end_s * _TIME_UNITS)}" y1="0" '
-        f'x2="{_number(at / end_s * _TIME_UNITS)}" y2="{_number(height)}"/>'
-        for at in _time_ticks(end_s)
+        f'<line class="grid" x1="{x}" y1="0" x2="{x}" y2="{_number(height)}"/>' for x in quarters
     ]
     svg = (
         f'<svg role="img" width="100%" height="{_LANE_PIXELS * max(len(lanes), 1)}" '

@@ -7,7 +7,9 @@ the caller asks for it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from producer.report.job_settings import Setting, environment, job_command, job_settings
 from producer.report.outcome import Closing, exit_code, unfinished
@@ -93,7 +95,32 @@ class Known:
     job: Job | None = None
     server: str = ""  #: Name and version of the ledger's server.
     closing: Closing | None = None  #: Of a job whose figures never change again.
-    closing_of: tuple[int, int | None] = (0, None)  #: Its epoch and end.
+    closing_of: _Moment | None = None
+    units: _Units | None = None  #: Of a job that has ended, and what they were made of.
+    units_of: _Moment | None = None
+
+
+class _Moment(NamedTuple):
+    """A state of an ended job in which nothing changes any more."""
+
+    job: str
+    created_ms: int
+    epoch: int
+    finished_ms: int | None
+    done: int
+
+    @classmethod
+    def of(cls, status: JobStatus) -> _Moment:
+        return cls(status.job, status.created_ms, status.epoch, status.finished_ms, status.done)
+
+
+class _Units(NamedTuple):
+    """What a look finds out about units."""
+
+    slowest: tuple[UnitLine, ...]
+    failing: tuple[UnitLine, ...]
+    hosts: tuple[HostWork, ...]
+    timeline: Timeline
 
 
 def look_at_job(
@@ -128,11 +155,7 @@ def look_at_job(
         raise JobDamaged(job, closing.data.get("damage", ()))
     history = History(ledger.caller)
     samples, events = history.samples(job), history.events(job)
-    facts = read_facts(ledger, status, known.facts)
-    at_work = ledger.units_at_work(job) if status.leased else []
-    places = UnitPlaces(job, known.job)
-    notes = {e.unit: e.text for e in events if e.unit is not None and e.kind in _OF_UNITS}
-    seconds = ((status.finished_ms or status.now_ms) - status.created_ms) / 1000
+    units = _units(ledger, status, events, known)
     return JobDetail(
         job=job,
         kind=status.labels.get("kind", "load"),
@@ -145,10 +168,10 @@ def look_at_job(
         rejects=group_rejects(
             rejects_of(ledger, status), job, show_data=show_data, rejects_max=rejects_max
         ),
-        slowest=slowest_units(ledger, status, facts, at_work, places),
-        failing=failing_units(ledger, status, facts, at_work, places, notes),
-        hosts=host_work(facts),
-        timeline=timeline_of(facts, ledger.unit_ends(job), at_work, max(seconds, 0.0)),
+        slowest=units.slowest,
+        failing=units.failing,
+        hosts=units.hosts,
+        timeline=units.timeline,
         command=job_command(status),
         settings=job_settings(status, known.job, ledger.error_limit(job)),
         environment=environment(known.server),
@@ -157,8 +180,30 @@ def look_at_job(
     )
 
 
+def _units(ledger: Ledger, status: JobStatus, events: Sequence[JobEvent], known: Known) -> _Units:
+    of = _Moment.of(status)
+    if known.units is not None and known.units_of == of:
+        return known.units
+    assert known.job is not None
+    facts = read_facts(ledger, status, known.facts)
+    at_work = ledger.units_at_work(status.job) if status.leased else []
+    places = UnitPlaces(status.job, known.job)
+    notes = {e.unit: e.text for e in events if e.unit is not None and e.kind in _OF_UNITS}
+    seconds = max(((status.finished_ms or status.now_ms) - status.created_ms) / 1000, 0.0)
+    units = _Units(
+        slowest_units(ledger, status, facts, at_work, places),
+        failing_units(ledger, status, facts, at_work, places, notes),
+        host_work(facts),
+        timeline_of(facts, ledger.unit_ends(status.job), at_work, seconds),
+    )
+    # Those of a running job, or of one that winds down, change with each look.
+    known.units = units if status.finished and not status.leased else None
+    known.units_of = of
+    return units
+
+
 def _closing(ledger: Ledger, status: JobStatus, known: Known) -> Closing:
-    of = (status.epoch, status.finished_ms)
+    of = _Moment.of(status)
     if known.closing is None or known.closing_of != of:
         closing = read_closing(ledger, status.job)
         if status.state not in SETTLED:

@@ -16,6 +16,7 @@ from importlib import resources
 from tornado.escape import xhtml_escape
 from tornado.template import DictLoader
 
+from config.secrets import mask
 from producer.report.charts import Line, Point, line_chart, progress_bar, rates, timeline
 from producer.report.job_detail import JobDetail
 from producer.text import bytes_text, ms_text, rate_text, time_text
@@ -149,7 +150,7 @@ def _text(name: str) -> str:
 
 def _shown(value: bytes) -> str:
     """Escape a value for a page; every expression of the templates goes through it."""
-    return xhtml_escape(as_line(value.decode()))
+    return xhtml_escape(as_line(mask(value.decode())))
 
 
 def _count(value: int) -> str:

@@ -149,8 +149,7 @@ def _resume(options: JobOptions, loaded: Loaded, job_id: str) -> int:
 
 def _tell_end(options: JobOptions, ledger: Ledger, status: JobStatus) -> int:
     """What the command that followed the job to its end would have done then."""
-    from producer.report.reporter import Shown, print_closing
-    from producer.report.summary import read_closing
+    from producer.report.reporter import Shown, close_job
     from producer.request.result_output import result_output
     from producer.run.finish import publish_end
     from producer.text import time_text
@@ -162,9 +161,7 @@ def _tell_end(options: JobOptions, ledger: Ledger, status: JobStatus) -> int:
     result = result_output(options) if isinstance(options, ResultPlace) else None
     with suppress(JobDamaged):  # the closing says so
         publish_end(ledger, status, result)
-    closing = read_closing(ledger, status.job)
-    print_closing(closing, shown)
-    return closing.exit_code
+    return close_job(ledger, status.job, shown)
 
 
 def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:
