@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.command("status")
 @click.argument("job", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Follow the job to its end.")
+@click.option("--events", is_flag=True, help="Show what happened to the job, and when.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, help="List the last N jobs."
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 def status_command(
     job: str | None,
     follow: bool,
+    events: bool,
     as_json: bool,
     limit: int,
     report: Path | None,
@@ -45,12 +47,22 @@ def status_command(
         raise UsageError("--limit is of the list of jobs: leave it out, or the name of the job")
     if follow and job is None:
         raise UsageError("-f follows one job: name it (`ringhaul status` lists them)")
+    if events and job is None:
+        raise UsageError("--events are of one job: name it (`ringhaul status` lists them)")
+    if events and follow:
+        raise UsageError("--events shows what happened until now: leave out -f, or --events")
     if report is not None and job is None:
         raise UsageError("--report is of one job: name it (`ringhaul status` lists them)")
+    if events and report is not None:
+        raise UsageError(
+            "--events and --report: a report has the events in it; leave one of them out"
+        )
     with reading_ledger(config_file) as ledger:
         if job is None:
             _print_jobs(ledger, limit, as_json)
             return 0
+        if events:
+            return _print_history(ledger, job, as_json)
         return _one(ledger, job, follow, as_json, report)
 
 
@@ -94,6 +106,35 @@ def _one(
     if follow:
         publish(status)
     return close_job(ledger, job_id, shown)
+
+
+def _print_history(ledger: Ledger, job_id: str, as_json: bool) -> int:
+    from dataclasses import replace
+
+    from producer.report.events import event_lines, history_json
+    from producer.report.reporter import Shown, print_closing
+    from producer.report.summary import read_closing
+    from ringhaul.ledger.audit import JobDamaged
+    from ringhaul.ledger.history import History
+
+    closing = read_closing(ledger, job_id)
+    shown = Shown(as_json=as_json)
+    history = History(ledger.caller)
+    try:
+        events, samples = history.events(job_id), history.samples(job_id)
+    except JobDamaged:
+        print_closing(closing, shown)
+        return closing.exit_code
+    if as_json:
+        print_closing(replace(closing, data=closing.data | history_json(events, samples)), shown)
+        return closing.exit_code
+    for line in event_lines(events) if events else ():
+        print(line)
+    if not events:
+        shown.say(f"no events of {job_id} are kept: a version that keeps none ran it")
+    if "damage" in closing.data:
+        print_closing(closing, shown)
+    return closing.exit_code
 
 
 def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-untyped-def]

@@ -33,6 +33,8 @@ STEADY_S = 10.0
 #: A connection idle for longer is probed before rows are sent on it.
 HEARTBEAT_IDLE_S = 30.0
 HEARTBEAT_TIMEOUT_S = 5.0
+#: Most reasons for backing off that are kept for `take_rests`.
+RESTS_MAX = 3
 
 
 @dataclass
@@ -107,6 +109,17 @@ class ConnectionPool:
         self._openings: dict[Host, _Opening] = {}
         self._absent: dict[Host, _Absence] = {}
         self._jitter = random.Random()
+        self._rests: list[str] = []
+
+    @property
+    def in_flight(self) -> int:
+        """The unanswered requests on all connections."""
+        return sum(wire.window.requests for wire in self._wires.values())
+
+    def take_rests(self) -> list[str]:
+        """Return why hosts were backed off from since the last call: `RESTS_MAX` reasons."""
+        rests, self._rests = self._rests, []
+        return rests
 
     def wire(self, host: Host) -> NodeConnection[Any] | None:
         """Return the connection to a host; None while it is being opened or backed off from.
@@ -195,6 +208,8 @@ class ConnectionPool:
                 self._absent.pop(host, None)
         failures = self._absent[host].failures + 1 if host in self._absent else 1
         self._absent[host] = _Absence(failures, now_s + backoff_s(failures, self._jitter), reason)
+        if reason not in self._rests and len(self._rests) < RESTS_MAX:
+            self._rests.append(reason)
 
     def why_absent(self, hosts: tuple[Host, ...]) -> str:
         """Explain why none of the hosts accepts rows."""

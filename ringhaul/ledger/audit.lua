@@ -23,7 +23,7 @@ end
 if not m[1] then
   local answer = { '' }
   for _, part in ipairs(SINGLE_KEYS) do
-    if part ~= 'rate' and redis.call('EXISTS', JOB .. part) == 1 then
+    if not ASIDE[part] and redis.call('EXISTS', JOB .. part) == 1 then
       answer[#answer + 1] = part
     end
   end
@@ -63,6 +63,11 @@ for _, part in ipairs({ 'starts', 'fails', 'owner', 'losses' }) do
 end
 for _, part in ipairs({ 'issued', 'due', 'lease', 'begun', 'suspects' }) do
   look(part, 0, 'ZCARD')
+end
+look('ends', 0, 'STRLEN')
+look('sampling', 0, 'HLEN')
+for _, part in ipairs({ 'samples', 'events' }) do
+  look(part, 0, 'LLEN')
 end
 answer[10] = table.concat(wrong, ' ')
 for i, fact in ipairs(facts) do

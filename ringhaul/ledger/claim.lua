@@ -48,7 +48,7 @@ if expiry then
   if tonumber(expiry) > now then
     return { 'BUSY' }
   end
-  reclaim(unit)
+  reclaim(unit, 'its lease expired')
 end
 if redis.call('HEXISTS', BAD, unit) == 1 then
   return { 'BAD' }
@@ -66,13 +66,14 @@ if not redis.call('ZSCORE', ISSUED, unit) then
 end
 local starts = redis.call('HINCRBY', STARTS, unit, 1)
 if starts > tonumber(m[4]) then
-  quarantine(unit, 'crashed')
+  quarantine(unit, 'crashed', nil, host_of(token))
   return { 'BAD' }
 end
 take_out(unit)
 redis.call('HSET', OWNER, unit, token)
 redis.call('ZADD', BEGUN, text(now), unit)
-if redis.call('HSETNX', META, 'started_ms', text(now)) == 1 then
+local first = redis.call('HSETNX', META, 'started_ms', text(now)) == 1
+if first then
   redis.call('HDEL', META, 'paused_total_ms') -- the time counts from here, without earlier pauses
 end
 if m[5] then
@@ -81,4 +82,9 @@ end
 if m[9] then
   redis.call('HDEL', META, 'declined', 'declined_ms')
 end
-return claimed(starts)
+local answer = claimed(starts)
+if first then
+  note_event('first unit', '', host_of(token), unit)
+  take_sample()
+end
+return answer

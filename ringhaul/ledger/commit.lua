@@ -38,8 +38,9 @@ if m[8] then
   redis.call('HINCRBY', META, 'counted', 1)
 end
 -- Keeps when the unit ended: ms since the job's creation, 0 for one that an older version counted.
-local ended_ms = math.min(math.max(now - tonumber(m[9] or text(now)), 1), 4294967295)
-redis.call('SETRANGE', ENDS, text(number * 4), struct.pack('>I4', ended_ms))
+local ended_ms = math.min(math.max(now - (tonumber(m[9]) or now), 1), 4294967295)
+redis.pcall('SETRANGE', ENDS, text(number * 4), struct.pack('>I4', ended_ms))
+keep_history(ENDS)
 local results = bucket('results', number)
 redis.call('HSET', results, unit, ARGV[4])
 if ARGV[5] ~= '' then
@@ -58,9 +59,10 @@ if redis.call('HDEL', BAD, unit) == 0 then
 end
 
 if state ~= 'RUNNING' then
-  for _, key in ipairs({ DONE, TOT, LAT, EXTRAS, ENDS, results }) do
+  for _, key in ipairs({ DONE, TOT, LAT, EXTRAS, results }) do
     keep_for_a_while(key)
   end
+  take_sample()
   return 1
 end
 
@@ -71,11 +73,12 @@ local all_rejected = tonumber(t[2] or '0')
 local rejected = all_rejected - tonumber(m[6])
 local seen = tonumber(t[3] or tonumber(t[1] or '0') + all_rejected) - tonumber(m[7])
 local records_max, per_million_max = tonumber(m[4]), tonumber(m[5])
+local event = { text = TOO_MANY, by = host_of(ARGV[3]), unit = unit }
 if records_max >= 0 and rejected > records_max then
-  finish('STOPPED')
+  finish('STOPPED', nil, event)
 elseif per_million_max >= 0 and seen >= PERCENT_RECORDS_MIN
   and rejected * 1000000 > per_million_max * seen then
-  finish('STOPPED')
+  finish('STOPPED', nil, event)
 else
   finish_if_done()
 end

@@ -8,6 +8,7 @@ if m[1] ~= 'RUNNING' or m[2] ~= ARGV[2] or not redis.call('ZSCORE', ISSUED, unit
 end
 take_out(unit)
 put_back(unit, now + delay_ms)
+note_event('unit released', ARGV[4], '', unit)
 -- The reason only matters while no worker makes progress on the job.
 if ARGV[4] ~= '' and redis.call('ZCARD', LEASE) == 0 then
   redis.call('HSET', META, 'declined', ARGV[4], 'declined_ms', text(now))

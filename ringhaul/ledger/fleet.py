@@ -23,6 +23,7 @@ class Fleet(NamedTuple):
 
     workers: Sequence[Worker]  #: Living ones.
     jobs: dict[str, OpenJob]
+    now_ms: int = 0  #: The server's clock then.
 
 
 def look_at_fleet(caller: Caller) -> Fleet:
@@ -36,4 +37,5 @@ def look_at_fleet(caller: Caller) -> Fleet:
             )
             for job, queue, priority, units, pace in jobs
         },
+        now_ms,
     )

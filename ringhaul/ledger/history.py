@@ -14,6 +14,10 @@ from typing import Any, Self
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
+from ringhaul.ledger.reading import reading
+
+#: Who changed a job, in its events. A page says "page"; a schedule "schedule NAME".
+BY_COMMAND = "command"
 
 
 class EventKind(StrEnum):
@@ -43,8 +47,13 @@ class JobEvent:
     at_ms: int  #: The ledger server's clock.
     kind: EventKind
     text: str = ""  #: Details for people: a reason, a limit, a state. Never data of rows.
-    by: str = ""  #: Who: "command", "page", "schedule NAME", or a worker's host.
-    unit: int | None = None
+    by: str = ""  #: Who: "command", "page", "schedule NAME", or a worker's host. Empty: several.
+    unit: int | None = None  #: None: several, or the event is not about a unit.
+    count: int = 1  #: How often it happened without anything else in between.
+    last_ms: int = 0  #: When it last happened; `at_ms` is the first time.
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "last_ms", max(self.last_ms, self.at_ms))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +72,7 @@ class Sample:
     in_flight: int = 0  #: Unanswered requests of all running units.
     p50_ms: float | None = None  #: Latencies of requests answered since the sample before.
     p99_ms: float | None = None
+    #: At least that; the first sample knows only the worker of the first unit.
     workers: int = 0  #: Workers that consume the job's queue.
     hosts: int = 0
 
@@ -80,24 +90,60 @@ class Sample:
         return cls(**dict(zip(_SAMPLE_FIELDS, values, strict=False)))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Crew:
+    """The workers that consume a job's queue."""
+
+    seen_ms: int  #: When that was found out, by the ledger server's clock.
+    workers: int
+    hosts: frozenset[str]
+
+
 _SAMPLE_FIELDS = tuple(Sample.__dataclass_fields__)
+#: A later version may note others, which are left out.
+_KINDS = frozenset(EventKind)
 
 
 class History:
-    """The history of each job in the ledger. Methods raise as `Caller.command` does."""
+    """The history of each job in the ledger.
+
+    Methods raise as `Caller.script` does, and JobDamaged for what cannot be read.
+    """
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
     def samples(self, job: str) -> list[Sample]:
         """Return the samples of `job`, the oldest first; none if it is unknown."""
-        kept = self._caller.command("LRANGE", keys.job_key(job, "samples"), 0, -1)
-        return [Sample.from_json(text.decode()) for text in kept]
+        with reading(job):
+            kept = self._caller.command("LRANGE", keys.job_key(job, "samples"), 0, -1)
+            return [Sample.from_json(text.decode()) for text in kept]
 
     def events(self, job: str) -> list[JobEvent]:
         """Return the events of `job`, the oldest first; none if it is unknown."""
-        kept = self._caller.command("LRANGE", keys.job_key(job, "events"), 0, -1)
-        return [_event(json.loads(text)) for text in kept]
+        with reading(job):
+            kept = self._caller.command("LRANGE", keys.job_key(job, "events"), 0, -1)
+            found = [json.loads(text.decode(errors="replace")) for text in kept]
+            return [_event(fields) for fields in found if fields["kind"] in _KINDS]
+
+    def note(
+        self, job: str, kind: EventKind, *, text: str = "", by: str = "", unit: int | None = None
+    ) -> None:
+        """Add an event to the history of `job`, if it runs; for what no other script sees."""
+        number = "" if unit is None else unit
+        self._caller.script("note", keys.job_key(job, "meta"), kind.value, text, by, number)
+
+    def sample(self, job: str, crew: Crew | None) -> int:
+        """Take a sample of `job` if one is due, and note which hosts came or went.
+
+        `crew`: the workers that consume its queue; None: unknown, as of a paused job. Returns the
+        ms until the next sample is due; negative if the job does not run.
+        """
+        seen: list[str | int] = ["", ""]
+        if crew is not None:
+            seen = [crew.seen_ms, crew.workers, *sorted(crew.hosts)]
+        wait_ms: int = self._caller.script("sample", keys.job_key(job, "meta"), *seen)
+        return wait_ms
 
 
 def _event(fields: Mapping[str, Any]) -> JobEvent:
@@ -106,5 +152,7 @@ def _event(fields: Mapping[str, Any]) -> JobEvent:
         kind=EventKind(fields["kind"]),
         text=str(fields.get("text", "")),
         by=str(fields.get("by", "")),
-        unit=fields.get("unit"),
+        unit=None if fields.get("unit") is None else int(fields["unit"]),
+        count=int(fields.get("count", 1)),
+        last_ms=int(fields.get("last_ms", fields["at_ms"])),
     )

@@ -33,11 +33,15 @@ a script may access them all:
     ringhaul:{job}:rate          hash    token buckets of the job's pace
     ringhaul:{job}:samples       list    figures over time, JSON lists; `SAMPLES_MAX` of some 80
                                          bytes each at most, 40 KB; see `history.Sample`
+    ringhaul:{job}:sampling      hash    when and how often samples are taken, the workers and hosts
+                                         then (`names`), and `lat` at the last one
     ringhaul:{job}:events        list    what happened to the job, JSON objects; `EVENTS_MAX` of
-                                         some 150 bytes each at most, 60 KB
+                                         some 150 bytes each, 60 KB (at most 140 KB)
 
 A running job's keys have no TTL. After its end they live for `JOB_TTL_S`; a resume removes the TTL
-again. `rate` lives for `RATE_TTL_S` after its last use. Shared by all jobs:
+again. The history (`samples`, `sampling`, `events`) of a running job lives for `JOB_TTL_S` after
+its last change, since a worker of an older version, which would not set its TTL, may end the job.
+`rate` lives for `RATE_TTL_S` after its last use. Shared by all jobs:
 
     ringhaul:jobs                zset    job -> ms of creation; jobs whose keys are gone are dropped
                                          from it when jobs are listed
@@ -78,10 +82,16 @@ JOB_TTL_S = 7 * 24 * 3600
 RATE_TTL_S = 3600
 #: Per unit: some 100 losses. A later loss counts as a start, so that the unit ends.
 LOSSES_BYTES_MAX = 32 * 1024
-#: Samples of a job: one every 10 s at first; a full list keeps every second one, and from then on
-#: the pause between two samples is twice as long.
+#: Samples of a job: one every `SAMPLE_EVERY_MS` at first; a full list keeps every second one, and
+#: from then on the pause between two samples is twice as long.
 SAMPLES_MAX = 500
+SAMPLE_EVERY_MS = 10_000
+#: Events of a job: the first `EVENTS_FIRST` and the newest are kept. Among the last
+#: `EVENTS_COMPARED`, equal ones about units and nodes are one event that counts.
 EVENTS_MAX = 400
+EVENTS_FIRST = 50
+EVENTS_COMPARED = 8
+EVENT_TEXT_BYTES_MAX = 200
 #: Longer than a year: a schedule that runs once a year keeps its history.
 SCHEDULE_TTL_S = 400 * 24 * 3600
 
@@ -100,7 +110,19 @@ BEATS = "ringhaul:beats"
 META_PATTERN = "ringhaul:{%s}:meta"
 
 #: Keys of a job that exist once and last as long as it does, by the last part of their name.
-LASTING = ("meta", "spec", "extras", "cursors", "done", "ends", "tot", "lat", "samples", "events")
+LASTING = (
+    "meta",
+    "spec",
+    "extras",
+    "cursors",
+    "done",
+    "ends",
+    "tot",
+    "lat",
+    "samples",
+    "sampling",
+    "events",
+)
 #: Keys of a job that exist once and are about units that are not done: empty once all are.
 UNDONE = (
     "issued",

@@ -14,14 +14,16 @@ from typing import Any, NamedTuple
 import redis
 
 from ringhaul.breadcrumb import Loss
+from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import PATIENCE_MS, Caller
+from ringhaul.ledger.history import BY_COMMAND
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.open_units import count_open_units
 from ringhaul.ledger.pace import NO_LIMITS, NO_PACE, Limits, Pace
 from ringhaul.ledger.reading import OWN_FIELDS, JobMissing, JobOver, JobTaken, Live, Reader
-from ringhaul.ledger.shares import NORMAL
+from ringhaul.ledger.shares import NORMAL, WEIGHTS
 from ringhaul.ledger.states import RESUMABLE, JobState
 
 #: Most units that one `issue` returns or one `sweep` examines: limits how long a script runs.
@@ -157,11 +159,13 @@ class Ledger(Reader):
         max_starts: int | None = None,
         pace: Pace = NO_PACE,
         priority: str = NORMAL,
+        by: str = BY_COMMAND,
     ) -> None:
         """Create a running job without units. Idempotent.
 
         `labels` are shown by `status`. `max_starts` overrides this ledger's for the job (1 for
-        writes that must not be repeated). `priority`: one of `shares.WEIGHTS`.
+        writes that must not be repeated). `priority`: one of `shares.WEIGHTS`. `by`, here and in
+        other methods: who does that, for the job's history.
 
         Raises:
           UsageError: the id is malformed, or belongs to another job.
@@ -181,7 +185,7 @@ class Ledger(Reader):
             "priority": priority,
         }
         pairs: list[str | int] = [word for pair in meta.items() for word in pair]
-        answer = self._script("create", job, spec_json, *pairs)
+        answer = self._script("create", job, spec_json, by, *pairs)
         if answer == -1:
             raise JobTaken(f"the job id {job} is taken by another job")
         if answer == -2:
@@ -214,18 +218,20 @@ class Ledger(Reader):
         count_open_units(self.caller)
         return None if count < 0 else count
 
-    def cancel(self, job: str) -> JobState:
+    def cancel(self, job: str, *, by: str = BY_COMMAND) -> JobState:
         """End a running job; workers stop at their next block. Returns the state after it."""
-        return self._end(job, JobState.CANCELLED, "")
+        return self._end(job, JobState.CANCELLED, "", by)
 
-    def fail(self, job: str, reason: str, *, epoch: int | None = None) -> JobState:
+    def fail(self, job: str, reason: str, *, epoch: int | None = None, by: str = "") -> JobState:
         """End a running job that cannot continue. Returns the state after it.
 
         `epoch`: end the job only in this epoch; a job that was resumed since continues.
         """
-        return self._end(job, JobState.FAILED, reason, epoch)
+        return self._end(job, JobState.FAILED, reason, by, epoch)
 
-    def resume(self, job: str, *, error_limit: ErrorLimit | None = None) -> int:
+    def resume(
+        self, job: str, *, error_limit: ErrorLimit | None = None, by: str = BY_COMMAND
+    ) -> int:
         """Run an ended job's units that are not done. Returns the new epoch.
 
         The rejects so far no longer count against the limit. If nothing is left to do, the job ends
@@ -243,7 +249,7 @@ class Ledger(Reader):
         limit: tuple[str | int, str | int] = ("", "")
         if error_limit is not None:
             limit = (error_limit.records_max, error_limit.per_million_max)
-        epoch, state = self._script("resume", job, before.epoch, *limit)
+        epoch, state = self._script("resume", job, before.epoch, *limit, by)
         if epoch == -1:  # lost just now
             raise JobDamaged(job, ["the units marked as done do not add up"])
         if epoch != before.epoch + 1:
@@ -252,12 +258,12 @@ class Ledger(Reader):
         count_open_units(self.caller)
         return int(epoch)
 
-    def pause(self, job: str) -> JobState:
+    def pause(self, job: str, *, by: str = BY_COMMAND) -> JobState:
         """Pause a running job: no unit is issued or claimed, and workers release those they have.
 
         Returns the job's state: a running one is paused now. Raises JobMissing.
         """
-        return self._state_after("pause", job)
+        return self._state_after("pause", job, by)
 
     def may_publish(self, job: str, token: str, *, lease_ms: int, leave_ms: int = 0) -> int:
         """Acquire the right to write the manifest or the result of an ended job.
@@ -277,20 +283,30 @@ class Ledger(Reader):
         """Record that the manifest or the result of an ended job was written."""
         self._script("published", job)
 
-    def unpause(self, job: str) -> bool:
+    def unpause(self, job: str, *, by: str = BY_COMMAND) -> bool:
         """Continue a paused job. Returns whether it was paused. Raises JobMissing."""
-        answer: int = self._script("unpause", job)
+        answer: int = self._script("unpause", job, by)
         if answer < 0:
             raise JobMissing(job)
         count_open_units(self.caller)
         return answer == 1
 
-    def throttle(self, job: str, pace: Pace) -> JobState:
+    def throttle(self, job: str, pace: Pace, *, by: str = BY_COMMAND) -> JobState:
         """Replace the pace of a running job.
 
         Returns the job's state: if it runs, the pace is set. Raises JobMissing.
         """
-        return self._state_after("throttle", job, pace.pack())
+        words = str(pace) or "no limits"
+        return self._state_after("throttle", job, pace.pack(), by, words)
+
+    def priority(self, job: str, priority: str, *, by: str = BY_COMMAND) -> JobState:
+        """Replace the priority of a running job, one of `shares.WEIGHTS`.
+
+        Returns the job's state: if it runs, the priority is set. Raises JobMissing.
+        """
+        if priority not in WEIGHTS:
+            raise UsageError(f'no priority "{priority}": give one of {", ".join(WEIGHTS)}')
+        return self._state_after("priority", job, priority, by)
 
     def make_durable(self, timeout_ms: int = 2000) -> bool:
         """Wait until this client's writes are on the server's disk.
@@ -363,7 +379,7 @@ class Ledger(Reader):
 
         `live`: what this attempt has done so far; `trouble`: why it makes no progress.
         """
-        progress = f"{live.rows},{live.rejected},{live.bytes}" if live else ""
+        progress = live.pack() if live else ""
         words = trouble[:_REASON_CHARS_MAX]
         word, *limits = self._script("renew", job, unit, token, lease_ms, progress, words)
         return Renewed(Lease(word.decode()), _limits(*limits))
@@ -419,8 +435,7 @@ class Ledger(Reader):
 
         `live`: what it did; `extra`: its rejects, kept until a resume. Neither is counted.
         """
-        progress = f"{live.rows},{live.rejected},{live.bytes}"
-        return Lease(self._script("stop", job, unit, token, progress, extra).decode())
+        return Lease(self._script("stop", job, unit, token, live.pack(), extra).decode())
 
     def lost(
         self,
@@ -460,9 +475,11 @@ class Ledger(Reader):
                 job, [f"its keys are unreadable ({str(error)[:_ERROR_CHARS_MAX]})"]
             ) from error
 
-    def _end(self, job: str, state: JobState, reason: str, epoch: int | None = None) -> JobState:
+    def _end(
+        self, job: str, state: JobState, reason: str, by: str, epoch: int | None = None
+    ) -> JobState:
         meant = "" if epoch is None else epoch
-        return self._state_after("end", job, state.value, reason[:_REASON_CHARS_MAX], meant)
+        return self._state_after("end", job, state.value, reason[:_REASON_CHARS_MAX], meant, by)
 
     def _state_after(self, name: str, job: str, *arguments: str | int) -> JobState:
         """Run a script that returns the job's state. Raises JobMissing."""

@@ -44,12 +44,12 @@ if redis.call('HGET', OWNER, unit) ~= token then
 end
 if running then
   note_loss()
-  reclaim(unit)
+  reclaim(unit, 'its process died' .. (ARGV[6] ~= '' and ': ' .. ARGV[6] or ''))
   if ARGV[6] ~= '' and redis.call('HEXISTS', BAD, unit) == 1 then
     redis.call('HSET', BAD, unit, 'crashed: ' .. ARGV[6])
   end
   if ARGV[3] ~= '' then
-    finish('FAILED', ARGV[3]) -- even if the job ended with this unit, which was quarantined
+    finish('FAILED', ARGV[3], { by = host_of(token), unit = unit }) -- even if the job ended with this unit, which was quarantined
   end
 else
   end_lease(unit)

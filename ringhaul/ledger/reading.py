@@ -75,6 +75,11 @@ class Live:
     rows: int = 0
     rejected: int = 0
     bytes: int = 0
+    in_flight: int = 0  #: Unanswered requests now. Workers of older versions do not report it.
+
+    def pack(self) -> str:
+        """Return the form that the ledger stores. Older versions read the first three figures."""
+        return f"{self.rows},{self.rejected},{self.bytes},{self.in_flight}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -518,13 +523,14 @@ def _unreadable(job: str, damage: tuple[str, ...]) -> JobStatus:
 
 
 def _sum_live(entries: list[bytes]) -> Live:
-    rows = rejected = size_bytes = 0
+    rows = rejected = size_bytes = in_flight = 0
     for entry in entries:
         figures = entry.split(b",")
         rows += int(figures[0])
         rejected += int(figures[1])
         size_bytes += int(figures[2])
-    return Live(rows=rows, rejected=rejected, bytes=size_bytes)
+        in_flight += int(figures[3]) if len(figures) > 3 else 0
+    return Live(rows=rows, rejected=rejected, bytes=size_bytes, in_flight=in_flight)
 
 
 def _counts(found: dict[bytes, bytes]) -> dict[str, int]:

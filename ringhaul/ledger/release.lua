@@ -7,9 +7,9 @@ local unit, token, reason, blamed, delay_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('HGET', OWNER, unit) ~= token then
   return 'LOST'
 end
-local m = redis.call('HMGET', META, 'state', 'fails_max', 'units', 'left')
+local m = redis.call('HMGET', META, 'state', 'fails_max', 'units', 'left', 'paused_ms')
 if m[1] == 'RUNNING' and ARGV[6] == '1' then
-  finish('FAILED', reason)
+  finish('FAILED', reason, { by = host_of(token), unit = unit })
   m[1] = 'FAILED'
 end
 if m[1] ~= 'RUNNING' then
@@ -27,6 +27,10 @@ if reason ~= '' then
   redis.call('HSET', META, 'last_error', reason, 'error_ms', text(now), 'error_done', text(done))
 end
 if blamed == '1' and redis.call('HINCRBY', FAILS, unit, 1) > tonumber(m[2]) then
-  finish('FAILED', reason)
+  finish('FAILED', reason, { by = host_of(token), unit = unit })
+elseif blamed == '1' then
+  note_event('unit retried', reason, host_of(token), unit)
+elseif not m[5] then -- each unit is given back at a pause, which is an event itself
+  note_event('unit released', reason, host_of(token), unit)
 end
 return 'OK'

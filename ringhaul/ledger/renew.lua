@@ -1,6 +1,6 @@
 -- Extends a lease and records the attempt's progress.
--- ARGV: unit, token, lease_ms, "rows,rejected,bytes" of this attempt so far or '', why it makes no
---   progress or ''
+-- ARGV: unit, token, lease_ms, "rows,rejected,bytes,in flight" of this attempt so far or '' (older
+--   workers do not send the requests in flight), why it makes no progress or ''
 -- Returns {word, pace of the job, units of it that run now, now_ms}. The word is
 --   OK
 --   PAUSE  the job is paused; the lease is extended for an attempt that cannot be given back

@@ -1,6 +1,7 @@
 -- Runs an ended job's remaining units, from scratch and with all allowances reset. Committed units
 -- stay committed.
--- ARGV: epoch that is being left, records_max, per_million_max ('' and '' leave the limit as it is)
+-- ARGV: epoch that is being left, records_max, per_million_max ('' and '' leave the limit as it is),
+--   by whom
 -- Returns {epoch now, state now}; the epoch is the next one, also when this call repeats one that
 -- succeeded. If the job could not be resumed, the epoch is the old one or another. {-1, ''}: its
 -- done bits are inconsistent, and units that are done would be run and counted again.
@@ -41,5 +42,7 @@ end
 redis.call('HDEL', META, 'finished_ms', 'last_error', 'error_ms', 'error_done', 'declined',
   'declined_ms', 'silent', 'trouble', 'trouble_ms')
 each_key(function(key) redis.call('PERSIST', key) end)
+note_event('resumed', 'from ' .. state, ARGV[4])
+take_sample()
 finish_if_done()
 return { epoch, redis.call('HGET', META, 'state') }

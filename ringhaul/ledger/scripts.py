@@ -30,6 +30,9 @@ JOB_SCRIPTS = (
     "pause",
     "unpause",
     "throttle",
+    "priority",
+    "note",
+    "sample",
     "publish",
     "published",
     "audit",
@@ -75,6 +78,12 @@ def _constants() -> str:
         f"local UNITS_PER_BUCKET = {keys.UNITS_PER_BUCKET}\n"
         f"local JOB_TTL_S = {keys.JOB_TTL_S}\n"
         f"local LOSSES_BYTES_MAX = {keys.LOSSES_BYTES_MAX}\n"
+        f"local SAMPLES_MAX = {keys.SAMPLES_MAX}\n"
+        f"local SAMPLE_EVERY_MS = {keys.SAMPLE_EVERY_MS}\n"
+        f"local EVENTS_MAX = {keys.EVENTS_MAX}\n"
+        f"local EVENTS_FIRST = {keys.EVENTS_FIRST}\n"
+        f"local EVENTS_COMPARED = {keys.EVENTS_COMPARED}\n"
+        f"local EVENT_TEXT_BYTES_MAX = {keys.EVENT_TEXT_BYTES_MAX}\n"
         f"local PERCENT_RECORDS_MIN = {limits.PERCENT_RECORDS_MIN}\n"
         f"local SINGLE_KEYS = {table(keys.SINGLE)}\n"
         f"local BUCKETED_KEYS = {table(keys.BUCKETED)}\n"

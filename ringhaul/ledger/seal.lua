@@ -11,6 +11,7 @@ end
 local units = tonumber(m[3])
 if units == count and m[4] ~= '1' then
   redis.call('HSET', META, 'sealed', '1')
+  note_event('split', text(units) .. (units == 1 and ' unit' or ' units'))
   finish_if_done()
 end
 return units

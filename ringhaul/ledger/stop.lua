@@ -16,7 +16,7 @@ redis.call('HSET', LIVE, unit, ARGV[3])
 note_kept(redis.call('HSET', EXTRAS, unit, ARGV[4]))
 end_lease(unit)
 if state == 'RUNNING' then
-  finish('STOPPED')
+  finish('STOPPED', nil, { text = TOO_MANY, by = host_of(ARGV[2]), unit = unit })
 else
   keep_for_a_while(LIVE)
   keep_for_a_while(EXTRAS)

@@ -51,7 +51,7 @@ if not adds_up() then
   return { 'FAILED', 0, 0 }
 end
 for _, unit in ipairs(expired) do
-  reclaim(unit)
+  reclaim(unit, 'its lease expired')
 end
 find_strays()
 local wait_ms = tonumber(m[2]) * 2 ^ math.min(tonumber(m[3] or '0'), 4)

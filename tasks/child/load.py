@@ -62,6 +62,8 @@ def run_records(
         latencies=outcome.latencies,
         extra=outcome.rejects_blob,
         summary={"rows": result.written, "rejected": result.rejected},
+        window_shrunk=result.window_shrunk,
+        window_min=result.window_min,
     )
 
 

@@ -173,6 +173,15 @@ class Child:
             )
         return self._plane
 
+    @property
+    def in_flight(self) -> int:
+        """The unanswered requests on this process's wires."""
+        return 0 if self._plane is None else self._plane.in_flight
+
+    def take_rests(self) -> list[str]:
+        """Return which nodes were left alone since the last call, and why."""
+        return [] if self._plane is None else self._plane.take_rests()
+
     def prepare(self, statement: str) -> PreparedStatement:
         """Return a statement, prepared once per session.
 

@@ -27,6 +27,7 @@ from ringhaul.errors import (
     UnitPaused,
 )
 from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.history import EventKind, History
 from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
 from ringhaul.ledger.reading import JobMissing, Live
 from tasks.child.failpoints import reach
@@ -97,6 +98,9 @@ class Done:
     latencies: Mapping[int, int] = field(default_factory=dict)  #: bucket (latency.py) -> requests
     extra: bytes = b""
     summary: Mapping[str, Any] = field(default_factory=dict)
+    #: How often the window of unanswered requests shrank, and the smallest bound; 0: never.
+    window_shrunk: int = 0
+    window_min: int = 0
     #: Removes the attempt's output outside the ledger; called if its commit does not count.
     undo: Callable[[], None] | None = None
 
@@ -125,13 +129,14 @@ def work(
     except JobDamaged as error:
         log.error("unit %s of %s is dropped: %s", unit, job_id, error)
         with suppress(JobDamaged, JobMissing):  # no worker can run it: do not let it look running
-            ledger.fail(job_id, mask(str(error)), epoch=epoch)
+            ledger.fail(job_id, mask(str(error)), epoch=epoch, by=worker_host())
         return {"unit": unit, "skipped": "damaged"}
     except (ValueError, TypeError, KeyError, Terminal) as error:
         # Written by another version of ringhaul: every attempt would fail like this one.
         reason = mask(f"{child.name} cannot read the job ({type(error).__name__}: {error})")
         log.error("job %s cannot continue: %s", job_id, reason)
-        ledger.fail(job_id, f"{reason}; use one version of ringhaul on all hosts", epoch=epoch)
+        advice = "use one version of ringhaul on all hosts"
+        ledger.fail(job_id, f"{reason}; {advice}", epoch=epoch, by=worker_host())
         return {"unit": unit, "failed": reason}
     if isinstance(claim, Refusal):
         return {"unit": unit, "skipped": claim.value}
@@ -140,6 +145,7 @@ def work(
             done = _attempt(child, job_id, unit, epoch, token, claim, limits, run)
     except BaseException as error:
         TRAIL.end()
+        _note_rests(child, job_id, unit)
         if isinstance(error, ConnectionsRefused):
             # Another process may need just the connections that this one holds and cannot use.
             child.close()
@@ -293,6 +299,7 @@ def _attempt(
         lease_ms=_lease_ms(child),
         throttle=throttle,
         limits=limits,
+        in_flight=lambda: child.in_flight,
         pausable=_is_repeatable(child, job_id),
     )
     done = run(
@@ -313,6 +320,15 @@ def _attempt(
     )
     TRAIL.end()
     reach("after_write", unit)
+    _note_rests(child, job_id, unit)
+    if done.window_shrunk:
+        History(ledger.caller).note(
+            job_id,
+            EventKind.WINDOW_SHRUNK,
+            text=f"to {done.window_min:,} unanswered requests",
+            by=worker_host(),
+            unit=unit,
+        )
     answer = ledger.commit(
         job_id,
         unit,
@@ -340,6 +356,15 @@ def _attempt(
     return done
 
 
+def _note_rests(child: Child, job_id: str, unit: int) -> None:
+    """Add the nodes that were left alone during a unit to the job's history."""
+    for reason in child.take_rests():
+        with suppress(LedgerUnavailable):  # the unit's end is what matters
+            History(child.ledger.caller).note(
+                job_id, EventKind.NODE_REST, text=mask(reason), by=worker_host(), unit=unit
+            )
+
+
 def _lease_ms(child: Child) -> int:
     return int(child.settings.worker.lease_s * 1000)
 
@@ -357,12 +382,16 @@ class _Renewal:
         lease_ms: int,
         throttle: JobThrottle,
         limits: TimeLimits,
+        in_flight: Callable[[], int],
         pausable: bool,
     ) -> None:
-        """`throttle` gets the current limits; `pausable`: a pause may interrupt the unit."""
+        """`throttle` gets the current limits; `pausable`: a pause may interrupt the unit.
+
+        `in_flight` returns the number of unanswered requests.
+        """
         self._ledger, self._job_id, self._unit, self._token = ledger, job_id, unit, token
         self._lease_ms, self._throttle, self._pausable = lease_ms, throttle, pausable
-        self._time_limits = limits
+        self._time_limits, self._in_flight = limits, in_flight
         self._every_s = min(RENEW_S_MAX, lease_ms / 4000)
         self._due = time.monotonic() + self._every_s
         self._trouble, self._logged_at = "", -math.inf
@@ -387,7 +416,7 @@ class _Renewal:
             self._unit,
             self._token,
             self._lease_ms,
-            Live(rows=rows, rejected=rejected, bytes=input_bytes),
+            Live(rows=rows, rejected=rejected, bytes=input_bytes, in_flight=self._in_flight()),
             self._trouble,
         )
         self._trouble = ""

@@ -12,6 +12,7 @@ once. A keeper also:
 - removes queues that commands left behind, once their jobs are forgotten (`private_queues`);
 - removes workers that are gone from Celery's table (`mailboxes`);
 - ends abandoned jobs (`abandoned_jobs`);
+- takes samples of running jobs for their history (`sampling`);
 - stops an embedded worker whose command was killed and could not stop it.
 """
 
@@ -38,6 +39,7 @@ from tasks.parent.heartbeat import Heartbeat
 from tasks.parent.lost import LOST
 from tasks.parent.mailboxes import take_out_gone
 from tasks.parent.preflight import ASK_EVERY_S, WATCH_EVERY_S, Looking
+from tasks.parent.sampling import Sampling
 from tasks.parent.trails import TRAILS
 from tasks.private_queues import note_queues, remove_forgotten
 from tasks.publish import publisher, windows
@@ -73,6 +75,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         self._me = Worker(worker_host(), os.getpid(), worker.concurrency, queues)
         self._looking = Looking(self._ledger.caller, self._me, settings)
         self._abandoned = Abandoned(self._ledger)
+        self._sampling = Sampling(self._ledger)
         # The first worker cleans up what happened while none was running.
         self._some_are_gone = True
         self._parent_pid = int(os.environ.get(PARENT_PID_VARIABLE, "0"))
@@ -123,6 +126,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             for job in self._abandoned.look(running):
                 log.warning("job %s: its command has ended, and it cannot be resumed", job)
             remove_forgotten(self._ledger.caller, self._prefix)
+            self._sampling.look(running)
             if self._some_are_gone:
                 hosts = {worker.host for worker in workers.alive()}
                 take_out_gone(self._ledger.caller, self._prefix, hosts)

@@ -112,7 +112,7 @@ MUTANTS = {
         "'left', text(tonumber(m[3]) - redis.call('BITCOUNT', DONE))",
         "'left', m[3]",
     ),
-    "no sweep": ("sweep", "  reclaim(unit)\n", ""),
+    "no sweep": ("sweep", "  reclaim(unit, 'its lease expired')\n", ""),
     "lost messages stay lost": ("sweep", "  take_out(unit)\n  put_back(unit, now)\n", ""),
     "appending again appends again": (
         "add_units",

@@ -228,15 +228,17 @@ def test_keys_live_a_week_after_the_end_and_not_less_after_a_resume(
     ledger.issue(job, 300)
     finish_unit(ledger, job, 0, rejected=1)
     ledger.claim(job, 299, 1, "late", 60_000)
-    assert set(_ttls(client, job).values()) == {-1}
+    history = {part: keys.JOB_TTL_S for part in ("samples", "sampling", "events")}
+    assert {part: ttl for part, ttl in _ttls(client, job).items() if ttl != -1} == history
     ledger.cancel(job)
     # This one makes keys that did not exist when the job ended.
     ledger.commit(job, 299, 1, "late", "r", {"rows": 1}, {"4": 1}, extra=b"x")
     ttls = _ttls(client, job)
     assert {"results:1", "lat", "extras", "units:0", "units:1", "spec"} <= set(ttls)
     assert all(keys.JOB_TTL_S - 60 <= ttl <= keys.JOB_TTL_S for ttl in ttls.values()), ttls
+    assert len(set(_ends(client, job).values())) == 1, "no part of it outlives another"
     ledger.resume(job)
-    assert set(_ttls(client, job).values()) == {-1}
+    assert {part: ttl for part, ttl in _ttls(client, job).items() if ttl != -1} == history
 
 
 def test_jobs_are_listed_newest_first_and_forgotten_with_their_keys(
@@ -292,6 +294,11 @@ def test_labels_and_times(ledger: Ledger) -> None:
     assert after.started_ms is not None and after.finished_ms is not None
     assert after.created_ms <= after.started_ms <= after.finished_ms <= after.now_ms
     assert after.finished and after.labels == {"verb": "load"}
+
+
+def _ends(client: redis.Redis, job: str) -> dict[str, int]:
+    prefix = keys.job_key(job, "")
+    return {key.decode(): client.pexpiretime(key) for key in client.keys(prefix + "*")}
 
 
 def _ttls(client: redis.Redis, job: str) -> dict[str, int]:

@@ -1,7 +1,8 @@
 """Workers and commands of the version before this one take part in a job that this one made.
 
 It knew nothing of the counts in `meta` that tell whether the other keys are whole: what is left of
-such a job when Redis loses a key is still told from a job that two versions worked on.
+such a job when Redis loses a key is still told from a job that two versions worked on. Nor did it
+know the history.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ NEWER = {
     "if change ~= 0 and redis": "if false and redis",
     "if m[6] then -- from here on": "if false then -- from here on",
     "redis.call('HDEL', LOSSES, unit, unit .. ':least', unit .. ':by')": "",
+    "pcall(append_event, kind, words, by, unit)": "",
+    "pcall(append_sample)": "",
+    ", 'samples', 'sampling', 'events'": "",
     "  'kept', '0', 'sum_tot', '0', 'sum_lat', '0', 'counted', '0', 'kept_epoch', '1',\n": "",
 }
 

@@ -160,7 +160,7 @@ class Unwilling(Ledger):
         super().__init__(ledger.caller.client)
         self.error, self.times, self.asked_at_s = error, times, list[float]()
 
-    def fail(self, job: str, reason: str, *, epoch: int | None = None) -> JobState:
+    def fail(self, job: str, reason: str, *, epoch: int | None = None, by: str = "") -> JobState:
         self.asked_at_s.append(time.monotonic())
         if len(self.asked_at_s) <= self.times:
             raise self.error

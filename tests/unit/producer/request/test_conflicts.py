@@ -38,6 +38,8 @@ REFUSED: list[tuple[Sequence[str], str]] = [
     ((*ROWS, "-o", "-", "--on-interrupt", "detach"), "^--on-interrupt detach: this command writes"),
     ((*LOOKUP, "--on-interrupt", "detach"), "^--on-interrupt detach: this command writes"),
     (("status", "ld-1", "--limit", "3"), "--limit is of the list of jobs"),
+    (("status", "--events"), "--events are of one job: name it"),
+    (("status", "ld-1", "--events", "-f"), "leave out -f, or --events"),
     (("errors", "ld-1", "--export", "bad.csv", "--json"), "give one of them"),
     (("errors", "ld-1", "--export", "bad.csv", "--limit", "3"), "--limit is of what is shown"),
 ]
