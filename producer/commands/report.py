@@ -8,7 +8,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from producer.commands.options import ledger_options
+from producer.commands.options import ledger_options, refuse_missing_folder
 
 
 @click.command("report")
@@ -17,7 +17,7 @@ from producer.commands.options import ledger_options
     "-o",
     "--output",
     required=True,
-    type=click.Path(allow_dash=True, writable=True, path_type=Path),
+    type=click.Path(allow_dash=True, writable=True),
     metavar="FILE|DIR|-",
     help="Write it here; into a folder as JOB.html; -: standard output.",
 )
@@ -27,7 +27,7 @@ from producer.commands.options import ledger_options
     help="With values and records of rejects, which are left out otherwise.",
 )
 @ledger_options
-def report_command(job: str, output: Path, show_data: bool, config_file: Path | None) -> int:
+def report_command(job: str, output: str, show_data: bool, config_file: Path | None) -> int:
     """Write a job's report as one HTML file.
 
     It needs no network and no other file, and may be mailed: figures, charts, rejects by reason,
@@ -38,14 +38,16 @@ def report_command(job: str, output: Path, show_data: bool, config_file: Path | 
     from producer.report.job_report import report_path, report_text, write_report
     from producer.services.ledger import reading_ledger
 
-    if str(output) == "-":
+    if output == "-":
         with reading_ledger(config_file) as ledger:
             text = report_text(ledger, job, show_data=show_data)
         sys.stdout.buffer.write(text.encode())
         sys.stdout.buffer.flush()
         return 0
-    check_replacing(os.fspath(report_path(output, job)))
+    refuse_missing_folder(output)
+    place = Path(output)
+    check_replacing(os.fspath(report_path(place, job)))
     with reading_ledger(config_file) as ledger:
-        path = write_report(ledger, job, output, show_data=show_data)
+        path = write_report(ledger, job, place, show_data=show_data)
     print(f"report written to {path}", file=sys.stderr)
     return 0

@@ -118,15 +118,16 @@ def progress_bar(share: float, *, title: str) -> str:
 
 
 def rates(points: Sequence[Point]) -> list[Point]:
-    """Return the change per second between consecutive points, never below 0.
+    """Return the change per second between consecutive points, as a line of steps; never below 0.
 
     A retried unit takes its rows back, which is no negative speed.
     """
-    found = []
+    found: list[Point] = []
     for before, after in pairwise(points):
         span_s = after.at_s - before.at_s
         if span_s > 0 and before.value is not None and after.value is not None:
-            found.append(Point(after.at_s, max(after.value - before.value, 0.0) / span_s))
+            per_s = max(after.value - before.value, 0.0) / span_s
+            found += [Point(before.at_s, per_s), Point(after.at_s, per_s)]
     return found
 
 

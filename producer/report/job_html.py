@@ -87,14 +87,14 @@ def job_report(detail: JobDetail) -> str:
 
 
 def _rows_chart(detail: JobDetail) -> str:
-    start_ms = detail.status.started_ms or detail.status.created_ms
+    start_ms = detail.status.created_ms
     rows = [Point((s.at_ms - start_ms) / 1000, s.rows + s.rejected) for s in detail.samples]
-    line = Line(name="rows/s", points=rates([Point(0.0, 0.0), *rows]))
+    line = Line(name="rows/s", points=rates(rows))
     return line_chart([line], title="Rows per second over time", unit="rows/s")
 
 
 def _latency_chart(detail: JobDetail) -> str:
-    start_ms = detail.status.started_ms or detail.status.created_ms
+    start_ms = detail.status.created_ms
     times = [(s.at_ms - start_ms) / 1000 for s in detail.samples]
     lines = [
         Line(

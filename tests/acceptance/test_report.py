@@ -149,6 +149,8 @@ def test_a_report_that_cannot_be_written_is_refused_or_told(fleet: Ringhaul, tab
     gone = fleet.cwd / "gone"
     refused = load(fleet, table, "--report", gone / "x.html")
     assert_usage(refused, f"Invalid value for '--report': there is no folder {gone}")
+    folder = load(fleet, table, "--report", f"{gone}/")
+    assert_usage(folder, f"Invalid value for '--report': there is no folder {gone}/")
     dash = load(fleet, table, "--report", "-")
     assert_usage(
         dash,
@@ -167,6 +169,8 @@ def test_a_report_that_cannot_be_written_is_refused_or_told(fleet: Ringhaul, tab
         2,
         f"{gone / 'x.html'}: cannot be written: No such file or directory",
     )
+    lost = fleet.run("report", full.summary["job"], "-o", f"{gone}/")
+    assert (lost.code, f"there is no folder {gone}/" in lost.err) == (2, True)
     unknown = fleet.run("report", "ld-000000", "-o", "x.html")
     assert (unknown.code, "there is no job ld-000000" in unknown.err) == (2, True)
     assert not Path(fleet.cwd / "x.html").exists()

@@ -114,5 +114,6 @@ def test_the_bar_says_its_share(share: float, words: str) -> None:
 
 def test_rates_are_changes_per_second() -> None:
     points = [Point(0, 0), Point(10, 1000), Point(10, 1000), Point(20, 400), Point(30, None)]
-    assert rates(points) == [Point(10, 100.0), Point(20, 0.0)]
+    fast, still = [Point(0, 100.0), Point(10, 100.0)], [Point(10, 0.0), Point(20, 0.0)]
+    assert rates(points) == [*fast, *still]
     assert rates([]) == rates([Point(0, 1)]) == []
