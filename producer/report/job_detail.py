@@ -34,10 +34,11 @@ from ringhaul.ledger.history import EventKind, History, JobEvent, Sample
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import DAMAGED, JobStatus
 from ringhaul.ledger.states import SETTLED
+from ringhaul.output.unloadable import SUCH_AS
 from tasks.kinds import Job, job_of
 
 #: Rejects that a page groups; a report groups all of them.
-REJECTS_READ_MAX = 20_000
+REJECTS_READ_MAX = 10_000
 #: A running job's speed is that of its last samples over at least this time.
 _RATE_OVER_S = 30
 _NEXT = " next "
@@ -96,6 +97,8 @@ class Known:
     server: str = ""  #: Name and version of the ledger's server.
     closing: Closing | None = None  #: Of a job whose figures never change again.
     closing_of: _Moment | None = None
+    rejects: RejectGroups | None = None
+    rejects_of: tuple[str, int, int, int, int, bool, int | None] | None = None
     units: _Units | None = None  #: Of a job that has ended, and what they were made of.
     units_of: _Moment | None = None
 
@@ -162,12 +165,10 @@ def look_at_job(
         table=status.labels.get("table", ""),
         status=status,
         snapshot=_snapshot(ledger, status, samples),
-        end=_end(status, closing),
+        end=_end(status, closing, show_data=show_data),
         samples=tuple(samples),
         events=tuple(events),
-        rejects=group_rejects(
-            rejects_of(ledger, status), job, show_data=show_data, rejects_max=rejects_max
-        ),
+        rejects=_rejects(ledger, status, known, show_data=show_data, rejects_max=rejects_max),
         slowest=units.slowest,
         failing=units.failing,
         hosts=units.hosts,
@@ -200,6 +201,23 @@ def _units(ledger: Ledger, status: JobStatus, events: Sequence[JobEvent], known:
     known.units = units if status.finished and not status.leased else None
     known.units_of = of
     return units
+
+
+def _rejects(
+    ledger: Ledger, status: JobStatus, known: Known, *, show_data: bool, rejects_max: int | None
+) -> RejectGroups:
+    stopped = status.live.rejected if status.finished else 0  # of a unit that is not done
+    of = (
+        *(status.job, status.created_ms, status.epoch, status.done, stopped),
+        *(show_data, rejects_max),
+    )
+    if known.rejects is None or known.rejects_of != of:
+        found = rejects_of(ledger, status)
+        known.rejects = group_rejects(
+            found, status.job, show_data=show_data, rejects_max=rejects_max
+        )
+        known.rejects_of = of
+    return known.rejects
 
 
 def _closing(ledger: Ledger, status: JobStatus, known: Known) -> Closing:
@@ -246,7 +264,7 @@ def _snapshot(ledger: Ledger, status: JobStatus, samples: list[Sample]) -> Snaps
     )
 
 
-def _end(status: JobStatus, closing: Closing | None) -> JobEnd:
+def _end(status: JobStatus, closing: Closing | None, *, show_data: bool) -> JobEnd:
     if closing is None:
         lines = [f" {status.shown.lower()}"]
         if not status.finished:
@@ -256,6 +274,8 @@ def _end(status: JobStatus, closing: Closing | None) -> JobEnd:
         code, figures = exit_code(status, interrupted=False), _figures(None)
     else:
         lines, code, figures = list(closing.verdict), closing.exit_code, _figures(closing)
+    if not show_data:
+        lines = [line.partition(SUCH_AS)[0] for line in lines]  # the key of a row
     return JobEnd(
         exit_code=code,
         figures=figures,

@@ -38,7 +38,7 @@ _STATES: Mapping[str, tuple[str, str]] = {
     "FAILED": ("bad", "\u2715"),
     "CANCELLED": ("", "\u2013"),
 }
-_PREPOSITIONS = {"load": "into", "verify": "against", "exec": ":"}
+_PREPOSITIONS = {"load": "into", "verify": "against", "exec": ""}  # an exec has its verb
 
 
 def job_body(detail: JobDetail) -> str:

@@ -13,9 +13,13 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.ledger import Claimed, Ledger
 from ringhaul.ledger.reading import JobMissing
+from ringhaul.output.unloadable import Unloadable
 from ringhaul.records.rejects import Reject, RejectLog
 from ringhaul.records.unit import LoadUnit, UnitResult
+from ringhaul.scan.ranges import TokenRange, pack_ranges
+from ringhaul.scan.result import ReadResult
 from tests.loads import load_job, load_source, table_schema
+from tests.unit.producer.report.test_scan_summary import job as unload
 
 JOB = "ld-look"
 ROWS = 1000
@@ -177,6 +181,41 @@ def test_a_later_look_reads_only_what_is_new(
     assert read == []
     assert (again.hosts, again.end) == (ended.hosts, ended.end)
     assert {figure.name: figure.value for figure in again.end.figures}["rows"] == units * ROWS
+
+
+def test_rejects_are_grouped_again_when_there_are_more(ledger: Ledger) -> None:
+    create(ledger, 3)
+    commit(ledger, 0, rejected=2)
+    known = Known()
+    for show_data, record in ((False, ""), (True, "zz"), (False, "")):
+        found = look_at_job(ledger, JOB, show_data=show_data, known=known).rejects
+        assert (found.groups[0].count, found.groups[0].samples[0].record) == (2, record)
+    commit(ledger, 1, rejected=3)
+    assert look_at_job(ledger, JOB, show_data=False, known=known).rejects.groups[0].count == 5
+    cut = look_at_job(ledger, JOB, show_data=False, known=known, rejects_max=4).rejects
+    assert (cut.groups[0].count, cut.whole) == (4, False)
+
+
+def test_the_key_of_a_row_is_data(ledger: Ledger) -> None:
+    """An unload names one of the rows that a load cannot put back."""
+    row = Unloadable("tags", "an empty element", 1, "name = 'Kx9-secret'")
+    result = ReadResult(
+        *(1, 0, 0, 0, 1, 10, 1, 10, 1, 0, 0, 5, 5, 1, 100),
+        worker="host1:7",
+        unloadable=(row,),
+    )
+    ledger.create(JOB, {"kind": "unload", "table": "shop.orders"}, json.dumps(unload().to_json()))
+    ledger.add_units(JOB, 1, 0, [pack_ranges([TokenRange(1, 2)])])
+    ledger.seal(JOB, 1, 1)
+    claim(ledger, 0)
+    totals = {"rows": 1, "rejected": 0, "bytes": 10, "retries": 0}
+    ledger.commit(JOB, 0, 1, "t0@celery@host1:7", result.pack(), totals)
+    shown = look_at_job(ledger, JOB, show_data=True)
+    assert any("name = 'Kx9-secret'" in line for line in shown.end.verdict)
+    hidden = look_at_job(ledger, JOB, show_data=False)
+    assert any("column tags: an empty element" in line for line in hidden.end.verdict)
+    assert "Kx9-secret" not in job_body(hidden)
+    assert (hidden.slowest[0].place, hidden.hosts[0].rows) == ("tokens 1 to 2", 1)
 
 
 def test_a_job_that_is_not_there_or_not_whole(ledger: Ledger) -> None:
