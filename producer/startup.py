@@ -20,7 +20,8 @@ GC_THRESHOLD_STARTING = 200_000
 #: Python's own, for processes that stay and hold large buffers.
 GC_THRESHOLDS = (700, 10, 10)
 NUMBA_FILE = ".numba_config.yaml"
-#: Set for a step of a schedule: another beat may go on with it, in a folder of another name.
+#: Set to the schedule's name for a step: another beat may go on with it, in a folder of another
+#: name.
 STEP_VARIABLE = "_RINGHAUL_STEP"
 
 

@@ -30,6 +30,7 @@ from producer.report.unit_detail import (
 from producer.report.unit_place import UnitPlaces
 from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.connection import LedgerRefused
 from ringhaul.ledger.history import EventKind, History, JobEvent, Sample
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import DAMAGED, JobStatus
@@ -300,11 +301,9 @@ def _figures(closing: Closing | None) -> tuple[Figure, ...]:
 
 def _server(ledger: Ledger) -> str:
     """Return name and version of the ledger's server; empty if it does not say."""
-    import redis
-
     try:
         facts = ledger.caller.command("INFO", "server")
-    except redis.ResponseError:  # this user may not ask
+    except LedgerRefused:  # this user may not ask
         return ""
     name = "Valkey" if "valkey_version" in facts else "Redis"
     return f"{name} {facts.get('valkey_version') or facts.get('redis_version', '')}"

@@ -20,7 +20,7 @@ from producer.request.settings import is_embedded
 from producer.run.follow import follow_job, leave_job
 from producer.run.gone import knowing
 from producer.services.embedded import default_workers
-from producer.services.ledger import READ_PATIENCE_MS
+from producer.services.ledger import READ_PATIENCE_MS, on_behalf_of
 from producer.services.start import Services, own_worker
 from producer.services.workers import choose_workers, standing_ledger
 from ringhaul.errors import EXIT_COMPLETE, UsageError
@@ -199,6 +199,7 @@ def create_job(
         error_limit=plan.error_limit,
         pace=pace,
         priority=priority,
+        by=on_behalf_of(),
     )
     if plan.split is not None:
         return

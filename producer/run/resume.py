@@ -22,6 +22,7 @@ from producer.run.follow import follow_job, leave_job
 from producer.run.gone import knowing
 from producer.run.spool_cleanup import drop_if_done
 from producer.services.embedded import EmbeddedBroker
+from producer.services.ledger import on_behalf_of
 from producer.services.start import own_worker
 from producer.text import count_text
 from ringhaul.cluster.connect import close_session, open_session
@@ -102,7 +103,7 @@ def drop_input(ledger: Ledger, state_dir: Path, job_id: str, job: Job, code: int
 def resumed_epoch(ledger: Ledger, status: JobStatus, limit: ErrorLimit | None) -> int:
     """The job's epoch, after it was made to run if it did not."""
     if status.state is not JobState.RUNNING:
-        return ledger.resume(status.job, error_limit=limit)
+        return ledger.resume(status.job, error_limit=limit, by=on_behalf_of())
     if limit is not None:
         raise UsageError(
             f"job {status.job} is running: --max-errors can be changed when it has stopped"

@@ -13,6 +13,7 @@ from producer.report.next_command import next_command
 from producer.report.progress import Progress
 from producer.report.snapshot import RateMeter, Snapshot
 from producer.services.embedded import EmbeddedBroker, EmbeddedWorker
+from producer.services.ledger import on_behalf_of
 from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.ledger import Ledger
@@ -208,7 +209,7 @@ class Watch:
                 raise Detached
             self._tell_detaching()
             return
-        self._ledger.cancel(self._job_id)
+        self._ledger.cancel(self._job_id, by=on_behalf_of())
         if self._interrupts >= 2 and self._worker is not None:
             self._worker.stop(now=True)
 

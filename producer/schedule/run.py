@@ -175,7 +175,7 @@ class RunWork:
                 self._child = subprocess.Popen(
                     [sys.executable, "-P", "-m", "producer", *arguments],
                     cwd=self._folder,
-                    env=self._environment,
+                    env={**self._environment, STEP_VARIABLE: self.run.schedule},
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=out,

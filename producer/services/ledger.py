@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 from config.settings import Loaded
 from producer.request.settings import is_embedded, settle
 from producer.services.embedded import EmbeddedBroker
+from producer.startup import STEP_VARIABLE
+from ringhaul.ledger.history import BY_COMMAND
 from ringhaul.ledger.ledger import Ledger
 from tasks.connect import open_ledger
 
@@ -31,3 +34,9 @@ def ledger_of(loaded: Loaded) -> Iterator[Ledger]:
         return
     with EmbeddedBroker(loaded.settings.state_dir) as broker:
         yield open_ledger(broker.in_settings(loaded.settings), READ_PATIENCE_MS)
+
+
+def on_behalf_of() -> str:
+    """Return for whom this command acts, for the history of jobs: `schedule NAME` or `command`."""
+    schedule = os.environ.get(STEP_VARIABLE)
+    return f"schedule {schedule}" if schedule else BY_COMMAND

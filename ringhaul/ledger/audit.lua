@@ -23,7 +23,7 @@ end
 if not m[1] then
   local answer = { '' }
   for _, part in ipairs(SINGLE_KEYS) do
-    if not ASIDE[part] and redis.call('EXISTS', JOB .. part) == 1 then
+    if not is_aside(part) and redis.call('EXISTS', JOB .. part) == 1 then
       answer[#answer + 1] = part
     end
   end

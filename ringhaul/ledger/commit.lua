@@ -37,10 +37,16 @@ if m[8] then
   redis.call('HINCRBY', META, 'sum_lat', text(sum_lat))
   redis.call('HINCRBY', META, 'counted', 1)
 end
--- Keeps when the unit ended: ms since the job's creation, 0 for one that an older version counted.
+-- Keeps when the unit ended, in ms since the job's creation. A worker of an older version, which
+-- does not know the key, may end the job: so it has a TTL while the job runs, too.
+local ENDS = JOB .. 'ends'
 local ended_ms = math.min(math.max(now - (tonumber(m[9]) or now), 1), 4294967295)
 redis.pcall('SETRANGE', ENDS, text(number * 4), struct.pack('>I4', ended_ms))
-keep_history(ENDS)
+if state == 'RUNNING' then
+  redis.call('EXPIRE', ENDS, JOB_TTL_S)
+else
+  keep_for_a_while(ENDS)
+end
 local results = bucket('results', number)
 redis.call('HSET', results, unit, ARGV[4])
 if ARGV[5] ~= '' then

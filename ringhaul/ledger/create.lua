@@ -8,7 +8,7 @@ if redis.call('EXISTS', META) == 1 then
   return redis.call('GET', SPEC) == ARGV[1] and 0 or -1
 end
 for _, part in ipairs(SINGLE_KEYS) do
-  if not ASIDE[part] and redis.call('EXISTS', JOB .. part) == 1 then
+  if not is_aside(part) and redis.call('EXISTS', JOB .. part) == 1 then
     return -2
   end
 end
@@ -18,7 +18,7 @@ for _, part in ipairs(BUCKETED_KEYS) do
   end
 end
 redis.call('SET', SPEC, ARGV[1])
-redis.call('DEL', ENDS, SAMPLES, SAMPLING, EVENTS)
+redis.call('DEL', JOB .. 'ends', JOB .. 'samples', JOB .. 'sampling', JOB .. 'events')
 for i = 3, #ARGV, 2 do
   redis.call('HSET', META, ARGV[i], ARGV[i + 1])
 end

@@ -131,7 +131,8 @@ class History:
     ) -> None:
         """Add an event to the history of `job`, if it runs; for what no other script sees."""
         number = "" if unit is None else unit
-        self._caller.script("note", keys.job_key(job, "meta"), kind.value, text, by, number)
+        with reading(job):
+            self._caller.script("note", keys.job_key(job, "meta"), kind.value, text, by, number)
 
     def sample(self, job: str, crew: Crew | None) -> int:
         """Take a sample of `job` if one is due, and note which hosts came or went.
@@ -142,7 +143,8 @@ class History:
         seen: list[str | int] = ["", ""]
         if crew is not None:
             seen = [crew.seen_ms, crew.workers, *sorted(crew.hosts)]
-        wait_ms: int = self._caller.script("sample", keys.job_key(job, "meta"), *seen)
+        with reading(job):
+            wait_ms: int = self._caller.script("sample", keys.job_key(job, "meta"), *seen)
         return wait_ms
 
 

@@ -39,8 +39,9 @@ a script may access them all:
                                          some 150 bytes each, 60 KB (at most 140 KB)
 
 A running job's keys have no TTL. After its end they live for `JOB_TTL_S`; a resume removes the TTL
-again. The history (`samples`, `sampling`, `events`) of a running job lives for `JOB_TTL_S` after
-its last change, since a worker of an older version, which would not set its TTL, may end the job.
+again. The history (`ends`, `samples`, `sampling`, `events`) of a running job lives for `JOB_TTL_S`
+after its last change, since a worker of an older version, which would not set its TTL, may end the
+job.
 `rate` lives for `RATE_TTL_S` after its last use. Shared by all jobs:
 
     ringhaul:jobs                zset    job -> ms of creation; jobs whose keys are gone are dropped

@@ -49,7 +49,8 @@ if running then
     redis.call('HSET', BAD, unit, 'crashed: ' .. ARGV[6])
   end
   if ARGV[3] ~= '' then
-    finish('FAILED', ARGV[3], { by = host_of(token), unit = unit }) -- even if the job ended with this unit, which was quarantined
+    -- Even if the job ended with this unit, which was quarantined.
+    finish('FAILED', ARGV[3], { by = host_of(token), unit = unit })
   end
 else
   end_lease(unit)

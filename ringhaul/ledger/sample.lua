@@ -4,6 +4,8 @@
 --   '' and no hosts: unknown, as of a paused job
 -- Returns the ms until the next sample is due; -1 if the job does not run.
 local HOSTS_NAMED = 3
+local SAMPLING = JOB .. 'sampling'
+local _, append_sample, keep_history = history()
 
 -- Notes hosts of `list` that are not in `other`: each as an event, or many as one.
 local function note_hosts(kind, list, other)
@@ -34,12 +36,16 @@ local function compare_hosts()
   for i = 3, #ARGV do
     hosts[#hosts + 1] = ARGV[i]
   end
+  local names = table.concat(hosts, '\n')
+  redis.call('HSET', SAMPLING, 'looked_ms', ARGV[1], 'workers', ARGV[2], 'hosts', text(#hosts),
+    'names', names)
+  keep_history(SAMPLING)
+  if names == s[2] then
+    return
+  end
   for host in string.gmatch(s[2] or '', '[^\n]+') do
     before[#before + 1] = host
   end
-  redis.call('HSET', SAMPLING, 'looked_ms', ARGV[1], 'workers', ARGV[2], 'hosts', text(#hosts),
-    'names', table.concat(hosts, '\n'))
-  keep_history(SAMPLING)
   note_hosts('host lost', before, hosts)
   note_hosts('host joined', hosts, before)
 end
@@ -58,7 +64,7 @@ end
 local readable, left_ms = pcall(function()
   compare_hosts()
   if wait_ms() == 0 then
-    take_sample()
+    append_sample()
   end
   return wait_ms()
 end)

@@ -1,7 +1,7 @@
 """The Lua scripts in the form that is sent to Redis.
 
 A script about a job is `constants` (generated here, so that `keys` and `limits` remain the single
-source) + `common.lua` + its own file. Scripts that belong to no job stand alone.
+source) + `common.lua` + `history.lua` + its own file. Scripts that belong to no job stand alone.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ SHARED_SCRIPTS = (
 @cache
 def read_scripts() -> Mapping[str, str]:
     """Return the text of every script by name."""
-    prelude = _constants() + _read("common")
+    prelude = _constants() + _read("common") + _read("history")
     texts = {name: prelude + _read(name) for name in JOB_SCRIPTS}
     texts |= {name: _read(name) for name in SHARED_SCRIPTS}
     return texts

@@ -145,7 +145,7 @@ def work(
             done = _attempt(child, job_id, unit, epoch, token, claim, limits, run)
     except BaseException as error:
         TRAIL.end()
-        _note_rests(child, job_id, unit)
+        _note(child, job_id, unit, _node_rests(child))
         if isinstance(error, ConnectionsRefused):
             # Another process may need just the connections that this one holds and cannot use.
             child.close()
@@ -320,15 +320,11 @@ def _attempt(
     )
     TRAIL.end()
     reach("after_write", unit)
-    _note_rests(child, job_id, unit)
+    notes = _node_rests(child)
     if done.window_shrunk:
-        History(ledger.caller).note(
-            job_id,
-            EventKind.WINDOW_SHRUNK,
-            text=f"to {done.window_min:,} unanswered requests",
-            by=worker_host(),
-            unit=unit,
-        )
+        least = f"to {done.window_min:,} unanswered requests"
+        notes.append((EventKind.WINDOW_SHRUNK, least))
+    _note(child, job_id, unit, notes)
     answer = ledger.commit(
         job_id,
         unit,
@@ -356,13 +352,16 @@ def _attempt(
     return done
 
 
-def _note_rests(child: Child, job_id: str, unit: int) -> None:
-    """Add the nodes that were left alone during a unit to the job's history."""
-    for reason in child.take_rests():
-        with suppress(LedgerUnavailable):  # the unit's end is what matters
-            History(child.ledger.caller).note(
-                job_id, EventKind.NODE_REST, text=mask(reason), by=worker_host(), unit=unit
-            )
+def _node_rests(child: Child) -> list[tuple[EventKind, str]]:
+    """Return which nodes were left alone during a unit, and why, for the job's history."""
+    return [(EventKind.NODE_REST, mask(reason)) for reason in child.take_rests()]
+
+
+def _note(child: Child, job_id: str, unit: int, notes: Sequence[tuple[EventKind, str]]) -> None:
+    """Add what a unit noticed to the job's history, unless the ledger is away."""
+    with suppress(LedgerUnavailable, JobDamaged):  # how the unit ends is what matters
+        for kind, text in notes:
+            History(child.ledger.caller).note(job_id, kind, text=text, by=worker_host(), unit=unit)
 
 
 def _lease_ms(child: Child) -> int:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ringhaul.ledger import keys
+from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.fleet import Fleet, look_at_fleet
 from ringhaul.ledger.history import Crew, History
 from tasks.publish import queue_of
@@ -37,7 +39,9 @@ class Sampling:
             due_s = before.get(job, now_s)
             if due_s <= now_s:
                 fleet = fleet or look_at_fleet(self._caller)
-                wait_ms = history.sample(job, _crew(fleet, job))
+                wait_ms = 0
+                with suppress(JobDamaged):  # the next sweep drops it
+                    wait_ms = history.sample(job, _crew(fleet, job))
                 # A long job's samples are rare, but its hosts may change at any time.
                 due_s = now_s + min(max(wait_ms, 0), keys.SAMPLE_EVERY_MS) / 1000
             self._due_s[job] = due_s

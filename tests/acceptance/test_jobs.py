@@ -100,6 +100,19 @@ def test_jobs_are_listed_and_shown(fleet: Ringhaul, cassandra_session: Session, 
     assert status_of(fleet, job) == summary
     followed = fleet.run("status", "-f", job, "--json")
     assert (followed.code, followed.summary) == (1, summary)
+    # with what happened to it, and with figures over time that end with those of its summary
+    past = fleet.run("status", job, "--events", "--json")
+    history = json.loads(past.out)
+    assert (past.code, {**summary, **history}) == (1, history)
+    figures = ("rows", "rejected", "bytes", "retries", "units", "units_done")
+    first, last = history["samples"][0], history["samples"][-1]
+    assert {name: last[name] for name in figures} == {name: summary[name] for name in figures}
+    assert (first["rows"], last["leased"]) == (0, 0) and first["at_ms"] < last["at_ms"]
+    assert (last["p50_ms"], last["p99_ms"]) == (summary["p50_ms"], summary["p99_ms"])
+    kinds = [event["kind"] for event in history["events"]]
+    assert (kinds[0], kinds[-1]) == ("created", "ended") and {"split", "first unit"} <= {*kinds}
+    table_of = fleet.run("status", job, "--events").out.splitlines()
+    assert len(table_of) == len(kinds) + 1 and table_of[-1].endswith("PARTIAL")
     # by whoever names the broker, too, where another one is configured, or none
     url = urlsplit(fleet.env["RINGHAUL_BROKER_URL"])
     (fleet.cwd / "password").write_text(url.password or "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -11,6 +12,7 @@ from producer.report.job_html import job_body
 from producer.report.unit_detail import LISTED_MAX
 from ringhaul.ledger import keys
 from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Claimed, Ledger
 from ringhaul.ledger.reading import JobMissing
 from ringhaul.output.unloadable import Unloadable
@@ -227,3 +229,21 @@ def test_a_job_that_is_not_there_or_not_whole(ledger: Ledger) -> None:
     ledger.caller.client.delete(keys.job_key(JOB, "extras"))
     with pytest.raises(JobDamaged, match="DAMAGED"):
         look_at_job(ledger, JOB, show_data=False)
+
+
+def test_a_user_who_may_not_ask_the_server_gets_a_report(ledger: Ledger, broker_url: str) -> None:
+    create(ledger, 1)
+    commit(ledger, 0)
+    client = ledger.caller.client
+    client.acl_setuser(
+        "watcher", enabled=True, nopass=True, keys=["*"], categories=["+@all"], commands=["-info"]
+    )
+    try:
+        parts = urlsplit(broker_url)
+        url = f"redis://watcher:any@{parts.hostname}:{parts.port}{parts.path}"
+        found = look_at_job(Ledger(connect(url)), JOB, show_data=False)
+    finally:
+        client.acl_deluser("watcher")
+    assert found.snapshot.rows == ROWS
+    assert "broker" not in {one.name for one in found.environment}
+    assert "broker" in {one.name for one in look_at_job(ledger, JOB, show_data=False).environment}

@@ -8,6 +8,7 @@ import pytest
 import ringhaul.ledger
 from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
+from ringhaul.ledger.history import EventKind
 from ringhaul.ledger.scripts import JOB_SCRIPTS, SHARED_SCRIPTS, read_scripts
 
 FOLDER = Path(ringhaul.ledger.__path__[0])
@@ -15,8 +16,9 @@ FOLDER = Path(ringhaul.ledger.__path__[0])
 
 def test_every_lua_file_is_a_script() -> None:
     files = {path.stem for path in FOLDER.glob("*.lua")}
-    assert files == {*JOB_SCRIPTS, *SHARED_SCRIPTS, "common"}
-    assert set(read_scripts()) == files - {"common"}
+    parts = {"common", "history"}
+    assert files == {*JOB_SCRIPTS, *SHARED_SCRIPTS} | parts
+    assert set(read_scripts()) == files - parts
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.lua")), ids=lambda path: path.stem)
@@ -50,3 +52,13 @@ def test_keys_of_a_job_share_its_hash_tag() -> None:
 def test_a_job_id_that_could_leave_its_place_is_refused(job: str) -> None:
     with pytest.raises(UsageError, match="job ids look like"):
         keys.job_key(job, "meta")
+
+
+def test_events_of_scripts_are_of_known_kinds() -> None:
+    texts = [path.read_text() for path in FOLDER.glob("*.lua")]
+    calls = [kind for text in texts for kind in re.findall(r"note_\w+\('([^']*)'", text)]
+    assert {"created", "ended", "host lost"} <= set(calls) <= set(EventKind)
+    of_history = (FOLDER / "history.lua").read_text()
+    repeated = re.search(r"REPEATED = (\{.*?\})", of_history, re.DOTALL)
+    assert repeated is not None
+    assert set(re.findall(r"\['([^']*)'\]", repeated[1])) < set(EventKind)

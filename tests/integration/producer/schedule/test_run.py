@@ -20,9 +20,12 @@ import redis
 
 from producer.schedule.actions import print_history, print_schedules, run_now
 from producer.schedule.run import RunWork
+from producer.services.ledger import on_behalf_of
+from producer.startup import STEP_VARIABLE
 from ringhaul.errors import EXIT_FATAL, EXIT_INTERRUPTED, LedgerUnavailable, UsageError
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import connect
+from ringhaul.ledger.history import BY_COMMAND
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.schedules import Claim, ScheduleBook
 from ringhaul.schedule.arrivals import Arrived
@@ -155,8 +158,10 @@ def test_a_redis_that_is_away_when_a_step_begins_costs_no_try(
     monkeypatch.setattr(book, "keep", at_times("keep", book.keep))
     monkeypatch.setattr(ledger, "make_durable", at_times("durable", ledger.make_durable))
     popen, started = subprocess.Popen, []
+    environments: list[dict[str, str]] = []
 
     def start(command: list[str], **more: Any) -> subprocess.Popen[bytes]:
+        environments.append(more["env"])
         started.append(popen(["sleep", "60"]))
         return started[-1]
 
@@ -192,6 +197,10 @@ def test_a_redis_that_is_away_when_a_step_begins_costs_no_try(
     assert kept is not None and kept.steps == work.run.steps
     # and what was waited for last is that it outlives a crash of Redis
     assert asked[-1] == "durable"
+    # and the command knows for whose sake it changes jobs
+    assert on_behalf_of() == BY_COMMAND
+    monkeypatch.setenv(STEP_VARIABLE, environments[0][STEP_VARIABLE])
+    assert on_behalf_of() == "schedule a"
 
 
 def failed_run(book: ScheduleBook, schedule: Schedule) -> Run:

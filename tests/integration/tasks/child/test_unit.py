@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from cassandra.cluster import Session
 
 from producer.report.snapshot import RateMeter
 from producer.run.job import Plan, create_job
+from ringhaul.ledger.history import EventKind, History
 from ringhaul.ledger.ledger import Claimed, new_token
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.pace import Limits, Pace
@@ -22,6 +24,7 @@ from ringhaul.load.statement import Statements
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import UnitResult
 from ringhaul.statements.job import StatementJob
+from tasks.base import attempt_token
 from tasks.child.load import run_load
 from tasks.child.process import Child
 from tasks.child.unit import Attempt, Done
@@ -415,3 +418,44 @@ def test_a_keyspace_made_after_the_session_is_known_before_rows_are_routed(
         target = child.target(Statements(f'INSERT INTO "{made}"."t" ("id") VALUES (?)'), made)
         # Then it knows who owns them
         assert made in target.session.cluster.metadata.keyspaces
+
+
+def test_what_a_unit_noticed_is_in_the_history_of_its_job(child: Child, make_job: MakeJob) -> None:
+    job = make_job(JOB, [f"{i},v" for i in range(20)], unit_bytes=1 << 20)
+    assert child.ledger.status(JOB).units == 1
+    (host,) = child.session().cluster.metadata.all_hosts()[:1]
+    seen: list[int] = []
+
+    def run(attempt: Attempt) -> Done:
+        done = run_load(attempt)
+        # While requests are unanswered, as a renewal reports them
+        wire = child.plane().wire(host)
+        assert wire is not None
+        wire.window.sent(None, 0, 5, 100, time.monotonic())
+        until_s = time.monotonic() + 10
+        while tick(attempt) != 5:
+            assert time.monotonic() < until_s, "no renewal"
+            time.sleep(0.05)
+        seen.append(child.ledger.status(JOB).leased)
+        # and a node that is left alone, for one reason twice
+        wire.window.lost()
+        for reason in ("no answer", "no answer", "silent"):
+            child.plane().drop(host, f"{host.address}: {reason}")
+        return replace(done, window_shrunk=2, window_min=96)
+
+    def tick(attempt: Attempt) -> int:
+        attempt.tick(20, 0, job.total_bytes)
+        return child.ledger.status(JOB).live.in_flight
+
+    token = attempt_token("task", f"celery@{socket.gethostname()}", 1)
+    assert work_on(child, JOB, 0, 1, token, run) == {"unit": 0, "rows": 20, "rejected": 0}
+    assert seen == [1]
+    found = History(child.ledger.caller).events(JOB)
+    noticed = [(event.kind, event.text, event.unit) for event in found if event.unit == 0][1:]
+    assert noticed == [
+        (EventKind.NODE_REST, f"{host.address}: no answer", 0),
+        (EventKind.NODE_REST, f"{host.address}: silent", 0),
+        (EventKind.WINDOW_SHRUNK, "to 96 unanswered requests", 0),
+    ]
+    assert all(event.by == socket.gethostname() for event in found if event.unit == 0)
+    assert found[-1].kind is EventKind.ENDED
