@@ -91,7 +91,7 @@ ROOMS: Mapping[str, str] = {
         "producer.inputs producer.outputs producer.request ringhaul.cluster ringhaul.cql "
         "ringhaul.cql.spell ringhaul.dataplane ringhaul.formats ringhaul.formats.write "
         "ringhaul.ledger ringhaul.load ringhaul.output ringhaul.records ringhaul.scan "
-        "ringhaul.sources ringhaul.statements ringhaul.units"
+        "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.units"
     ),
     "producer.plan": (
         "producer.outputs producer.request ringhaul.cluster ringhaul.cql "

@@ -45,7 +45,7 @@ OPTION_GROUPS = {
         *("--skip-failed-ranges", "--workers", "--dry-run", "--detach", "--job-id"),
         *("--on-interrupt", "--profile"),
     ),
-    "Display": ("--progress", "--json", "--quiet", "--summary"),
+    "Display": ("--progress", "--json", "--quiet", "--summary", "--report"),
     "Cluster and broker": (
         *("--contact-points", "--port", "--local-dc", "--user", "--password-file"),
         *("--broker", "--config"),

@@ -102,10 +102,44 @@ def following_options(command: Command) -> Command:
                 callback=_in_a_folder,
                 help="Write the summary as JSON.",
             ),
+            report_option,
         ]
     ):
         command = option(command)
     return command
+
+
+def report_option(command: Command) -> Command:
+    """`--report FILE|DIR`, for commands that follow or show a job."""
+    option = click.option(
+        "--report",
+        type=click.Path(writable=True),
+        metavar="FILE|DIR",
+        callback=_report_place,
+        help="Write a report as HTML, without data of rows; into a folder as JOB.html.",
+    )
+    decorated: Command = option(command)
+    return decorated
+
+
+def _report_place(context: click.Context, option: click.Parameter, text: str | None) -> Path | None:
+    if text is None:
+        return None
+    if text == "-":
+        raise click.BadParameter(
+            "standard output is for data; `ringhaul report JOB -o -` prints a report"
+        )
+    if context.obj is not AS_STEP:
+        refuse_missing_folder(text)
+    path = Path(text)
+    return path if path.is_dir() else _in_a_folder(context, option, path)
+
+
+def refuse_missing_folder(text: str) -> None:
+    """Raise `BadParameter` for a path that ends like that of a folder, and is none: a file of that
+    name would be written over by each job."""
+    if text.endswith(os.sep) and not os.path.isdir(text):
+        raise click.BadParameter(f"there is no folder {text}")
 
 
 def _in_a_folder(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:

@@ -64,6 +64,11 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "List the jobs of this broker, or show one of them.",
             "ringhaul status -f ld-7f3a9c",
         ),
+        "report": Entry(
+            "producer.commands.report:report_command",
+            "Write a job's report as one HTML file.",
+            "ringhaul report ld-7f3a9c -o report.html",
+        ),
         "errors": Entry(
             "producer.commands.errors:errors_command",
             "List or export rejected records: file, line, column and reason.",

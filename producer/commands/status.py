@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from producer.commands.options import ledger_options
+from producer.commands.options import ledger_options, report_option
 from producer.outputs.stdout import json_text
 from producer.request.values import given_options
 from ringhaul.plain_text import as_line
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, help="List the last N jobs."
 )
+@report_option
 @ledger_options
 def status_command(
     job: str | None,
@@ -33,6 +34,7 @@ def status_command(
     events: bool,
     as_json: bool,
     limit: int,
+    report: Path | None,
     config_file: Path | None,
 ) -> int:
     """List the jobs of this broker, or show one of them.
@@ -51,30 +53,37 @@ def status_command(
         raise UsageError("--events are of one job: name it (`ringhaul status` lists them)")
     if events and follow:
         raise UsageError("--events shows what happened until now: leave out -f, or --events")
+    if report is not None and job is None:
+        raise UsageError("--report is of one job: name it (`ringhaul status` lists them)")
+    if events and report is not None:
+        raise UsageError(
+            "--events and --report: a report has the events in it; leave one of them out"
+        )
     with reading_ledger(config_file) as ledger:
         if job is None:
             _print_jobs(ledger, limit, as_json)
             return 0
         if events:
             return _print_history(ledger, job, as_json)
-        return _one(ledger, job, follow, as_json)
+        return _one(ledger, job, follow, as_json, report)
 
 
-def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: ignore[no-untyped-def]
-    from producer.report.reporter import Shown, print_closing
-    from producer.report.summary import read_closing
+def _one(
+    ledger: Ledger, job_id: str, follow: bool, as_json: bool, report: Path | None = None
+) -> int:
+    from producer.report.reporter import Shown, close_job
     from producer.run.finish import publish_watched
     from producer.run.follow import follow_job
     from ringhaul.errors import OutputUnavailable, OutputUnusable
     from ringhaul.ledger.audit import JobDamaged
 
-    shown = Shown(progress="json" if as_json and follow else "auto", as_json=as_json)
+    shown = Shown(
+        progress="json" if as_json and follow else "auto", as_json=as_json, report_place=report
+    )
     try:
         status = ledger.status(job_id)
     except JobDamaged:
-        closing = read_closing(ledger, job_id)
-        print_closing(closing, shown)
-        return closing.exit_code
+        return close_job(ledger, job_id, shown)
 
     def publish(status: JobStatus) -> None:
         try:
@@ -98,9 +107,7 @@ def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: igno
             )
     if follow:
         publish(status)
-    closing = read_closing(ledger, job_id)
-    print_closing(closing, shown)
-    return closing.exit_code
+    return close_job(ledger, job_id, shown)
 
 
 def _print_history(ledger: Ledger, job_id: str, as_json: bool) -> int:

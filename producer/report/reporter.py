@@ -5,11 +5,17 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from producer.outputs.stdout import json_text, print_message
 from producer.report.outcome import Closing
+from producer.report.summary import read_closing
 from producer.request.options import Showing
 from ringhaul.errors import EXIT_COMPLETE, OutputUnusable
+from ringhaul.ledger.audit import JobDamaged
+
+if TYPE_CHECKING:
+    from ringhaul.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +26,7 @@ class Shown:
     as_json: bool = False
     quiet: bool = False
     summary_file: Path | None = None
+    report_place: Path | None = None  #: a file, or a folder that gets JOB.html
 
     @classmethod
     def from_options(cls, options: Showing) -> Shown:
@@ -31,6 +38,7 @@ class Shown:
             as_json=options.as_json,
             quiet=options.quiet,
             summary_file=options.summary,
+            report_place=options.report,
         )
 
     def say(self, text: str) -> None:
@@ -41,6 +49,26 @@ class Shown:
     def warn(self, text: str) -> None:
         """Print one line to stderr that may require action."""
         print(text, file=sys.stderr, flush=True)
+
+
+def close_job(ledger: Ledger, job_id: str, shown: Shown, *, interrupted: bool = False) -> int:
+    """Say how a job ended, or how it stands, and write its report if one is wanted; return the exit
+    code. `interrupted`: the job was cancelled by Ctrl-C in this command.
+
+    Raises `OutputUnusable` if a file cannot be written; the outcome is told before.
+    """
+    closing = read_closing(ledger, job_id, interrupted=interrupted)
+    print_closing(closing, shown)
+    if shown.report_place is not None:
+        from producer.report.job_report import write_report  # what few commands need to import
+
+        try:
+            path = write_report(ledger, job_id, shown.report_place, closing=closing)
+        except JobDamaged:
+            shown.warn(" no report: the figures of the job are lost")
+            return closing.exit_code
+        shown.say(f" report   {path}")
+    return closing.exit_code
 
 
 def print_closing(closing: Closing, shown: Shown) -> None:

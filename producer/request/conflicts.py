@@ -22,6 +22,11 @@ PAIRS = {
         "--summary is written at the end of the job, and --detach does not wait for it: leave one "
         "of them out (`ringhaul status -f JOB --json` has the summary then)"
     ),
+    ("report", "dry_run"): f"--report {_NO_JOB}",
+    ("report", "detach"): (
+        "--report is written at the end of the job, and --detach does not wait for it: leave one "
+        "of them out (`ringhaul report JOB -o FILE` writes it then)"
+    ),
     ("on_interrupt", "detach"): f"--on-interrupt {_NOT_FOLLOWED}",
     ("progress", "detach"): f"--progress {_NOT_FOLLOWED}",
     ("profile_dir", "dry_run"): f"--profile {_NO_JOB}",

@@ -29,7 +29,7 @@ _HOW = frozenset(
     (
         *CONNECTION_FLAGS,
         *("config_file", "job_id", "dry_run", "detach", "profile_dir"),
-        *("workers", "on_interrupt", "progress", "as_json", "quiet", "summary"),
+        *("workers", "on_interrupt", "progress", "as_json", "quiet", "summary", "report"),
         *("rate", "priority", "consistency", "strategy", "unit_size", "max_errors"),
         "result_format",
     )

@@ -36,6 +36,7 @@ class Showing:
     as_json: bool = False
     quiet: bool = False
     summary: Path | None = None
+    report: Path | None = None  #: a file, or a folder
 
 
 @dataclass(frozen=True, kw_only=True)

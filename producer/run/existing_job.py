@@ -150,8 +150,7 @@ def _resume(options: JobOptions, loaded: Loaded, job_id: str) -> int:
 def _report_end(options: JobOptions, ledger: Ledger, status: JobStatus) -> int:
     """Report the end of a job as the command that followed it would have done; return the exit
     code."""
-    from producer.report.reporter import Shown, print_closing
-    from producer.report.summary import read_closing
+    from producer.report.reporter import Shown, close_job
     from producer.request.result_output import result_output
     from producer.run.finish import publish_end
     from producer.text import time_text
@@ -163,9 +162,7 @@ def _report_end(options: JobOptions, ledger: Ledger, status: JobStatus) -> int:
     result = result_output(options) if isinstance(options, ResultPlace) else None
     with suppress(JobDamaged):  # the closing report says so
         publish_end(ledger, status, result)
-    closing = read_closing(ledger, status.job)
-    print_closing(closing, shown)
-    return closing.exit_code
+    return close_job(ledger, status.job, shown)
 
 
 def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:

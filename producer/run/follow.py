@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
 from producer.report.progress import open_progress
-from producer.report.reporter import Shown, print_closing
+from producer.report.reporter import Shown, close_job
 from producer.report.snapshot import RateMeter
-from producer.report.summary import read_closing
 from producer.run.watch import Detached, Watch
 from producer.services.embedded import EmbeddedBroker, EmbeddedWorker
 from ringhaul.errors import EXIT_STILL_RUNNING
@@ -65,9 +64,7 @@ def follow_job(
     if on_end is not None:
         with suppress(JobDamaged):  # the closing report says so
             on_end(status)
-    closing = read_closing(ledger, job_id, interrupted=watch.interrupted)
-    print_closing(closing, shown)
-    return closing.exit_code
+    return close_job(ledger, job_id, shown, interrupted=watch.interrupted)
 
 
 def leave_job(ledger: Ledger, job_id: str, shown: Shown, feeder: Feeder | None) -> int:
@@ -79,9 +76,7 @@ def leave_job(ledger: Ledger, job_id: str, shown: Shown, feeder: Feeder | None) 
     if feeder is not None:
         feeder.join()
         if ledger.status(job_id).state is JobState.FAILED:
-            closing = read_closing(ledger, job_id)
-            print_closing(closing, shown)
-            return closing.exit_code
+            return close_job(ledger, job_id, shown)
     ledger.make_durable()
     shown.say(f"detached; the job continues.   watch: {next_command(f'status -f {job_id}')}")
     print(json_text({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)

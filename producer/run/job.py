@@ -13,6 +13,7 @@ from cassandra.cluster import Session
 
 from config.settings import Loaded
 from producer.report.reporter import Shown
+from producer.request.command_line import COMMAND_LABEL, command_line
 from producer.request.fingerprint import FINGERPRINT_LABEL
 from producer.request.options import JobOptions
 from producer.request.settings import is_embedded
@@ -191,6 +192,7 @@ def create_job(
             "table": plan.target,
             QUEUE_LABEL: queue,
             FINGERPRINT_LABEL: fingerprint,
+            COMMAND_LABEL: command_line(),
         },
         json.dumps(plan.job.to_json()),
         # A unit that must not run twice is started only once.

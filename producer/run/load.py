@@ -20,6 +20,7 @@ from producer.plan.doubts import source_doubts
 from producer.plan.dry_run import dry_run_json, dry_run_text
 from producer.plan.load import plan_load
 from producer.report.reporter import Shown
+from producer.request.command_line import COMMAND_LABEL, command_line
 from producer.request.fingerprint import FINGERPRINT_LABEL
 from producer.request.load import LoadRequest, load_request
 from producer.request.options import LoadOptions
@@ -103,6 +104,7 @@ def _run(
             "bytes_total": str(job.total_bytes),
             QUEUE_LABEL: job_workers.label,
             FINGERPRINT_LABEL: options.fingerprint,
+            COMMAND_LABEL: command_line(),
         },
         json.dumps(job.to_json()),
         error_limit=ErrorLimit.parse(request.max_errors),

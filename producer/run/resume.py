@@ -10,8 +10,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from producer.report.reporter import Shown, print_closing
-from producer.report.summary import read_closing
+from producer.report.reporter import Shown, close_job
 from producer.request.conflicts import refuse_embedded_detach, refuse_workers_of_others
 from producer.request.options import ResumeOptions
 from producer.request.result_output import check_result_output, result_output
@@ -190,6 +189,4 @@ def _publish_again(
     if result is None or result.path:
         written = "manifest is written" if result is None else f"result is in {result.path}"
         shown.say(f"{status.job} is complete; its {written}")
-    closing = read_closing(ledger, status.job)
-    print_closing(closing, shown)
-    return closing.exit_code
+    return close_job(ledger, status.job, shown)

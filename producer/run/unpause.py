@@ -17,7 +17,7 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 
 #: Options that only a command that follows its job has, by their names in `options`.
-_OF_FOLLOWING = ("workers", "on_interrupt", "progress", "summary")
+_OF_FOLLOWING = ("workers", "on_interrupt", "progress", "summary", "report")
 
 
 def unpause(options: ResumeOptions) -> bool:

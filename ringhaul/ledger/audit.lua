@@ -64,6 +64,7 @@ end
 for _, part in ipairs({ 'issued', 'due', 'lease', 'begun', 'suspects' }) do
   look(part, 0, 'ZCARD')
 end
+look('ends', 0, 'STRLEN')
 look('sampling', 0, 'HLEN')
 for _, part in ipairs({ 'samples', 'events' }) do
   look(part, 0, 'LLEN')

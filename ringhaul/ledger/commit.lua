@@ -18,7 +18,7 @@ for i = 7, #ARGV, 2 do
   end
 end
 local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'records_max', 'per_million_max',
-  'rejected_before', 'seen_before', 'sum_tot')
+  'rejected_before', 'seen_before', 'sum_tot', 'created_ms')
 local state = m[1]
 if not state or m[2] ~= ARGV[2] or number < 0 or number >= tonumber(m[3]) then
   return -1
@@ -36,6 +36,16 @@ if m[8] then
   redis.call('HINCRBY', META, 'sum_tot', text(sum_tot))
   redis.call('HINCRBY', META, 'sum_lat', text(sum_lat))
   redis.call('HINCRBY', META, 'counted', 1)
+end
+-- Keeps when the unit ended, in ms since the job's creation. A worker of an older version, which
+-- does not know the key, may end the job: so it has a TTL while the job runs, too.
+local ENDS = JOB .. 'ends'
+local ended_ms = math.min(math.max(now - (tonumber(m[9]) or now), 1), 4294967295)
+redis.pcall('SETRANGE', ENDS, text(number * 4), struct.pack('>I4', ended_ms))
+if state == 'RUNNING' then
+  redis.call('EXPIRE', ENDS, JOB_TTL_S)
+else
+  keep_for_a_while(ENDS)
 end
 local results = bucket('results', number)
 redis.call('HSET', results, unit, ARGV[4])

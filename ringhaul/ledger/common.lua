@@ -54,7 +54,8 @@ end
 
 -- Whether no count depends on a part of the job: what is left of it is no trace of a lost job.
 local function is_aside(part)
-  return part == 'rate' or part == 'samples' or part == 'sampling' or part == 'events'
+  return part == 'rate' or part == 'ends'
+    or part == 'samples' or part == 'sampling' or part == 'events'
 end
 
 local function bucket(part, unit)

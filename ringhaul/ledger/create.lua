@@ -18,7 +18,7 @@ for _, part in ipairs(BUCKETED_KEYS) do
   end
 end
 redis.call('SET', SPEC, ARGV[1])
-redis.call('DEL', JOB .. 'samples', JOB .. 'sampling', JOB .. 'events')
+redis.call('DEL', JOB .. 'ends', JOB .. 'samples', JOB .. 'sampling', JOB .. 'events')
 for i = 3, #ARGV, 2 do
   redis.call('HSET', META, ARGV[i], ARGV[i + 1])
 end

@@ -13,6 +13,8 @@ a script may access them all:
                                          a resume, of a unit that alone had too many rejects
     ringhaul:{job}:cursors       hash    unit -> durable position of its attempts; opaque here
     ringhaul:{job}:done          bitmap  bit n: unit n is committed
+    ringhaul:{job}:ends          string  4 bytes for each unit, big-endian: ms from the creation of
+                                         the job to the unit's commit; 0: not known
     ringhaul:{job}:tot           hash    field -> sum over the committed units
     ringhaul:{job}:lat           hash    latency bucket -> requests, over the committed units
     ringhaul:{job}:issued        zset    unit -> ms at which it was handed out for publishing
@@ -37,8 +39,9 @@ a script may access them all:
                                          some 150 bytes each, 60 KB (at most 140 KB)
 
 A running job's keys have no TTL. After its end they live for `JOB_TTL_S`; a resume removes the TTL
-again. The history (`samples`, `sampling`, `events`) of a running job lives for `JOB_TTL_S` after
-its last change, since a worker of an older version, which would not set its TTL, may end the job.
+again. The history (`ends`, `samples`, `sampling`, `events`) of a running job lives for `JOB_TTL_S`
+after its last change, since a worker of an older version, which would not set its TTL, may end the
+job.
 `rate` lives for `RATE_TTL_S` after its last use. Shared by all jobs:
 
     ringhaul:jobs                zset    job -> ms of creation; jobs whose keys are gone are dropped
@@ -114,6 +117,7 @@ LASTING = (
     "extras",
     "cursors",
     "done",
+    "ends",
     "tot",
     "lat",
     "samples",

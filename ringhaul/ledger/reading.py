@@ -1,6 +1,7 @@
 """Read what the ledger knows about jobs. Nothing here changes a job."""
 
-from collections.abc import Collection, Iterator, Mapping
+import struct
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.audit import JobDamaged, find_damage, unpack_held
 from ringhaul.ledger.connection import PATIENCE_MS, Caller
 from ringhaul.ledger.forget import forget_gone
+from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.pace import NO_PACE, Pace
 from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.states import JobState
@@ -287,14 +289,40 @@ class Reader:
         """Return (unit, spec) of all units in order."""
         return self._buckets(job, "units")
 
-    def results(self, job: str) -> Iterator[tuple[int, str]]:
-        """Return (unit, result of the attempt that counted) of the committed units in order."""
-        return self._buckets(job, "results")
+    def results(
+        self, job: str, exclude: Collection[int] = frozenset()
+    ) -> Iterator[tuple[int, str]]:
+        """Return (unit, result of the attempt that counted) of the committed units in order.
+
+        `exclude`: buckets of `keys.UNITS_PER_BUCKET` units to skip.
+        """
+        return self._buckets(job, "results", exclude)
+
+    def unit_ends(self, job: str) -> Sequence[int]:
+        """Return for each unit, up to the last that is known, the ms from the job's creation to its
+        commit. 0: not committed, or by a worker of a version that did not keep it."""
+        with reading(job):
+            kept: bytes = self.caller.command("GET", keys.job_key(job, "ends")) or b""
+            return struct.unpack(f">{len(kept) // 4}I", kept[: len(kept) // 4 * 4])
+
+    def unit_fails(self, job: str) -> dict[int, int]:
+        """Return how often each unit was given back with blame, of those that are not done."""
+        with reading(job):
+            found: dict[bytes, bytes] = self.caller.command("HGETALL", keys.job_key(job, "fails"))
+            return {int(unit): int(count) for unit, count in _numbered(found)}
 
     def records_max(self, job: str) -> int:
         """Return how many records may be rejected; one more stops the job. -1: no such limit."""
         found: bytes | None = self.caller.command("HGET", keys.job_key(job, "meta"), "records_max")
         return -1 if found is None else int(found)
+
+    def error_limit(self, job: str) -> ErrorLimit:
+        """Return how many records may be rejected before the job is stopped."""
+        fields = ("records_max", "per_million_max")
+        with reading(job):
+            found = self.caller.command("HMGET", keys.job_key(job, "meta"), *fields)
+            records_max, per_million_max = (-1 if one is None else int(one) for one in found)
+        return ErrorLimit(records_max=records_max, per_million_max=per_million_max)
 
     def cursor(self, job: str, unit: int) -> bytes | None:
         """Return the saved position of an unfinished unit; None: start from its beginning."""
@@ -364,9 +392,13 @@ class Reader:
         with reading(job):
             return _counts(self.caller.command("HGETALL", keys.job_key(job, "lat")))
 
-    def _buckets(self, job: str, part: str) -> Iterator[tuple[int, str]]:
+    def _buckets(
+        self, job: str, part: str, exclude: Collection[int] = frozenset()
+    ) -> Iterator[tuple[int, str]]:
         units = self.status(job).units
         for first in range(0, units, keys.UNITS_PER_BUCKET):
+            if first // keys.UNITS_PER_BUCKET in exclude:
+                continue
             key = keys.bucket_key(job, part, first)
             with reading(job):
                 found: dict[bytes, bytes] = self.caller.command("HGETALL", key)

@@ -42,6 +42,7 @@ end
 redis.call('HDEL', META, 'finished_ms', 'last_error', 'error_ms', 'error_done', 'declined',
   'declined_ms', 'silent', 'trouble', 'trouble_ms')
 each_key(function(key) redis.call('PERSIST', key) end)
+redis.call('EXPIRE', JOB .. 'ends', JOB_TTL_S) -- see commit.lua
 note_event('resumed', 'from ' .. state, ARGV[4])
 take_sample()
 finish_if_done()

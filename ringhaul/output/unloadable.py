@@ -12,6 +12,10 @@ TOO_HEAVY = (
 TOO_LONG = "a record of more than 128 MiB, which a load rejects"
 
 
+#: In `Unloadable.text`, before the key of a row.
+SUCH_AS = "; such as the row with "
+
+
 class Unloadable(NamedTuple):
     """Rows that cannot be loaded again, for one reason."""
 
@@ -24,7 +28,7 @@ class Unloadable(NamedTuple):
     def text(self) -> str:
         """The column, the reason, and one such row, for people."""
         column = f"column {self.column}: " if self.column else ""
-        return f"{column}{self.reason}; such as the row with {self.key}"
+        return f"{column}{self.reason}{SUCH_AS}{self.key}"
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict() | {"column": self.column or None}

@@ -16,7 +16,7 @@ PARTS = (*keys.SINGLE, "units:0", "results:0", "rate")
 HISTORY = ("samples", "sampling", "events")
 #: Parts whose loss damages no report: a lost cursor costs time, `live` is reported as "at least",
 #: and the others belong to units that are requeued or restarted.
-HARMLESS = {"cursors", "live", "losses", "rate", *HISTORY, *keys.UNDONE} - {"bad"}
+HARMLESS = {"cursors", "ends", "live", "losses", "rate", *HISTORY, *keys.UNDONE} - {"bad"}
 
 
 def commit(ledger: Ledger, job: str, unit: int) -> None:

@@ -230,7 +230,7 @@ def test_keys_live_a_week_after_the_end_also_after_a_resume(
     ledger.issue(job, 300)
     finish_unit(ledger, job, 0, rejected=1)
     ledger.claim(job, 299, 1, "late", 60_000)
-    history = {part: keys.JOB_TTL_S for part in ("samples", "sampling", "events")}
+    history = {part: keys.JOB_TTL_S for part in ("ends", "samples", "sampling", "events")}
     assert {part: ttl for part, ttl in _ttls(client, job).items() if ttl != -1} == history
     ledger.cancel(job)
     # This operation creates keys that did not exist when the job ended.

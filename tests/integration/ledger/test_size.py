@@ -40,6 +40,6 @@ def test_bytes_per_unit(ledger: Ledger, client: redis.Redis) -> None:
     assert client.object("encoding", "ringhaul:{ld-size}:results:31") == b"listpack"
     left = {key.decode().split(":")[2] for key in client.keys("ringhaul:{ld-size}:*")}
     assert left == {
-        *("meta", "spec", "units", "results", "done", "tot", "lat"),
+        *("meta", "spec", "units", "results", "done", "ends", "tot", "lat"),
         *("samples", "sampling", "events"),
     }

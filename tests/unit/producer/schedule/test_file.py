@@ -41,6 +41,7 @@ def test_the_shipped_example_is_valid() -> None:
         '["exec", "UPDATE k.t SET a = 1 WHERE d = ?", "--params", "p.csv"]',
         # The step's own folder, which may differ from the current one
         '["count", "-t", "k.t", "--where", "a > 1", "--summary", "no/{due}/sum.json"]',
+        '["load", "a.csv", "-t", "k.t", "--report", "no/reports/"]',
         '["verify", "/in/{due:%Y}/*.csv", "-t", "k.t", "--nulls", "unset"]',
         '["unload", "-t", "k.t", "-o", "s3://b/{due}", "--format", "parquet"]',
         '["count", "-t", "k.t", "--where", "a > 1"]',
