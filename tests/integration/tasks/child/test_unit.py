@@ -431,7 +431,7 @@ def test_what_a_unit_noticed_is_in_the_history_of_its_job(child: Child, make_job
     def run(attempt: Attempt) -> Done:
         done = run_load(attempt)
         # While requests are unanswered, as a renewal reports them
-        wire = child.plane().wire(host)
+        wire = child.plane().connection(host)
         assert wire is not None
         wire.window.sent(None, 0, 5, 100, time.monotonic())
         until_s = time.monotonic() + 10
