@@ -28,6 +28,7 @@ class Exposure:
     read_only: bool  #: Whether our pages change nothing.
     flower_read_only: bool  #: Whether Flower's own pages and API change nothing.
     hosts: frozenset[str]  #: Names of this site, in lower case; any address is accepted as well.
+    proxied: frozenset[str]  #: Those among them that a proxy may serve: `web.hosts`.
 
 
 def exposure_of(web: WebSettings, listening: Listening) -> Exposure:
@@ -56,6 +57,7 @@ def exposure_of(web: WebSettings, listening: Listening) -> Exposure:
         read_only=web.read_only if listening.read_only is None else listening.read_only,
         flower_read_only=listening.read_only is not False,
         hosts=frozenset(names),
+        proxied=frozenset(web.hosts),
     )
 
 

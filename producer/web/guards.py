@@ -115,8 +115,11 @@ def _is_cross_site(asked: Asked, exposure: Exposure) -> bool:
         origin = urlsplit(asked.origin)
     except ValueError:
         return True
-    # A proxy may put another name into Host; the origin is then one of the configured names.
-    return origin.netloc.lower() != asked.host.lower() and origin.hostname not in exposure.hosts
+    if origin.netloc.lower() == asked.host.lower():
+        return False
+    # A proxy may serve this site under one of the configured names and put another one into Host.
+    # The same name with another port is another site.
+    return origin.hostname not in exposure.proxied or origin.hostname == host_name(asked.host)
 
 
 class ChangesGuarded(RequestHandler):
