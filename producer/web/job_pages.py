@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tornado.web import authenticated
 
+from producer.web.job_actions import ACTIONS
 from producer.web.job_query import KINDS, STATES
 from producer.web.job_views import job_view, jobs_view
 from producer.web.page import Page, query_of
@@ -47,11 +48,13 @@ class JobPage(Page):
     async def get(self, job: str) -> None:
         """Show a job."""
         site = self.site
+        did = ACTIONS.get(self.arguments_given().get("did", ""))
         await self.show_live(
             "job.html",
             lambda ledger: job_view(site, ledger, job),
             stream=site.url("jobs", job, "events"),
             job=job,
+            said=did.done if did else "",
         )
 
 

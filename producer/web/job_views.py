@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from producer.report.job_html import job_body
+from producer.web.job_actions import actions_for
 from producer.web.job_index import JobPage
 from producer.web.job_query import JobQuery
 from producer.web.live import View
@@ -20,7 +21,11 @@ def job_view(site: Site, ledger: Ledger, job: str) -> View:
         html = site.render("damaged.html", job=job, message=str(error))
         return View(title=f"{job} DAMAGED", html=html, quiet=True)
     html = site.render(
-        "job_view.html", detail=detail, body=job_body(detail), schedule=schedule_of(job)
+        "job_view.html",
+        detail=detail,
+        body=job_body(detail),
+        schedule=schedule_of(job),
+        actions={} if site.exposure.read_only else actions_for(detail.status.state_name),
     )
     over = detail.status.finished and not detail.status.leased
     return View(title=f"{job} {detail.snapshot.state}", html=html, quiet=over)

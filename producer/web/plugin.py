@@ -51,6 +51,8 @@ def add_pages(application: Application, exposure: Exposure) -> bool:
 def _add(application: Application, exposure: Exposure) -> None:
     check_seams(application)
     # These import Flower's base class, which was not checked before.
+    from producer.web.action_pages import JobActionPage
+    from producer.web.job_actions import ACTIONS
     from producer.web.job_api import JobApi, JobsApi
     from producer.web.job_pages import JobPage, JobsPage, JobsStream, JobStream
 
@@ -68,6 +70,7 @@ def _add(application: Application, exposure: Exposure) -> None:
             route("/jobs", JobsPage, "jobs"),
             route("/jobs/([^/]+)", JobPage, "job"),
             route("/jobs/([^/]+)/events", JobStream),
+            route(f"/jobs/([^/]+)/({'|'.join(ACTIONS)})", JobActionPage),
             route("/events/jobs", JobsStream),
             route("/api/jobs", JobsApi),
             route("/api/jobs/([^/]+)", JobApi),

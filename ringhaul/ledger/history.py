@@ -18,6 +18,7 @@ from ringhaul.ledger.reading import JobStatus, reading
 
 #: Who changed a job, in its events. A page says "page"; a schedule "schedule NAME".
 BY_COMMAND = "command"
+BY_PAGE = "page"
 #: Samples that the speed of a running job follows from: those of half a minute, and some to spare.
 RECENT_SAMPLES = 8
 
