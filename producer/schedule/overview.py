@@ -1,4 +1,4 @@
-"""All schedules at a moment: what the file says, and what the ledger knows. For commands and pages."""
+"""All schedules at a moment: what the file says and the ledger knows, for commands and pages."""
 
 from __future__ import annotations
 

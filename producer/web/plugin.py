@@ -21,13 +21,16 @@ from ringhaul.ledger.ledger import Ledger
 logger = logging.getLogger(__name__)
 
 #: What Flower's navigation gets, in its own form.
-_LINKS = """
+_LINKS = "".join(
+    f"""
         <li class="nav-item">
-          <a class="nav-link{% if active_tab == 'jobs' %} active{% end %}"
-            href="{{ reverse_url('jobs') }}"
-            {% if active_tab == 'jobs' %}aria-current="page"{% end %}>Jobs</a>
+          <a class="nav-link{{% if active_tab == '{name}' %}} active{{% end %}}"
+            href="{{{{ reverse_url('{name}') }}}}"
+            {{% if active_tab == '{name}' %}}aria-current="page"{{% end %}}>{name.title()}</a>
         </li>
       """
+    for name in ("jobs", "schedules", "hosts")
+)
 
 
 def add_pages(application: Application, exposure: Exposure) -> bool:
@@ -51,10 +54,12 @@ def add_pages(application: Application, exposure: Exposure) -> bool:
 def _add(application: Application, exposure: Exposure) -> None:
     check_seams(application)
     # These import Flower's base class, which was not checked before.
+    from producer.web import schedule_pages as pages
     from producer.web.action_pages import JobActionPage
     from producer.web.job_actions import ACTIONS
     from producer.web.job_api import JobApi, JobsApi
     from producer.web.job_pages import JobPage, JobsPage, JobsStream, JobStream
+    from producer.web.schedule_actions import ACTIONS as SCHEDULE_ACTIONS
 
     templates = PageTemplates(flower_templates(application), links=_LINKS)
     site = Site.create(
@@ -72,6 +77,14 @@ def _add(application: Application, exposure: Exposure) -> None:
             route("/jobs/([^/]+)/events", JobStream),
             route(f"/jobs/([^/]+)/({'|'.join(ACTIONS)})", JobActionPage),
             route("/events/jobs", JobsStream),
+            route("/schedules", pages.SchedulesPage, "schedules"),
+            route("/schedules/([^/]+)", pages.SchedulePage, "schedule"),
+            route("/schedules/([^/]+)/events", pages.ScheduleStream),
+            route(f"/schedules/([^/]+)/({'|'.join(SCHEDULE_ACTIONS)})", pages.ScheduleActionPage),
+            route("/events/schedules", pages.SchedulesStream),
+            route("/hosts", pages.HostsPage, "hosts"),
+            route("/events/hosts", pages.HostsStream),
+            route("/api/schedules", pages.SchedulesApi),
             route("/api/jobs", JobsApi),
             route("/api/jobs/([^/]+)", JobApi),
             _files(site, f"({STYLE})", template_folder()),
