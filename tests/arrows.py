@@ -123,6 +123,7 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform"
     ),
     "producer.schedule.celery_scheduler": "producer.schedule",
+    "producer.web": "producer.commands producer.outputs producer.request",
 }
 
 #: Rooms in which no module reaches a service, a process, a thread or the driver, through any chain

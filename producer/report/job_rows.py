@@ -19,7 +19,7 @@ def job_row(status: JobStatus, snapshot: Snapshot) -> dict[str, Any]:
         "job": status.job,
         "kind": status.labels.get("kind"),
         "table": status.labels.get("table"),
-        "state": status.shown,
+        "state": status.state_name,
         "priority": status.priority,
         "done": snapshot.share if whole else None,
         "rows": snapshot.rows if whole else None,

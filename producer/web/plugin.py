@@ -9,7 +9,8 @@ import logging
 from functools import partial
 from pathlib import Path
 
-from tornado.web import Application, RequestHandler, StaticFileHandler, URLSpec, url
+from tornado.routing import URLSpec
+from tornado.web import Application, RequestHandler, StaticFileHandler, url
 
 from producer.report.job_html import STYLE, template_folder
 from producer.web.exposure import Exposure

@@ -21,7 +21,7 @@ class JobHead(NamedTuple):
     """What a list of jobs needs to know of a job that it does not show."""
 
     job: str
-    state: str  #: As `JobStatus.shown`, but damage is not looked for; empty: unreadable.
+    state: str  #: As `JobStatus.state_name`, but damage is not looked for; empty: unreadable.
     kind: str
     table: str
     created_ms: int
@@ -42,9 +42,9 @@ class JobNames(NamedTuple):
 
 
 def job_names(caller: Caller, limit: int) -> JobNames:
-    """Return the names of the newest `limit` jobs, and which of all jobs run. Raises as `Caller`."""
+    """Return the names of the newest `limit` jobs, and which jobs run. Raises as `Caller`."""
     forget_gone(caller, keys.JOBS)
-    found: list[tuple[bytes, float]] = caller.insist(
+    found: Any = caller.insist(
         lambda: caller.client.zrevrange(keys.JOBS, 0, limit - 1, withscores=True)
     )
     running: set[bytes] = caller.command("SMEMBERS", keys.RUNNING)
