@@ -49,7 +49,7 @@ class JobPage(Page):
         site = self.site
         await self.show_live(
             "job.html",
-            lambda ledger: job_view(site, ledger, job),
+            lambda ledger: job_view(site, ledger, job, at_once=True),
             stream=site.url("jobs", job, "events"),
             job=job,
         )
