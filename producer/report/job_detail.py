@@ -83,6 +83,7 @@ class JobDetail:
     settings: tuple[Setting, ...]
     environment: tuple[Setting, ...]
     show_data: bool  #: Rejects have their records and whole reasons.
+    units_read: bool  #: False: `rejects` and what is about units and hosts are empty.
     at_ms: int  #: When it was read, by the ledger server's clock.
 
 
@@ -133,6 +134,7 @@ def look_at_job(
     rejects_max: int | None = REJECTS_READ_MAX,
     closing: Closing | None = None,
     whole: bool = True,
+    units: bool = True,
     known: Known | None = None,
 ) -> JobDetail:
     """Return a job in detail.
@@ -140,7 +142,8 @@ def look_at_job(
     `show_data`: with the records and the whole reasons of the rejects that are shown as samples.
     `rejects_max`: rejects to group, None for all. `closing`: the job's closing if the caller has
     it. `whole`: compute it otherwise, which takes a second look at all results and rejects; without
-    it there are no figures in `end`. `known`: of an earlier look at the same job.
+    it there are no figures in `end`. `units`: with what is known of its units, hosts and rejects,
+    which takes a look at all results. `known`: of an earlier look at the same job.
 
     Raises JobMissing; JobDamaged if Redis lost part of the job.
     """
@@ -152,12 +155,15 @@ def look_at_job(
     if not known.server:
         known.server = _server(ledger)
     if whole and closing is None:
-        closing = _closing(ledger, status, known)
+        closing = closing_of(ledger, status, known)
     if closing is not None and closing.data.get("state") == DAMAGED:
         raise JobDamaged(job, closing.data.get("damage", ()))
     history = History(ledger.caller)
     samples, events = history.samples(job), history.events(job)
-    units = _units(ledger, status, events, known)
+    work = _units(ledger, status, events, known) if units else _Units((), (), (), Timeline())
+    rejects = RejectGroups(whole=False)
+    if units:
+        rejects = _rejects(ledger, status, known, show_data=show_data, rejects_max=rejects_max)
     return JobDetail(
         job=job,
         kind=status.labels.get("kind", "load"),
@@ -167,15 +173,16 @@ def look_at_job(
         end=_end(status, closing, show_data=show_data),
         samples=tuple(samples),
         events=tuple(events),
-        rejects=_rejects(ledger, status, known, show_data=show_data, rejects_max=rejects_max),
-        slowest=units.slowest,
-        failing=units.failing,
-        hosts=units.hosts,
-        timeline=units.timeline,
+        rejects=rejects,
+        slowest=work.slowest,
+        failing=work.failing,
+        hosts=work.hosts,
+        timeline=work.timeline,
         command=job_command(status),
         settings=job_settings(status, known.job, ledger.error_limit(job)),
         environment=environment(known.server),
         show_data=show_data,
+        units_read=units,
         at_ms=status.now_ms,
     )
 
@@ -219,7 +226,8 @@ def _rejects(
     return known.rejects
 
 
-def _closing(ledger: Ledger, status: JobStatus, known: Known) -> Closing:
+def closing_of(ledger: Ledger, status: JobStatus, known: Known) -> Closing:
+    """Return a job's closing, from an earlier look if it cannot have changed since."""
     of = _Moment.of(status)
     if known.closing is None or known.closing_of != of:
         closing = read_closing(ledger, status.job)

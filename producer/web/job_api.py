@@ -8,8 +8,8 @@ from tornado.web import authenticated
 
 from producer.report.events import history_json
 from producer.report.job_rows import job_row
-from producer.report.summary import read_closing
 from producer.web.page import Api, query_of
+from producer.web.site import Site
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.history import History
 from ringhaul.ledger.ledger import Ledger
@@ -42,14 +42,13 @@ class JobApi(Api):
     async def get(self, job: str) -> None:
         """Send the job as `status JOB --events --json` does; without data of rows, if pages show
         none."""
-        show_data = self.site.exposure.show_data
-        self.send(await self.look(lambda ledger: job_document(ledger, job, show_data=show_data)))
+        self.send(await self.look(lambda ledger: job_document(self.site, ledger, job)))
 
 
-def job_document(ledger: Ledger, job: str, *, show_data: bool) -> dict[str, Any]:
+def job_document(site: Site, ledger: Ledger, job: str) -> dict[str, Any]:
     """Return a job for programs. A damaged one says what is lost. Raises JobMissing."""
-    document = dict(read_closing(ledger, job).data)
-    if not show_data:
+    document = site.jobs.closing(ledger, job).data
+    if not site.exposure.show_data:
         document = _without_data(document)
     history = History(ledger.caller)
     try:

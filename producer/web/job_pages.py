@@ -51,7 +51,7 @@ class JobPage(Page):
         did = ACTIONS.get(self.arguments_given().get("did", ""))
         await self.show_live(
             "job.html",
-            lambda ledger: job_view(site, ledger, job),
+            lambda ledger: job_view(site, ledger, job, at_once=True),
             stream=site.url("jobs", job, "events"),
             job=job,
             said=did.done if did else "",

@@ -13,10 +13,10 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.schedule.runs import schedule_of
 
 
-def job_view(site: Site, ledger: Ledger, job: str) -> View:
-    """Return the page of a job. Raises JobMissing."""
+def job_view(site: Site, ledger: Ledger, job: str, *, at_once: bool = False) -> View:
+    """Return the page of a job. `at_once`: see `JobLooks.look`. Raises JobMissing."""
     try:
-        detail = site.jobs.look(ledger, job)
+        detail = site.jobs.look(ledger, job, at_once=at_once)
     except JobDamaged as error:
         html = site.render("damaged.html", job=job, message=str(error))
         return View(title=f"{job} DAMAGED", html=html, quiet=True)

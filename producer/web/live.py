@@ -1,7 +1,7 @@
 """Live pages: a topic looks again and again, and every open page of it gets what changed.
 
-However many pages show a topic, it looks once. Without pages it does not look at all, and nothing is
-kept of it.
+However many pages show a topic, it looks once. Without pages it does not look at all, and nothing
+is kept of it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -60,7 +60,7 @@ class Live:
 
     async def news(
         self, name: str, look: Callable[[], Awaitable[View]]
-    ) -> AsyncIterator[News | None]:
+    ) -> AsyncGenerator[News | None]:
         """Yield what changes in a topic until it is gone or the caller stops; None as a sign of
         life. `look`: of a topic of this name, wherever it comes from.
 

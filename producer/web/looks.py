@@ -15,8 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from producer.report.job_detail import JobDetail, Known, look_at_job
+from producer.report.job_detail import JobDetail, Known, closing_of, look_at_job
+from producer.report.outcome import Closing
+from producer.report.summary import read_closing
 from ringhaul.errors import LedgerUnavailable
+from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.ledger import Ledger
 
 T = TypeVar("T")
@@ -29,6 +32,9 @@ WAITING_MAX = 100
 PATIENCE_MS = 1500
 #: Several viewers within this time share one look.
 FRESH_S = 0.5
+#: A page does not wait for the units of a larger job that nobody looked at before: reading 50,000
+#: takes most of a second. Its stream brings them.
+UNITS_AT_ONCE_MAX = 5_000
 #: Jobs and units that are kept between looks: some 250 bytes for each unit.
 JOBS_KEPT = 32
 UNITS_KEPT = 200_000
@@ -60,6 +66,10 @@ class Looks:
         finally:
             self._waiting -= 1
 
+    def start(self, look: Callable[[Ledger], object]) -> None:
+        """Run a look before anybody waits for it; whatever it raises, a page will say."""
+        self._threads.submit(lambda: look(self._opened()))
+
     def _opened(self) -> Ledger:
         with self._opening:
             if self._ledger is None:
@@ -90,8 +100,13 @@ class JobLooks:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._lock = threading.Lock()
 
-    def look(self, ledger: Ledger, job: str) -> JobDetail:
-        """Return a job in detail, at most `FRESH_S` old. Raises as `look_at_job`."""
+    def look(self, ledger: Ledger, job: str, *, at_once: bool = False) -> JobDetail:
+        """Return a job in detail, at most `FRESH_S` old. Raises as `look_at_job`.
+
+        `at_once`: of a large job that is not known yet, without its units and rejects.
+        """
+        if at_once and self._takes_long(ledger, job):
+            return look_at_job(ledger, job, show_data=self._show_data, whole=False, units=False)
         kept = self._of(job)
         with kept.lock:  # two looks at one job would do the same work twice
             if kept.detail is None or time.monotonic() - kept.at_s > FRESH_S:
@@ -108,6 +123,23 @@ class JobLooks:
             detail = kept.detail
         self._forget()
         return detail
+
+    def closing(self, ledger: Ledger, job: str) -> Closing:
+        """Return how a job stands or ended. Raises JobMissing; a damaged one has a closing, too."""
+        kept = self._of(job)
+        with kept.lock:
+            try:
+                status = ledger.status(job)
+            except JobDamaged:
+                return read_closing(ledger, job)
+            return closing_of(ledger, status, kept.known)
+
+    def _takes_long(self, ledger: Ledger, job: str) -> bool:
+        with self._lock:
+            kept = self._kept.get(job)
+        if kept is not None and kept.known.facts.by_bucket:
+            return False
+        return ledger.status(job).done > UNITS_AT_ONCE_MAX
 
     def _of(self, job: str) -> _Kept:
         with self._lock:

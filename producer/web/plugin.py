@@ -9,10 +9,12 @@ import logging
 from functools import partial
 from pathlib import Path
 
-from tornado.web import Application, RequestHandler, StaticFileHandler, URLSpec, url
+from tornado.routing import URLSpec
+from tornado.web import Application, RequestHandler, StaticFileHandler, url
 
 from producer.report.job_html import STYLE, template_folder
 from producer.web.exposure import Exposure
+from producer.web.job_query import JobQuery
 from producer.web.seams import FlowerChanged, check_seams, flower_templates
 from producer.web.site import Site
 from producer.web.templates import PageTemplates, static_folder
@@ -92,6 +94,8 @@ def _add(application: Application, exposure: Exposure) -> None:
         ],
     )
     application.settings["template_loader"] = templates
+    # Reading thousands of jobs for the first time takes a while.
+    site.looks.start(lambda ledger: site.index.page(ledger, JobQuery()))
 
 
 def _files(site: Site, pattern: str, folder: Path) -> URLSpec:

@@ -1,8 +1,8 @@
 """The places where our pages join Flower. Its start checks them, and a test pins them.
 
-Flower has no interface for plug-ins. But it is an application of Tornado, which takes handlers and a
-template loader; its base handler knows its log-in; and its layout has blocks. If one of these is not
-what it was, our pages are left out, and plain Flower starts.
+Flower has no interface for plug-ins. But it is an application of Tornado, which takes handlers and
+a template loader; its base handler knows its log-in; and its layout has blocks. If one of these is
+not what it was, our pages are left out, and plain Flower starts.
 """
 
 from __future__ import annotations

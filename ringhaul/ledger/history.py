@@ -123,8 +123,8 @@ class History:
             return [Sample.from_json(text.decode()) for text in kept]
 
     def recent(self, status: JobStatus) -> list[Sample]:
-        """Return the last samples of a job that runs, the oldest first: those that its speed follows
-        from. None of one that does not run, or is damaged."""
+        """Return the last samples of a job that runs, the oldest first: its speed follows from
+        them. None of a job that does not run, or is damaged."""
         if status.finished or status.paused or status.damage:
             return []
         with reading(status.job):
