@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
@@ -11,8 +11,6 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from tests.acceptance.command import wait_until
 
-#: `make test-tools` installs it. Playwright's own browsers are not downloaded.
-CHROMIUM = "/usr/bin/chromium"
 LAPTOP = (1280, 800)
 PHONE = (390, 844)
 TIMEOUT_MS = 20_000
@@ -22,10 +20,11 @@ TIMEOUT_MS = 20_000
 def running_browser() -> Iterator[Browser]:
     """Run a headless chromium during the block. Within it, no other event loop can run in this
     thread."""
-    assert os.path.exists(CHROMIUM), f"{CHROMIUM} is missing: make test-tools"
+    chromium = shutil.which("chromium")  # playwright's own browsers are not downloaded
+    assert chromium, "chromium is missing: make test-tools"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=CHROMIUM,
+            executable_path=chromium,
             # Containers give no second namespace, and little shared memory.
             args=["--no-sandbox", "--disable-dev-shm-usage"],
         )
