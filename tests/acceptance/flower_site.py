@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from producer.local.ports import is_open
 from tests.acceptance.command import Ringhaul, wait_until
-from tests.acceptance.running import Running, answers, free_port, running
+from tests.acceptance.running import Running, free_port, running
 
 
 class Answer(NamedTuple):
@@ -68,5 +69,7 @@ def flower_site(
     port = free_port()
     argv = ringhaul.argv("flower", f"--port={port}", *arguments)
     with running(argv, ringhaul.env | env, ringhaul.cwd, log) as process:
-        wait_until(lambda: process.read() and answers(port), f"Flower; see {process.log}")
+        wait_until(
+            lambda: process.read() and is_open("127.0.0.1", port), f"Flower; see {process.log}"
+        )
         yield FlowerSite(port, process)
