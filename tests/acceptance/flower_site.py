@@ -63,10 +63,10 @@ class FlowerSite:
 
 @contextmanager
 def flower_site(
-    ringhaul: Ringhaul, *arguments: object, log: Path | None = None, **env: str
+    ringhaul: Ringhaul, *arguments: object, log: Path | None = None, port: int = 0, **env: str
 ) -> Iterator[FlowerSite]:
-    """Run `ringhaul flower` for the length of the block."""
-    port = free_port()
+    """Run `ringhaul flower` for the length of the block. `port`: 0 for any that is free."""
+    port = port or free_port()
     argv = ringhaul.argv("flower", f"--port={port}", *arguments)
     with running(argv, ringhaul.env | env, ringhaul.cwd, log) as process:
         wait_until(
