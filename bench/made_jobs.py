@@ -24,7 +24,8 @@ UNIT_BYTES = 8 << 20
 UNIT_ROWS = 120_000
 _LEASE_MS = 600_000
 _PATH = "/data/orders/orders.csv"
-_REJECTED = Reject(
+#: What is rejected unless the caller has something else.
+REJECTED = Reject(
     file=_PATH,
     offset=0,
     length=20,
@@ -46,16 +47,17 @@ def make_load(
     hosts: Sequence[str] = ("etl1", "etl2", "etl3"),
     processes: int = 4,
     rejects: int = 0,
-    labels: dict[str, str] | None = None,
+    rejected: Reject = REJECTED,
 ) -> None:
     """Create a load, and commit its first `done` units (None: all, so that it ends).
 
-    `processes`: of each host. `rejects`: of the whole job, in its first units, one each.
+    `processes`: of each host. `rejects`: of the whole job, all `rejected`, one each in its first
+    units.
     """
     spec = _spec(table, units)
     about = {"kind": "load", "table": f"shop.{table}", "bytes_total": str(units * UNIT_BYTES)}
     command = f"ringhaul load {_PATH} -t shop.{table}"
-    ledger.create(job, {**about, "command": command, **(labels or {})}, json.dumps(spec.to_json()))
+    ledger.create(job, {**about, "command": command}, json.dumps(spec.to_json()))
     for first in range(0, units, keys.UNITS_PER_BUCKET):
         last = min(first + keys.UNITS_PER_BUCKET, units)
         ledger.add_units(job, 1, first, [_unit(unit) for unit in range(first, last)])
@@ -66,37 +68,40 @@ def make_load(
     for unit in range(wanted):
         if unit >= handed_out:
             handed_out += len(ledger.issue(job, 1000).units)
-        _run(ledger, job, unit, workers[unit % len(workers)], rejected=int(unit < rejects))
+        _run(ledger, job, unit, workers[unit % len(workers)], [rejected] if unit < rejects else [])
 
 
-def add_samples(ledger: Ledger, job: str, samples: int, *, every_ms: int = 10_000) -> None:
-    """Give a job as many samples as if it had run that long: the ledger takes them by its clock."""
-    now_ms = ledger.status(job).now_ms
+def age(ledger: Ledger, job: str, samples: int, *, every_ms: int = 10_000) -> None:
+    """Let a job have begun so long ago that it has `samples` samples: the ledger itself takes them
+    by its clock. Rows and bytes grow to what the job has done."""
+    status = ledger.status(job)
+    now_ms, began_ms = status.now_ms, status.now_ms - samples * every_ms
+    key = keys.job_key(job, "meta")
+    ledger.caller.command("HSET", key, "created_ms", began_ms, "started_ms", began_ms)
+    ledger.caller.command("ZADD", keys.JOBS, began_ms, job)
     pace = random.Random(job)
-    rows = size = 0
-    texts = []
-    for number in range(samples):
-        rows += int(every_ms / 1000 * pace.uniform(180_000, 240_000))
-        size += int(every_ms / 1000 * pace.uniform(12e6, 16e6))
+    speeds = [pace.uniform(0.8, 1.2) for _ in range(samples)]
+    texts, done = [], 0.0
+    for number, speed in enumerate(speeds, 1):
+        done += speed / sum(speeds)
         sample = Sample(
             at_ms=now_ms - (samples - number) * every_ms,
-            rows=rows,
-            bytes=size,
+            rows=int(done * status.totals["rows"]),
+            bytes=int(done * status.totals["bytes"]),
             p50_ms=pace.uniform(3, 9),
             p99_ms=pace.uniform(20, 90),
             workers=12,
             hosts=3,
         )
         texts.append(sample.to_json())
-    key = keys.job_key(job, "samples")
-    ledger.caller.command("DEL", key)
-    ledger.caller.command("RPUSH", key, *texts)
+    ledger.caller.command("DEL", keys.job_key(job, "samples"))
+    ledger.caller.command("RPUSH", keys.job_key(job, "samples"), *texts)
 
 
 _tokens = count()
 
 
-def _run(ledger: Ledger, job: str, unit: int, worker: str, *, rejected: int) -> None:
+def _run(ledger: Ledger, job: str, unit: int, worker: str, rejects: Sequence[Reject]) -> None:
     token = f"t{next(_tokens)}@celery@{worker}"
     claimed = ledger.claim(job, unit, 1, token, _LEASE_MS)
     if not isinstance(claimed, Claimed):
@@ -106,8 +111,8 @@ def _run(ledger: Ledger, job: str, unit: int, worker: str, *, rejected: int) -> 
         records=UNIT_ROWS,
         dropped=0,
         filtered=0,
-        written=UNIT_ROWS - rejected,
-        rejected=rejected,
+        written=UNIT_ROWS - len(rejects),
+        rejected=len(rejects),
         input_bytes=UNIT_BYTES,
         retries=0,
         elapsed_ms=500 + unit % 97,
@@ -120,8 +125,8 @@ def _run(ledger: Ledger, job: str, unit: int, worker: str, *, rejected: int) -> 
         worker=worker,
     )
     log = RejectLog()
-    log.add(_REJECTED for _ in range(rejected))
-    rows = UNIT_ROWS - rejected
+    log.add(rejects)
+    rows, rejected = UNIT_ROWS - len(rejects), len(rejects)
     totals = {"rows": rows, "rejected": rejected, "bytes": UNIT_BYTES, "retries": 0}
     ledger.commit(job, unit, 1, token, result.pack(), totals, {"40": 900, "60": 9}, log.blob())
 

@@ -8,7 +8,7 @@ from tornado.web import authenticated
 
 from producer.report.events import history_json
 from producer.report.job_rows import job_row
-from producer.web.page import Api, query_of
+from producer.web.page import Api, check_job_id, query_of
 from producer.web.site import Site
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.history import History
@@ -42,7 +42,8 @@ class JobApi(Api):
     async def get(self, job: str) -> None:
         """Send the job as `status JOB --events --json` does; without data of rows, if pages show
         none."""
-        self.send(await self.look(lambda ledger: job_document(self.site, ledger, job)))
+        site, job = self.site, check_job_id(job)
+        self.send(await self.look(lambda ledger: job_document(site, ledger, job)))
 
 
 def job_document(site: Site, ledger: Ledger, job: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from tornado.web import authenticated
 from producer.web.job_actions import ACTIONS
 from producer.web.job_query import KINDS, STATES
 from producer.web.job_views import job_view, jobs_view
-from producer.web.page import Page, query_of
+from producer.web.page import Page, check_job_id, query_of
 from producer.web.stream import Stream
 
 
@@ -47,7 +47,7 @@ class JobPage(Page):
     @authenticated
     async def get(self, job: str) -> None:
         """Show a job."""
-        site = self.site
+        site, job = self.site, check_job_id(job)
         did = ACTIONS.get(self.arguments_given().get("did", ""))
         await self.show_live(
             "job.html",
@@ -64,7 +64,7 @@ class JobStream(Stream):
     @authenticated
     async def get(self, job: str) -> None:
         """Send the page of the job whenever it changes."""
-        site = self.site
+        site, job = self.site, check_job_id(job)
         await self.follow(
             f"job {job}", lambda: site.looks.run(lambda ledger: job_view(site, ledger, job))
         )

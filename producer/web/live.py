@@ -127,8 +127,7 @@ class _Topic:
                 self._changed = asyncio.Event()
             if news.kind == "gone":
                 return
-            quiet = news.view is not None and news.view.quiet
-            await asyncio.sleep(max(QUIET_PAUSE_S if quiet else PAUSE_S, took_s * _LOOK_SHARE))
+            await asyncio.sleep(_pause_s(news, took_s))
 
     async def _next(self) -> News:
         try:
@@ -139,4 +138,11 @@ class _Topic:
             return News(kind="gone", text=str(error))
         except Exception:
             logger.exception("a page cannot be shown")
-            return News(kind="away", text="an internal error; the log of Flower has more")
+            return News(kind="away", text="An internal error; the log of Flower has more.")
+
+
+def _pause_s(news: News, took_s: float) -> float:
+    """Return how long to wait for the next look. `took_s`: how long the last one took."""
+    if news.view is None:  # Redis is away: that took long, but cost nothing
+        return PAUSE_S
+    return max(QUIET_PAUSE_S if news.view.quiet else PAUSE_S, took_s * _LOOK_SHARE)

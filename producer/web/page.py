@@ -18,6 +18,7 @@ from producer.web.templates import PREFIX, static_version
 from ringhaul.errors import LedgerUnavailable, RinghaulError, UsageError
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import LedgerRefused
+from ringhaul.ledger.keys import job_key
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
 
@@ -135,6 +136,15 @@ def as_problem(error: RinghaulError) -> Problem:
     if isinstance(error, JobDamaged):
         return Problem(500, str(error))
     return Problem(400 if isinstance(error, UsageError) else 500, str(error))
+
+
+def check_job_id(job: str) -> str:
+    """Return the id of a job in a URL. Raises Problem for one that no job can have."""
+    try:
+        job_key(job, "meta")
+    except UsageError as error:
+        raise Problem(404, str(error)) from error
+    return job
 
 
 def message_of(status: int, error: BaseException | None) -> str:

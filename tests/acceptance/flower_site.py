@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from producer.local.ports import is_open
 from tests.acceptance.command import Ringhaul, wait_until
-from tests.acceptance.running import Running, answers, free_port, running
+from tests.acceptance.running import Running, free_port, running
 
 
 class Answer(NamedTuple):
@@ -62,11 +63,13 @@ class FlowerSite:
 
 @contextmanager
 def flower_site(
-    ringhaul: Ringhaul, *arguments: object, log: Path | None = None, **env: str
+    ringhaul: Ringhaul, *arguments: object, log: Path | None = None, port: int = 0, **env: str
 ) -> Iterator[FlowerSite]:
-    """Run `ringhaul flower` for the length of the block."""
-    port = free_port()
+    """Run `ringhaul flower` for the length of the block. `port`: 0 for any that is free."""
+    port = port or free_port()
     argv = ringhaul.argv("flower", f"--port={port}", *arguments)
     with running(argv, ringhaul.env | env, ringhaul.cwd, log) as process:
-        wait_until(lambda: process.read() and answers(port), f"Flower; see {process.log}")
+        wait_until(
+            lambda: process.read() and is_open("127.0.0.1", port), f"Flower; see {process.log}"
+        )
         yield FlowerSite(port, process)
