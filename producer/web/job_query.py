@@ -73,7 +73,7 @@ class JobQuery:
 class Found:
     """The jobs of one page of a list, and how many there are."""
 
-    jobs: tuple[str, ...]
+    heads: tuple[JobHead, ...]
     found: int  #: Jobs that the filters let through.
     total: int
     open: int  #: Of all jobs, those that run or are paused.
@@ -111,7 +111,7 @@ def find_jobs(heads: Iterable[JobHead], query: JobQuery) -> Found:
     chosen = [head for head in all_heads if _matches(head, query)]
     chosen.sort(key=lambda head: (head.ended, -head.created_ms, head.job))
     return Found(
-        jobs=tuple(head.job for head in chosen[query.offset : query.offset + query.limit]),
+        heads=tuple(chosen[query.offset : query.offset + query.limit]),
         found=len(chosen),
         total=len(all_heads),
         open=sum(not head.ended for head in all_heads),

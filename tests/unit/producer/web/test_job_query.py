@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from producer.web.job_query import LIMIT_MAX, PAGE_JOBS, STATES, JobQuery, find_jobs, read_query
+from producer.web.job_query import (
+    LIMIT_MAX,
+    PAGE_JOBS,
+    STATES,
+    Found,
+    JobQuery,
+    find_jobs,
+    read_query,
+)
 from ringhaul.errors import UsageError
 from ringhaul.ledger.job_list import JobHead
 
@@ -18,8 +26,12 @@ HEADS = [
 ]
 
 
+def names(page: Found) -> list[str]:
+    return [head.job for head in page.heads]
+
+
 def found(**query: object) -> list[str]:
-    return list(find_jobs(HEADS, JobQuery(**query)).jobs)  # type: ignore[arg-type]
+    return names(find_jobs(HEADS, JobQuery(**query)))  # type: ignore[arg-type]
 
 
 def test_running_jobs_come_first_then_the_newest() -> None:
@@ -46,13 +58,13 @@ def test_running_jobs_come_first_then_the_newest() -> None:
 )
 def test_each_filter_leaves_jobs_out(query: dict[str, str], jobs: set[str]) -> None:
     page = find_jobs(HEADS, JobQuery(**query))  # type: ignore[arg-type]
-    assert set(page.jobs) == jobs
+    assert set(names(page)) == jobs
     assert (page.found, page.total, page.open) == (len(jobs), len(HEADS), 2)
 
 
 def test_pages_are_parts_of_the_list() -> None:
     many = [JobHead(f"ld-{n:03}", "COMPLETE", n) for n in range(PAGE_JOBS * 2 + 1)]
-    pages = [find_jobs(many, JobQuery().at_page(number)).jobs for number in (1, 2, 3, 4)]
+    pages = [names(find_jobs(many, JobQuery().at_page(number))) for number in (1, 2, 3, 4)]
     assert [len(page) for page in pages] == [PAGE_JOBS, PAGE_JOBS, 1, 0]
     assert [job for page in pages for job in page] == [head.job for head in reversed(many)]
 
