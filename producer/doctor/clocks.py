@@ -56,18 +56,14 @@ def relative_clocks(
 
 
 def one_clock(
-    machine: Machine | None,
-    broker: str | None,
-    cluster: ClusterView | None,
-    reports: Sequence[WorkerReport],
+    machine: Machine | None, addresses: Sequence[str], reports: Sequence[WorkerReport]
 ) -> bool:
-    """Return whether this host's kernel has the only clock that jobs use. `broker`: its host;
-    empty: a socket's file; None: there is none."""
+    """Return whether this host's kernel has the only clock that jobs use. `addresses`: of the
+    broker and the nodes."""
     boots = {one.report.machine.boot for one in reports if one.report and one.report.machine}
     if machine is None or not machine.boot or boots - {machine.boot}:
         return False
-    addresses = [node.address for node in cluster.nodes] if cluster else []
-    return all(map(_is_here, [*addresses, *([broker] if broker else [])]))
+    return all(map(_is_here, addresses))
 
 
 def _is_here(host: str) -> bool:

@@ -108,7 +108,9 @@ def _of_all(
     view = None if cluster is None else cluster.view
     clock = None if broker is None else broker.clock
     reports = workers or []
-    same = one_clock(machine, None if broker is None else broker.host, view, reports)
+    nodes = loaded.settings.cluster.contact_points if view is None else view.addresses
+    brokers = [broker.host] if broker is not None and broker.host else []
+    same = one_clock(machine, [*brokers, *nodes], reports)
     found: list[Finding] = []
     if machine is not None:
         for check, judge in judges(one_clock=same):

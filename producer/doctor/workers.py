@@ -16,6 +16,7 @@ from producer.text import count_text
 from tasks.host.report import HostReport
 
 _SHOWN = 3
+_HOSTS_SHOWN = 5
 #: Settings that this command and the workers must share. The rest is for workers only.
 OF_COMMANDS_TOO = frozenset(
     {
@@ -36,7 +37,7 @@ def judge_presence(reports: Sequence[WorkerReport]) -> list[Finding]:
         return [WORKERS.warning("up", "none is up", "start some with `ringhaul worker`")]
     hosts = len({one.worker.host for one in reports})
     found = [WORKERS.ok("up", f"{slots:,} on {count_text(hosts, 'host')}")]
-    silent = [f"{_name(one)}: {one.trouble}" for one in reports if one.trouble]
+    silent = [(one, one.trouble) for one in reports if one.trouble]
     if silent:
         advice = "look at its log; a worker of an earlier version cannot report"
         found.append(WORKERS.warning("reports", _some(silent), advice))
@@ -56,7 +57,7 @@ def judge_versions(mine: Mapping[str, str], reports: Sequence[WorkerReport]) -> 
             if name in mine and theirs != mine[name]
         ]
         if unlike:
-            wrong.append(f"{_name(one)} has {', '.join(unlike[:_SHOWN])}")
+            wrong.append((one, ", ".join(unlike[:_SHOWN])))
     if not wrong:
         text = f"ringhaul {mine['ringhaul']} and the same packages on all"
         return WORKERS.ok("versions", text)
@@ -73,9 +74,12 @@ def judge_settings(mine: Mapping[str, Any], reports: Sequence[WorkerReport]) -> 
     if not told:
         return []
     names = sorted({name for _, report in told for name in report.settings})
-    usual = {name: _usual([report.settings.get(name) for _, report in told]) for name in names}
+    usual = {
+        name: _usual([report.settings.get(name) for _, report in told], mine.get(name))
+        for name in names
+    }
     timeout = [
-        f"{_name(one)} has {report.settings[_VISIBILITY]}"
+        (one, f"{report.settings[_VISIBILITY]} s")
         for one, report in told
         if report.settings.get(_VISIBILITY, mine[_VISIBILITY]) != mine[_VISIBILITY]
     ]
@@ -87,31 +91,30 @@ def judge_settings(mine: Mapping[str, Any], reports: Sequence[WorkerReport]) -> 
             if value != usual[name] and name != _VISIBILITY
         ]
         if unlike:
-            wrong.append(f"{_name(one)} has {', '.join(unlike[:_SHOWN])}")
+            wrong.append((one, ", ".join(unlike[:_SHOWN])))
     here = [
         f"{name} = {_value(mine[name])} (workers {_value(usual[name])})"
         for name in sorted(OF_COMMANDS_TOO - {_VISIBILITY})
         if name in mine and name in usual and mine[name] != usual[name]
     ]
-    if here:
-        wrong.append(f"this host has {', '.join(here)}")
-    return [_judge_timeout(timeout, mine[_VISIBILITY]), _judge_equal(wrong)]
+    texts = [_some(wrong)] * bool(wrong) + [f"this host: {', '.join(here)}"] * bool(here)
+    return [_judge_timeout(timeout, mine[_VISIBILITY]), _judge_equal("; ".join(texts))]
 
 
-def _judge_timeout(unlike: Sequence[str], mine: object) -> Finding:
+def _judge_timeout(unlike: Sequence[tuple[WorkerReport, str]], mine: object) -> Finding:
     check = "visibility"
     if not unlike:
         return WORKERS.ok(check, f"a timeout of {mine} s everywhere")
-    text = f"{_some(unlike)}, this host {mine} s"
+    text = f"{_some(unlike)}; this host: {mine} s"
     advice = f"set {_VISIBILITY} to one value on every host: the shortest decides for all"
     return WORKERS.warning(check, text, advice)
 
 
-def _judge_equal(wrong: Sequence[str]) -> Finding:
+def _judge_equal(wrong: str) -> Finding:
     if not wrong:
         return WORKERS.ok("settings", "the same on all")
     advice = "give every host the same ringhaul.toml, and start its worker again"
-    return WORKERS.warning("settings", _some(wrong), advice)
+    return WORKERS.warning("settings", wrong, advice)
 
 
 def judge_clusters(name: str | None, reports: Sequence[WorkerReport]) -> Finding | None:
@@ -121,19 +124,17 @@ def judge_clusters(name: str | None, reports: Sequence[WorkerReport]) -> Finding
     if not told:
         return None
     check = "cluster"
-    cut = [f"{_name(one)}: {view.error}" for one, view in told if view.error]
+    cut = [(one, view.error) for one, view in told if view.error]
     if cut:
         advice = "open the way from that host, or correct its settings: it takes units and fails"
         return WORKERS.fault(check, _some(cut), advice)
     expected = name or _usual([view.name for _, view in told])
-    other = [
-        f"{_name(one)} is connected to {view.name}" for one, view in told if view.name != expected
-    ]
+    other = [(one, f"connected to {view.name}") for one, view in told if view.name != expected]
     if other:
         advice = f"set cluster.contact_points of all hosts to {expected}, or use two brokers"
         return WORKERS.fault(check, _some(other), advice)
     silent = [
-        f"{_name(one)} does not reach {', '.join(blind[:_SHOWN])}"
+        (one, f"no answer from {', '.join(blind[:_SHOWN])}")
         for one, view in told
         if (blind := [node.address for node in view.nodes if node.used and node.error])
     ]
@@ -148,7 +149,7 @@ def judge_rights(reports: Sequence[WorkerReport], advice: str) -> Finding | None
     told = [(one, report.refused) for one, report in _told(reports) if report.refused is not None]
     if not told:
         return None
-    wrong = [f"{_name(one)}: {refused}" for one, refused in told if refused]
+    wrong = [(one, refused) for one, refused in told if refused]
     if wrong:
         return WORKERS.fault("rights", _some(wrong), advice)
     return WORKERS.ok("rights", "every worker may run the commands that it needs")
@@ -170,11 +171,12 @@ def _judge_each(check: str, judge: Judge, reports: Sequence[WorkerReport]) -> Fi
     for state, make in _WORST_FIRST.items():
         found = [(one, result) for one, result in judged if result.state is state]
         if found:
-            texts = [f"{_name(one)}: {result.text}" for one, result in found]
             advices = dict.fromkeys(result.advice for _, result in found if result.advice)
-            return make(check, _some(list(dict.fromkeys(texts))), "; ".join(advices))
-    texts = list(dict.fromkeys(result.text for _, result in judged))
-    return WORKERS.ok(check, _some(texts)) if texts else None
+            texts = [(one, result.text) for one, result in found]
+            return make(check, _some(texts), "; ".join(advices))
+    if not judged:
+        return None
+    return WORKERS.ok(check, _some([(one, result.text) for one, result in judged]))
 
 
 _WORST_FIRST: Mapping[State, Callable[[str, str, str], Finding]] = {
@@ -209,28 +211,24 @@ def judge_missing_parts(reports: Sequence[WorkerReport]) -> Finding | None:
     """Return which parts of reports did not end in time."""
     parts = ("machine", "broker_clock", "cluster")
     missing = [
-        f"{_name(one)}: {', '.join(name.replace('_', ' ') for name in gone)}"
+        (one, ", ".join(name.replace("_", " ") for name in gone))
         for one, report in _told(reports)
         if (gone := [name for name in parts if getattr(report, name) is None])
     ]
     if not missing:
         return None
     advice = "look for a mount or an address on that host that does not answer"
-    return WORKERS.unchecked("in time", f"not reported in time by {_some(missing)}", advice)
+    return WORKERS.unchecked("reports", f"not in time from {_some(missing)}", advice)
 
 
 def _told(reports: Sequence[WorkerReport]) -> list[tuple[WorkerReport, HostReport]]:
     return [(one, one.report) for one in reports if one.report is not None]
 
 
-def _name(one: WorkerReport) -> str:
-    return one.worker.host
-
-
-def _usual(values: Sequence[Any]) -> Any:
-    """Return the most frequent value; of several, the one that comes first."""
+def _usual(values: Sequence[Any], mine: Any = None) -> Any:
+    """Return the most frequent value; of several, this command's, or the first."""
     counts = Counter(map(repr, values))
-    return max(values, key=lambda value: counts[repr(value)])
+    return max(values, key=lambda value: (counts[repr(value)], value == mine))
 
 
 def _value(value: object) -> str:
@@ -239,6 +237,16 @@ def _value(value: object) -> str:
     return "nothing" if value in (None, "") else str(value)
 
 
-def _some(texts: Sequence[str]) -> str:
+def _some(seen: Sequence[tuple[WorkerReport, str]]) -> str:
+    """Return `HOSTS: TEXT` for the first different texts."""
+    hosts: dict[str, dict[str, None]] = {}
+    for one, text in seen:
+        hosts.setdefault(text, {})[one.worker.host] = None
+    texts = [f"{_listed(list(names))}: {text}" for text, names in hosts.items()]
     more = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
     return "; ".join(texts[:_SHOWN]) + more
+
+
+def _listed(hosts: Sequence[str]) -> str:
+    more = f" and {len(hosts) - _HOSTS_SHOWN} more" if len(hosts) > _HOSTS_SHOWN else ""
+    return ", ".join(hosts[:_HOSTS_SHOWN]) + more

@@ -57,6 +57,11 @@ class ClusterView:
     local_dc: str = ""
     nodes: tuple[Node, ...] = ()
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The nodes' addresses."""
+        return tuple(node.address for node in self.nodes)
+
 
 @dataclass(frozen=True, kw_only=True)
 class HostReport:
