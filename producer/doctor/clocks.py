@@ -91,7 +91,7 @@ def judge_clocks(clocks: Mapping[str, Offset]) -> Finding:
         worst = sorted(wrong.items(), key=lambda item: -item[1].surely_ms)
         texts = [f"{owner} is {_difference(one)}" for owner, one in worst[:_SHOWN]]
         more = f", and {len(worst) - _SHOWN} more" if len(worst) > _SHOWN else ""
-        text = f"{', '.join(texts)} of the others{more}"
+        text = f"{', '.join(texts)}{more}, compared with the others"
         if worst[0][1].surely_ms > APART_MS_FAULT:
             return MACHINE.fault(_CHECK, text, _ADVICE)
         return MACHINE.warning(_CHECK, text, _ADVICE)

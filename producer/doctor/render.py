@@ -14,7 +14,7 @@ _MARKS = {State.OK: "ok", State.WARNING: "warn", State.FAULT: "FAIL", State.UNCH
 #: Columns before the text of a finding on a terminal.
 _INDENT = 23
 #: A narrower terminal breaks the lines itself.
-_WIDTH_MIN = 40
+_WIDTH_MIN = 60
 #: Wider lines are hard to read.
 _WIDTH_MAX = 100
 
