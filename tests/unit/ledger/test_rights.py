@@ -13,7 +13,6 @@ from ringhaul.ledger.rights import CELERY, LEDGER, Refused, describe_refused
 
 ROOT = Path(__file__).parents[3]
 _LUA = re.compile(r"redis\.p?call\(\s*'(\w+)'")
-_LUA_BY_NAME = re.compile(r"\b(?:count|read|ask|look)\w*\('([A-Z]+)'")
 _PYTHON = re.compile(r"\.command\(\s*\"([A-Z]+)\"")
 #: Only `doctor` and reports ask for it, and work without.
 OPTIONAL = {"INFO"}
