@@ -116,8 +116,8 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.transform"
     ),
     "producer.commands": (
-        "producer.doctor producer.local producer.outputs producer.report producer.request producer.run "
-        "producer.services ringhaul.cluster ringhaul.formats ringhaul.ledger"
+        "producer.doctor producer.local producer.outputs producer.report producer.request "
+        "producer.run producer.services ringhaul.cluster ringhaul.formats ringhaul.ledger"
     ),
     "producer.cli": "producer.commands",
     "producer.errors": "producer.outputs",
