@@ -23,13 +23,20 @@ class Timed(Generic[T]):
         self._value: T | None = None
         self._error: Exception | None = None
         self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._over = False
         self._give_up_at = time.monotonic() + limit_s
         threading.Thread(target=self._run, args=(work,), daemon=True).start()
 
     def value(self) -> T | None:
-        """Wait for the result and return it; None if there is none: see `troubles`."""
+        """Wait for the result and return it; None if there is none: see `troubles`.
+
+        Every call gives the same: a result that comes too late is dropped.
+        """
         self._ended.wait(max(0.0, self._give_up_at - time.monotonic()))
-        return self._value
+        with self._lock:
+            self._over = True
+            return self._value
 
     def troubles(self) -> list[Finding]:
         """Return why there is no result; nothing if the work has ended well."""
@@ -50,8 +57,13 @@ class Timed(Generic[T]):
         return []
 
     def _run(self, work: Callable[[], T]) -> None:
+        value: T | None = None
+        failed: Exception | None = None
         try:
-            self._value = work()
-        except Exception as error:  # `troubles` tells it
-            self._error = error
-        self._ended.set()
+            value = work()
+        except Exception as error:  # shown by `troubles`
+            failed = error
+        with self._lock:
+            if not self._over:
+                self._value, self._error = value, failed
+                self._ended.set()
