@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest
 # files: what was compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo quick test check unit integration acceptance format bench bench-full pins clean
+.PHONY: help setup demo quick test test-tools check unit integration acceptance format bench bench-full pins clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,8 +35,11 @@ demo: setup ## load a sample into a real Cassandra and verify it (starts everyth
 
 # Most of them wait for servers most of the time: three processes keep two cores busy. Each starts
 # servers of its own: 3 GB.
-test: setup ## all tests, against real services that the tests start and stop
+test: setup test-tools ## all tests, against real services that the tests start and stop
 	$(PYTEST) -n 3
+
+test-tools: setup ## chromium and prometheus for the tests, from Debian's packages
+	@tests/debian_tools.sh $(abspath $(VENV)/debian)
 
 quick: setup ## unit and property tests of what changed since main, and of the whole tree: a minute
 	$(PYTEST) -n 2 --durations=5 $$($(BIN)/python -m tests.changed)
@@ -52,7 +55,7 @@ unit: setup ## the tests that need no service
 integration: setup ## the tests of one part with its real service
 	$(PYTEST) tests/integration
 
-acceptance: setup ## the tests of whole commands, rows compared one by one
+acceptance: setup test-tools ## the tests of whole commands, rows compared one by one
 	$(PYTEST) tests/acceptance tests/chaos tests/hosts
 
 format: setup ## rewrite the code in the format that `make check` wants

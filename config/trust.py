@@ -23,7 +23,7 @@ def is_taken(path: Path, how: str) -> bool:
     if it cannot. `how`: the way to have it read anyway, such as `--config FILE`."""
     if not path.is_file():
         return False
-    why = doubt(path)
+    why = why_untrusted(path)
     if why is not None:
         _warn(
             f"{path} is not read: {why}; if you trust it, `chown` it and its folder to yourself "
@@ -51,7 +51,7 @@ def warn_of_writable(path: Path) -> None:
             _warn(f"other users can replace {path}: `chmod go-w {folder}`")
 
 
-def doubt(path: Path) -> str | None:
+def why_untrusted(path: Path) -> str | None:
     """Return why a file may be from another user, as a phrase; None if it belongs to this user or
     root, and no one else can change or replace it."""
     ours = (os.geteuid(), 0)

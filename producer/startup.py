@@ -54,11 +54,11 @@ def refuse_foreign_config() -> None:
     """Raise `UsageError` if another user's `.numba_config.yaml` is in the current folder. numba
     always reads it, and it can name a folder from which numba runs files."""
     if os.path.lexists(NUMBA_FILE):
-        from config.trust import doubt
+        from config.trust import why_untrusted
         from ringhaul.errors import UsageError
 
         path = Path.cwd() / NUMBA_FILE
-        why = doubt(path)
+        why = why_untrusted(path)
         if why is not None:
             raise UsageError(f"{path} would be read by numba, and {why}: use another folder")
 

@@ -153,7 +153,7 @@ def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-u
                 "job": status.job,
                 "kind": status.labels.get("kind"),
                 "table": status.labels.get("table"),
-                "state": status.shown,
+                "state": status.state_name,
                 "priority": status.priority,
                 "done": None if status.damage else snapshot.share,
                 "rows": None if status.damage else snapshot.rows,
@@ -174,13 +174,13 @@ def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-u
     for status, snapshot in snapshots:
         if status.damage:  # none of its counts is right
             kind, table = as_line(status.labels.get("kind", "-")), _target(status)
-            print(f" {status.job:<{width}} {kind:<7} {table:<28} {status.shown:<12}")
+            print(f" {status.job:<{width}} {kind:<7} {table:<28} {status.state_name:<12}")
             continue
         speed = rate_text(snapshot.rows_per_s) if status.finished else "-"
         ago = time_text(max(time.time() - status.created_ms / 1000, 0))
         print(
             f" {status.job:<{width}} {as_line(status.labels.get('kind', '-')):<7} "
-            f"{_target(status):<28} {status.shown:<12} {snapshot.share:>5.0%} "
+            f"{_target(status):<28} {status.state_name:<12} {snapshot.share:>5.0%} "
             f"{snapshot.rows:>14,} {speed:>8} {snapshot.rejected:>9,}  {ago} ago"
         )
 

@@ -17,7 +17,7 @@ from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
 from ringhaul.formats.suffixes import format_of, suffixes_of
 from ringhaul.output.manifest import MANIFEST, VERSION, Manifest, read_manifest
 from ringhaul.sources.find import named
-from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of, shown
+from ringhaul.storage.access import WEB_SCHEMES, is_url, mask_url, scheme_of
 from ringhaul.storage.remote import read_small
 
 #: Options of `load` that a manifest knows, and how they are called in messages.
@@ -59,18 +59,18 @@ def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
         odd = first if _notes(changes) else others[0]
         other = others[0] if odd == first else first
         raise UsageError(
-            f"{shown(odd)} is CSV with {', '.join(_notes(wanted[odd]))}, says its {MANIFEST}, and "
-            f"{shown(other)} is not: take them one after the other, or give the options"
+            f"{mask_url(odd)} is CSV with {', '.join(_notes(wanted[odd]))}, says its {MANIFEST}, "
+            f"and {mask_url(other)} is not: take them one after the other, or give the options"
         )
     notes = _notes(changes)
-    said = f"{shown(first)}: CSV with {', '.join(notes)}, as its {MANIFEST} says"
+    said = f"{mask_url(first)}: CSV with {', '.join(notes)}, as its {MANIFEST} says"
     return replace(options, **changes), [said, *lacks] if notes else lacks
 
 
 def _lacking(found: Mapping[str, Manifest | None]) -> list[str]:
     """Return warnings about unloads that left out what could not be read."""
     return [
-        f"warning: {shown(source)} lacks {count_text(len(written.missing), 'token range')} of "
+        f"warning: {mask_url(source)} lacks {count_text(len(written.missing), 'token range')} of "
         f"{written.keyspace}.{written.table} that no replica could read, says its {MANIFEST}: the "
         "first are " + ", ".join(one.place for one in written.missing[:3])
         for source, written in found.items()

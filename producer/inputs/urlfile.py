@@ -1,6 +1,6 @@
 """Read `--urlfile`: a list of sources, one per line, as in DataStax Bulk Loader.
 
-A URL in it may hold a secret, so errors name the line, and show URLs through `shown`.
+A URL in it may hold a secret, so errors name the line, and show URLs through `mask_url`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ringhaul.errors import RinghaulError, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
-from ringhaul.storage.access import is_url, shown
+from ringhaul.storage.access import is_url, mask_url
 
 #: Enough for about 200,000 names. A larger file is data given by mistake.
 LIST_BYTES_MAX = 16 << 20
@@ -56,7 +56,8 @@ def read_urlfile(path: str, sources: Sequence[str]) -> dict[str, str]:
 def _text(path: str, name: str) -> str:
     if is_url(path):
         raise UsageError(
-            f"--urlfile {shown(path)}: a list must be a file on this host, or - for standard input"
+            f"--urlfile {mask_url(path)}: a list must be a file on this host, or - for standard "
+            "input"
         )
     if path == "-" and sys.stdin is None:
         raise UsageError("--urlfile -: standard input is closed; pipe the list into the command")

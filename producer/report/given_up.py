@@ -13,7 +13,7 @@ UNITS_SHOWN = 5
 
 def given_up_lines(ledger: Ledger, status: JobStatus) -> list[str]:
     """Return a line for each of the first quarantined units, and hints on what to do."""
-    return lines_of(ledger.bad_units(status.job)) if status.bad else []
+    return lines_of(ledger.quarantined_units(status.job)) if status.quarantined else []
 
 
 def lines_of(reasons: Mapping[int, str]) -> list[str]:

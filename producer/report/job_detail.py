@@ -267,7 +267,7 @@ def _snapshot(ledger: Ledger, status: JobStatus, samples: list[Sample]) -> Snaps
 
 def _end(status: JobStatus, closing: Closing | None, *, show_data: bool) -> JobEnd:
     if closing is None:
-        lines = [f" {status.shown.lower()}"]
+        lines = [f" {status.state_name.lower()}"]
         if not status.finished:
             lines = unfinished(status, f"{status.done:,} of {status.units:,} units are done")
         elif status.last_error:

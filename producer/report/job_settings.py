@@ -16,7 +16,7 @@ from producer.text import bytes_text, count_text
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.plain_text import as_line
-from ringhaul.storage.access import shown
+from ringhaul.storage.access import mask_url
 
 if TYPE_CHECKING:
     from ringhaul.output.job import Output
@@ -131,4 +131,4 @@ def _sources(job: LoadJob) -> str:
 def _output(output: Output | None, *, streams: bool) -> str:
     if output is None:
         return ""
-    return "standard output" if streams else f"{shown(output.url)}, {output.format.kind}"
+    return "standard output" if streams else f"{mask_url(output.url)}, {output.format.kind}"

@@ -115,11 +115,11 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "job": status.job,
         "kind": summary.job.kind,
         "table": summary.job.table.name,
-        "state": status.shown,
+        "state": status.state_name,
         "exit_code": summary.exit_code,
         "units": status.units,
         "units_done": status.done,
-        "units_quarantined": status.bad,
+        "units_quarantined": status.quarantined,
         "records": report.records,
         "loaded": report.loaded,
         "dropped": report.dropped,
@@ -206,7 +206,7 @@ def _verdict(summary: Summary) -> list[str]:
     landed = _landed(summary)
     rejected = report.rejected + summary.rejected_unfinished
     # Units that were cut short are not counted, but have written some of their rows.
-    part = f"at least {landed}" if status.left or not status.sealed else landed
+    part = f"at least {landed}" if status.pending or not status.sealed else landed
     resume = next_line(f"resume {job}")
     export = next_line(f"errors {job} --export {_export_name(summary.job)}")
     match status.state:
@@ -221,12 +221,12 @@ def _verdict(summary: Summary) -> list[str]:
                 f" stopped: more records were rejected than --max-errors allows; {part}, "
                 f"{rejected:,} rejected, from {status.done:,} of {status.units:,} units",
                 export,
-                *([f"{resume} --max-errors N"] if status.left or not status.sealed else []),
+                *([f"{resume} --max-errors N"] if status.pending or not status.sealed else []),
             ]
         case JobState.QUARANTINED:
             return [
-                f" complete with quarantine: {landed}; {count_text(status.bad, 'unit')} kept "
-                "killing their worker and were given up",
+                f" complete with quarantine: {landed}; {count_text(status.quarantined, 'unit')} "
+                "kept killing their worker and were given up",
                 resume,
             ]
         case JobState.CANCELLED:

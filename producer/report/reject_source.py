@@ -44,7 +44,7 @@ class _Rows:
         return (self.path, at.offset_bytes) == (path, group) and at.line <= line
 
 
-class Again:
+class RejectReader:
     """Reader of rejected records, as a context manager that keeps files open.
 
     Methods raise as `open_records` and `read_records` do.
@@ -56,7 +56,7 @@ class Again:
         self._decoded: _Decoded | None = None
         self._rows: _Rows | None = None
 
-    def __enter__(self) -> Again:
+    def __enter__(self) -> RejectReader:
         return self
 
     def __exit__(self, *_: object) -> None:

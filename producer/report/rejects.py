@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from producer.inputs.stdin_spool import path_as_given
 from producer.outputs.whole_file import whole_file
-from producer.report.reject_source import Again, read_bytes
+from producer.report.reject_source import RejectReader, read_bytes
 from ringhaul.errors import OutputUnusable, SourceChanged, SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import write_header
@@ -126,7 +126,7 @@ def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
     written = 0
     first: LoadSource | None = None
     refuse_source(path, sources)
-    with _opened(path) as out, Again(job) as again:
+    with _opened(path) as out, RejectReader(job) as reader:
         for reject in job_rejects(ledger, job_id):
             source = sources[reject.file]
             if first is None:
@@ -143,7 +143,7 @@ def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
                     f"{reject.file} has another header than the sources before it; load and "
                     "export sources with different headers separately"
                 )
-            out.write(encode(_data(reject, source, again) + b"\n"))
+            out.write(encode(_data(reject, source, reader) + b"\n"))
             written += 1
     return written
 
@@ -210,7 +210,7 @@ def _header(source: LoadSource, job: LoadJob) -> bytes:
         return write_header(source.fields, source.dialect(job))
 
 
-def _data(reject: Reject, source: LoadSource, again: Again) -> bytes:
+def _data(reject: Reject, source: LoadSource, reader: RejectReader) -> bytes:
     """Return the record's original bytes, from its file if the ledger has only its place."""
     if reject.data is not None:
         return reject.data
@@ -220,4 +220,4 @@ def _data(reject: Reject, source: LoadSource, again: Again) -> bytes:
         raise SourceChanged(
             f"the record at byte {reject.offset} is not kept in the ledger, and {error}"
         ) from error
-    return again.record(source, reject)
+    return reader.record(source, reject)

@@ -68,11 +68,11 @@ def _data(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> dic
         "job": status.job,
         "kind": job.kind,
         "table": job.table.name,
-        "state": status.shown,
+        "state": status.state_name,
         "exit_code": code,
         "units": status.units,
         "units_done": status.done,
-        "units_quarantined": status.bad,
+        "units_quarantined": status.quarantined,
         "rows": report.rows,
         "rows_read": report.rows_read,
         "rows_given": report.rows_given,
@@ -167,8 +167,8 @@ def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> Sequence[st
             ]
         case JobState.QUARANTINED:
             return [
-                f" complete with quarantine: {count_text(status.bad, 'unit')} kept killing their "
-                "worker and were given up; their rows are missing",
+                f" complete with quarantine: {count_text(status.quarantined, 'unit')} kept "
+                "killing their worker and were given up; their rows are missing",
                 *resume,
             ]
         case JobState.CANCELLED:

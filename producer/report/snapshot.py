@@ -119,7 +119,7 @@ class RateMeter:
         rows_per_s, bytes_per_s = self._rates(status, elapsed_s, rows + rejected, bytes_done)
         return Snapshot(
             job=status.job,
-            state=status.shown,
+            state=status.state_name,
             units=status.units,
             units_done=status.done,
             sealed=status.sealed,

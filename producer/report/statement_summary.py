@@ -71,11 +71,11 @@ def statement_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = 
         "message_type": "summary",
         "job": status.job,
         "kind": job.kind,
-        "state": status.shown,
+        "state": status.state_name,
         "exit_code": code,
         "units": status.units,
         "units_done": status.done,
-        "units_quarantined": status.bad,
+        "units_quarantined": status.quarantined,
         "records": sums.records,
         "answered": sums.answered,
         "rejected": sums.rejected,
@@ -125,9 +125,9 @@ def statement_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = 
 
 def _given_up(status: JobStatus, job: StatementJob) -> str:
     """Describe units that were cut short and are not run again."""
-    verb, whose = ("was", "its") if status.bad == 1 else ("were", "their")
+    verb, whose = ("was", "its") if status.quarantined == 1 else ("were", "their")
     what = "are not answered" if job.repeatable else "may have been applied or not"
-    return f"{count_text(status.bad, 'unit')} {verb} cut short; {whose} rows {what}"
+    return f"{count_text(status.quarantined, 'unit')} {verb} cut short; {whose} rows {what}"
 
 
 def _entries(job: StatementJob) -> str:
@@ -150,7 +150,7 @@ def _verdict(status: JobStatus, job: StatementJob, sums: _Sums) -> list[str]:
         case JobState.CANCELLED:
             return [f" cancelled: {part}", *resume]
         case JobState.FAILED:
-            lost = [f" {_given_up(status, job)}"] if status.bad else []
+            lost = [f" {_given_up(status, job)}"] if status.quarantined else []
             return [f" failed: {status.last_error}", f" so far {part}", *lost, *resume]
         case _:
             return unfinished(status, part)

@@ -73,7 +73,7 @@ def as_document(view: View) -> dict[str, Any]:
                 "job": status.job,
                 "kind": status.labels.get("kind"),
                 "table": status.labels.get("table"),
-                "state": status.shown,
+                "state": status.state_name,
                 "done": snapshot.share,
                 "units": status.units,
                 "units_done": status.done,
@@ -115,7 +115,7 @@ def as_screen(
         return Text(away, style="red")
     hosts = hosts_of(view)
     slots, busy = sum(host.slots for host in hosts), sum(host.busy for host in hosts)
-    states = Counter(status.shown for status, _ in view.jobs)
+    states = Counter(status.state_name for status, _ in view.jobs)
     head = Text.assemble(
         ("ringhaul top", "bold"),
         f"   {states['RUNNING']} running, {states['PAUSED']} paused   "
@@ -199,7 +199,7 @@ def _jobs(view: View) -> tuple[Sequence[_Column], _Rows]:
             status.job,
             status.labels.get("kind", "-"),
             status.labels.get("table", "-"),
-            Text(status.shown, style=_STYLES[status.shown]),
+            Text(status.state_name, style=_STYLES[status.state_name]),
             f"{snapshot.share:.0%}",
             f"{snapshot.rows:,}",
             rate_text(snapshot.rows_per_s),

@@ -219,8 +219,8 @@ def failing_units(
     `notes`: what is known of why, by unit.
     """
     lines: dict[int, UnitLine] = {}
-    if status.bad:
-        for unit, reason in ledger.bad_units(status.job).items():
+    if status.quarantined:
+        for unit, reason in ledger.quarantined_units(status.job).items():
             lines[unit] = UnitLine(unit=unit, state="given up", attempts=0, note=reason)
     running = {one.unit: one for one in at_work}
     if status.failing:

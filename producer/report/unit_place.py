@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from producer.inputs.stdin_spool import path_as_given
 from ringhaul.plain_text import as_line
-from ringhaul.storage.access import shown
+from ringhaul.storage.access import mask_url
 
 if TYPE_CHECKING:
     from ringhaul.records.job import LoadJob
@@ -47,7 +47,7 @@ class UnitPlaces:
         from ringhaul.records.unit import TO_THE_END, LoadUnit
 
         unit = LoadUnit.unpack(spec)
-        file = shown(path_as_given(job.sources[unit.source].file.path, self._job_id))
+        file = mask_url(path_as_given(job.sources[unit.source].file.path, self._job_id))
         if unit.length_bytes == TO_THE_END:
             return f"{file}, from byte {unit.offset_bytes:,} to its end"
         end = unit.offset_bytes + unit.length_bytes

@@ -19,7 +19,7 @@ import rich_click as click
 
 from producer.request.settings import CONNECTION_FLAGS
 from producer.startup import STEP_VARIABLE
-from ringhaul.storage.access import is_url, shown
+from ringhaul.storage.access import is_url, mask_url
 
 #: Label of a job that holds its fingerprint. Jobs of earlier versions have none.
 FINGERPRINT_LABEL = "asked"
@@ -112,7 +112,7 @@ def _joined(texts: Iterable[str]) -> str:
 def _place(text: str) -> str:
     if is_url(text):
         # Two URLs of a web server may differ only in their queries.
-        return text if shown(text) == text else f"{shown(text)}({_digest(text)})"
+        return text if mask_url(text) == text else f"{mask_url(text)}({_digest(text)})"
     if text == "-" or os.environ.get(STEP_VARIABLE):
         return text
     return os.path.abspath(text)

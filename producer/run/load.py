@@ -16,7 +16,7 @@ from producer.inputs.stdin_spool import (
 )
 from producer.inputs.urlfile import NO_PLACES, read_urlfile
 from producer.outputs.stdout import json_text
-from producer.plan.doubts import source_doubts
+from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.dry_run import dry_run_json, dry_run_text
 from producer.plan.load import plan_load
 from producer.report.reporter import Shown
@@ -65,7 +65,7 @@ def run_load(options: LoadOptions, services: Services) -> int:
                 shown.warn(job_workers.warning)
             with naming_standard_input(spool):
                 job = plan_load(request, files, session, loaded.settings, job_workers.slots)
-                for line in source_doubts(request, files):
+                for line in dialect_warnings(request, files):
                     shown.warn(line)
             services.opening.close()
             visibility.judge(job_workers.workers, shown.warn)

@@ -13,7 +13,7 @@ from config.settings import Loaded
 from producer.inputs.stdin_spool import naming_standard_input, spool_path, spool_sources
 from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.outputs.stdout_spool import spool_folder
-from producer.plan.doubts import source_doubts
+from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.scan import refuse_local, table_of
 from producer.plan.statements import (
     StatementFacts,
@@ -166,7 +166,7 @@ def _run(
                     stack.enter_context(spool_folder(Path(output.url)))
             with naming_standard_input(spool):
                 values = values_job(request, facts, sources, spans, slots)
-                for line in source_doubts(request, sources):
+                for line in dialect_warnings(request, sources):
                     Shown.from_options(options).warn(line)
             refuse_blank_lines(output.format, nullable_names(facts))
             job = StatementJob(

@@ -53,7 +53,7 @@ def unpause(options: ResumeOptions) -> bool:
         publish_next(ledger, job_id)
     watch = "" if status.finished else f"   watch: {next_command(f'status -f {job_id}')}"
     shown = Shown.from_options(options)
-    shown.say(f"{job_id} is {status.shown}{watch}")
+    shown.say(f"{job_id} is {status.state_name}{watch}")
     if shown.as_json:
         print(json_text({"message_type": "detached", "job": job_id}))
     return True

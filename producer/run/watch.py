@@ -54,7 +54,7 @@ def pause_before_look_s(
     """
     if not fed:
         return LOOK_SOON_S if age_s < START_S else LOOK_EVERY_S
-    if not (status.sealed and 0 < status.leased == status.left):
+    if not (status.sealed and 0 < status.leased == status.pending):
         return LOOK_EVERY_S
     # The last units are running. Without an estimate, the job may be a short one.
     soon_s = 0.0 if eta_s is None else eta_s * END_SHARE

@@ -19,7 +19,7 @@ from config.settings import Loaded
 from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
 from producer.request.settings import settle
-from producer.schedule.arrivals import ArrivalLook, odd_text
+from producer.schedule.arrivals import ArrivalPoller, odd_text
 from producer.schedule.file import ScheduleFile, need_schedule_file
 from producer.schedule.run import RunWork, step_environment
 from producer.schedule.scheduler import LOOK_SOON_S, log_folder
@@ -185,7 +185,7 @@ def _run_of(
     if schedule.arrive:
         if chosen:
             raise UsageError(f"--due: {schedule.name} waits for files and has no due times")
-        look = ArrivalLook(opened.book, schedule, opened.file.folder)
+        look = ArrivalPoller(opened.book, schedule, opened.file.folder)
         troubles = opened.book.wait(schedule.name).troubles  # only beats pause after these
         look.look(now_ms, failed_too=True)
         time.sleep(schedule.settle_s)
@@ -229,7 +229,7 @@ def _again(ledger: Ledger, schedule: Schedule, before: Run, now_ms: int) -> Run:
     return run
 
 
-def _refuse_odd(schedule: Schedule, look: ArrivalLook) -> None:
+def _refuse_odd(schedule: Schedule, look: ArrivalPoller) -> None:
     """Raise the first error that kept the look from finding files, if any."""
     for path, error in look.odd.items():
         if isinstance(error, Transient):

@@ -32,7 +32,7 @@ FORGET_EVERY_S = 3600.0
 SLOW_S = 60.0
 
 
-class ArrivalLook:
+class ArrivalPoller:
     """Looks repeatedly for the files of one schedule."""
 
     def __init__(self, book: ScheduleBook, schedule: Schedule, folder: Path) -> None:

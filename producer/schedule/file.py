@@ -9,7 +9,7 @@ from pathlib import Path
 
 from config.settings import Settings
 from config.trust import is_taken, warn_of_writable
-from producer.schedule.notify import doubt
+from producer.schedule.notify import find_problem
 from producer.schedule.steps import check_step
 from ringhaul.errors import UsageError
 from ringhaul.schedule.parse import parse_schedules
@@ -99,7 +99,7 @@ def read_schedule_file(path: Path) -> ScheduleFile:
             if warning is not None:
                 warnings[schedule.name].append(f"{place}: {warning}")
         for notify in schedule.notify:
-            problem = doubt(notify)
+            problem = find_problem(notify)
             if problem is not None:
                 place = f"{path}: schedule {schedule.name}, notify: {problem}"
                 warnings[schedule.name].append(f"{place}; this host would send no notification")

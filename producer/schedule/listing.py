@@ -12,7 +12,7 @@ from ringhaul.errors import RinghaulError, SourceMissing
 from ringhaul.schedule.arrivals import Arrived, Listed
 from ringhaul.sources.find import local_path
 from ringhaul.sources.globs import expand, folders_below, matches
-from ringhaul.storage.access import shown
+from ringhaul.storage.access import mask_url
 from ringhaul.storage.remote import is_remote, list_files, open_stream, stat_file
 
 _READ_BYTES = 8 << 20
@@ -52,7 +52,7 @@ def list_arrivals(
     """
     found: dict[str, Listed] = {}
     for pattern in patterns:
-        label = shown(pattern) if is_remote(pattern) else pattern
+        label = mask_url(pattern) if is_remote(pattern) else pattern
         on_pattern(label)
         try:
             for listed in _list(pattern, folder, on_error):

@@ -46,7 +46,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def doubt(notify: Notify) -> str | None:
+def find_problem(notify: Notify) -> str | None:
     """Return why this notification cannot be sent from here, as far as that can be checked in
     advance; None if nothing is wrong. The text has no address and no secret."""
     if notify.command:

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 
 from config.settings import Loaded, Settings
-from producer.schedule.arrivals import ArrivalLook
+from producer.schedule.arrivals import ArrivalPoller
 from producer.schedule.file import (
     ScheduleFile,
     file_version,
@@ -27,7 +27,7 @@ from ringhaul.errors import LedgerUnavailable, UsageError
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.schedules import Beats, Claim, ScheduleBook, Standing
 from ringhaul.schedule.arrivals import Arrived
-from ringhaul.schedule.decide import Begin, PassOver, decide
+from ringhaul.schedule.decide import Begin, Skip, decide
 from ringhaul.schedule.runs import Run, RunState, new_run, take_over
 from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.times import duration_text, run_id
@@ -60,7 +60,7 @@ class Beat:
         self._host = f"{socket.gethostname()}:{os.getpid()}"
         self._file: ScheduleFile | None = None
         self._works: dict[str, RunWork] = {}
-        self._looks: dict[str, ArrivalLook] = {}
+        self._looks: dict[str, ArrivalPoller] = {}
         #: When each schedule is checked next.
         self._look_due: dict[str, float] = {}
         self._file_due = self._heartbeat_due = 0.0
@@ -169,15 +169,15 @@ class Beat:
             now_ms=standing.now_ms,
             busy_since_ms=None if under_way is None else under_way.started_ms,
         )
-        if isinstance(decided, PassOver):
-            self._pass_over(schedule, decided, settled_ms)
+        if isinstance(decided, Skip):
+            self._skip(schedule, decided, settled_ms)
         elif isinstance(decided, Begin) and self._has_room():
             run = new_run(
                 schedule, decided.due_ms, standing.now_ms, missed_from_ms=decided.missed_from_ms
             )
             self._claim(schedule, run, settled_ms)
 
-    def _pass_over(self, schedule: Schedule, passed: PassOver, settled_ms: int) -> None:
+    def _skip(self, schedule: Schedule, passed: Skip, settled_ms: int) -> None:
         """Record skipped due times in the history, as one entry with those skipped just before."""
         missed_from_ms = passed.missed_from_ms
         last = next(iter(self._book.runs(schedule.name, 1)), None)
@@ -204,7 +204,9 @@ class Beat:
         look = self._looks.get(schedule.name)
         if look is None:
             assert self._file is not None
-            look = self._looks[schedule.name] = ArrivalLook(self._book, schedule, self._file.folder)
+            look = self._looks[schedule.name] = ArrivalPoller(
+                self._book, schedule, self._file.folder
+            )
         if look.busy:
             # A run is named after its due time in seconds, which must be after the previous run's.
             due_ms = max(now_ms // 1000 * 1000, settled_ms // 1000 * 1000 + 1000)
@@ -225,7 +227,7 @@ class Beat:
     def _begin_files(
         self,
         schedule: Schedule,
-        look: ArrivalLook,
+        look: ArrivalPoller,
         found: list[Arrived],
         due_ms: int,
         now_ms: int,

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ringhaul.cql.cells import Cells, fixed_binary
-from ringhaul.cql.column import Encoded, Mask, TextColumn, merge_variable, parse_left, shown
+from ringhaul.cql.column import Encoded, Mask, TextColumn, merge_variable, parse_left, quote
 from ringhaul.cql.text_format import TextFormat
 
 _PART = r"(?:[0-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5])"
@@ -57,7 +57,7 @@ def parse_address(text: str) -> bytes:
             return ipaddress.ip_address(text).packed
         except ValueError:
             pass
-    raise ValueError(f"{shown(text)} is not an IPv4 or IPv6 address")
+    raise ValueError(f"{quote(text)} is not an IPv4 or IPv6 address")
 
 
 def address_text(packed: bytes) -> str:

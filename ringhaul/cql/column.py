@@ -141,12 +141,12 @@ def all_bad(
     message from the shown text."""
 
     def refuse(text: str) -> None:
-        raise ValueError(reason(shown(text)))
+        raise ValueError(reason(quote(text)))
 
     return parse_left(column, left, cql_type, refuse, None)[1]
 
 
-def shown(text: str) -> str:
+def quote(text: str) -> str:
     """Return `text` for a message: in double quotes, on one line, at most 64 characters."""
     short = text if len(text) <= SHOWN_CHARACTERS_MAX else text[:SHOWN_CHARACTERS_MAX] + "..."
     return f'"{as_line(short)}"'

@@ -18,7 +18,7 @@ from ringhaul.cql.column import (
     TextColumn,
     merge_variable,
     parse_left,
-    shown,
+    quote,
 )
 from ringhaul.cql.long_numbers import integer_of
 from ringhaul.cql.numbers import plain_numbers, whole_numbers
@@ -64,7 +64,7 @@ def encode_decimals(column: TextColumn, fmt: TextFormat) -> Encoded:
 def parse_varint(text: str) -> bytes:
     """Return the wire bytes of a varint. Raises `ValueError` with the reason."""
     if not _WHOLE.fullmatch(text):
-        raise ValueError(f"{shown(text)} is not a whole number")
+        raise ValueError(f"{quote(text)} is not a whole number")
     return _pack(integer_of(text))
 
 
@@ -72,12 +72,12 @@ def parse_decimal(text: str) -> bytes:
     """Return the wire bytes of a decimal. Raises `ValueError` with the reason."""
     match = _DECIMAL.fullmatch(text)
     if match is None:
-        raise ValueError(f"{shown(text)} is not a decimal number")
+        raise ValueError(f"{quote(text)} is not a decimal number")
     sign, whole, fraction, bare_fraction, exponent = match.groups()
     fraction = bare_fraction or fraction or ""
     scale = len(fraction) - _small(exponent or "0")
     if not _SCALE_MIN <= scale <= _SCALE_MAX:
-        raise ValueError(f"{shown(text)} has a scale outside {_SCALE_MIN}..{_SCALE_MAX}")
+        raise ValueError(f"{quote(text)} has a scale outside {_SCALE_MIN}..{_SCALE_MAX}")
     unscaled = integer_of(sign + (whole or "") + fraction)
     return scale.to_bytes(4, "big", signed=True) + _pack(unscaled)
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ringhaul.cql.cells import Cells
-from ringhaul.cql.column import Encoded, TextColumn, parse_left, shown
+from ringhaul.cql.column import Encoded, TextColumn, parse_left, quote
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.vints import signed_vints
 
@@ -85,7 +85,7 @@ def parse_duration(text: str) -> Duration:
         if found is not None and any(found.groups()):
             break
     else:
-        raise ValueError(f"{shown(text)} is not a duration such as 1y2mo3d4h5m6s or P1Y2M3DT4H5M6S")
+        raise ValueError(f"{quote(text)} is not a duration such as 1y2mo3d4h5m6s or P1Y2M3DT4H5M6S")
     parts = dict.fromkeys(_BITS, 0)
     for unit, digits in found.groupdict().items():
         if digits is None:
@@ -96,6 +96,6 @@ def parse_duration(text: str) -> Duration:
     for part, bits in _BITS.items():
         largest = 2 ** (bits - 1) - (not negative)
         if parts[part] > largest:
-            raise ValueError(f"{shown(text)} has more than {largest} {part}")
+            raise ValueError(f"{quote(text)} has more than {largest} {part}")
     sign = -1 if negative else 1
     return sign * parts["months"], sign * parts["days"], sign * parts["nanoseconds"]

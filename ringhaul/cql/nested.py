@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from ringhaul.cql.cells import NULL_LENGTH
-from ringhaul.cql.column import TextColumn, shown
+from ringhaul.cql.column import TextColumn, quote
 from ringhaul.cql.join import (
     Column,
     Fault,
@@ -56,7 +56,7 @@ def unique_names(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         # `found` has the names in order of first occurrence: the first mismatch is a repetition.
         order = zip(found, pairs, strict=False)
         twice = next((name for first, (name, _) in order if first != name), pairs[len(found)][0])
-        raise ValueError(f"the name {shown(twice)} occurs twice in an object")
+        raise ValueError(f"the name {quote(twice)} occurs twice in an object")
     return found
 
 
@@ -101,7 +101,7 @@ def encode_column(
             try:
                 value = parse_cell(kind, text)
             except ValueError as error:
-                words = shown(text.decode("utf-8", "backslashreplace"))
+                words = quote(text.decode("utf-8", "backslashreplace"))
                 faults[row] = Fault("", kind.name, f"{words} is {error}")
         parsed.append(value)
     cells, more = _encode(kind, parsed, json_format(fmt), null_length)
@@ -227,7 +227,7 @@ def _encode_map(kind: CqlType, values: Sequence[Json], fmt: TextFormat) -> Colum
 
     def path_of(entry: int, place: int) -> str:
         key = pairs[entry][0]
-        return f"[{shown(key)}]" if isinstance(key, str) else f"[{place}][1]"
+        return f"[{quote(key)}]" if isinstance(key, str) else f"[{place}][1]"
 
     found = lift(bad, counts, path_of) | lift(bad_keys, counts, lambda _, place: " key")
     return Column(collection_cells([keys, cells], counts), found | faults)
@@ -256,7 +256,7 @@ def _encode_udt(kind: CqlType, values: Sequence[Json], fmt: TextFormat) -> Colum
     for row, value in enumerate(rows):
         if not value.keys() <= known:
             unknown = next(name for name in value if name not in known)
-            reason = f"no field is named {shown(unknown)}; its fields are {', '.join(kind.fields)}"
+            reason = f"no field is named {quote(unknown)}; its fields are {', '.join(kind.fields)}"
             faults.setdefault(row, Fault("", kind.name, reason))
     columns = []
     for field, of in zip(kind.fields, kind.of, strict=True):
@@ -300,4 +300,4 @@ _WORDS = {list: "a JSON array", dict: "a JSON object", bool: "true or false"}
 
 
 def _kind_of(value: Json) -> str:
-    return shown(value) if isinstance(value, str) else _WORDS[type(value)]
+    return quote(value) if isinstance(value, str) else _WORDS[type(value)]

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ringhaul.cql.cells import Cells
-from ringhaul.cql.column import BadValue, Encoded, Mask, TextColumn, parse_left, shown
+from ringhaul.cql.column import BadValue, Encoded, Mask, TextColumn, parse_left, quote
 from ringhaul.cql.text_format import TextFormat
 
 #: Type -> its big-endian numpy type.
@@ -122,7 +122,7 @@ def plain_numbers(
     )
 
     def refuse(text: str) -> None:
-        raise ValueError(f"{shown(text)} is not a number {wanted}")
+        raise ValueError(f"{quote(text)} is not a number {wanted}")
 
     left = np.flatnonzero(~spelt)
     misspelt = parse_left(column, left, cql_type, refuse, None)[1] if len(left) else []
@@ -138,12 +138,12 @@ def parse_real(text: str, cql_type: str) -> float:
     if word in _WORDS and not (word == "nan" and len(text) != 3) and text[:2] != "-+":
         return -_WORDS[word] if text[0] == "-" else _WORDS[word]
     if not _REAL.fullmatch(text):
-        raise ValueError(f"{shown(text)} is not a number")
+        raise ValueError(f"{quote(text)} is not a number")
     value = float(text)
     if cql_type == "float":
         value = _nearest_float32(text, value)
     if math.isinf(value):
-        raise ValueError(f"{shown(text)} is outside the range of a {cql_type}")
+        raise ValueError(f"{quote(text)} is outside the range of a {cql_type}")
     return value
 
 
@@ -193,12 +193,12 @@ def _cast_matching(column: TextColumn, pattern: str, native: Any) -> tuple[NDArr
 
 def _parse_integer(text: str, low: int, high: int) -> int:
     if not _WHOLE.fullmatch(text):
-        raise ValueError(f"{shown(text)} is not a whole number")
+        raise ValueError(f"{quote(text)} is not a whole number")
     digits = text.lstrip("+-").lstrip("0") or "0"
     value = int(digits) if len(digits) <= 20 else 10**20
     value = -value if text[0] == "-" else value
     if not low <= value <= high:
-        raise ValueError(f"{shown(text)[1:-1]} is outside {low}..{high}")
+        raise ValueError(f"{quote(text)[1:-1]} is outside {low}..{high}")
     return value
 
 
@@ -209,7 +209,7 @@ def _parse_boolean(text: str, fmt: TextFormat) -> bool:
     if word in {false_word.casefold() for false_word in fmt.false_words}:
         return False
     raise ValueError(
-        f"{shown(text)} is not one of the words for true ({', '.join(fmt.true_words)}) "
+        f"{quote(text)} is not one of the words for true ({', '.join(fmt.true_words)}) "
         f"or false ({', '.join(fmt.false_words)})"
     )
 

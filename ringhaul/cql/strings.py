@@ -13,7 +13,7 @@ from ringhaul.cql.column import (
     all_bad,
     merge_variable,
     parse_left,
-    shown,
+    quote,
 )
 from ringhaul.cql.text_format import TextFormat
 
@@ -112,4 +112,4 @@ def _parse_base64(text: str) -> bytes:
     try:
         return binascii.a2b_base64(text, strict_mode=True) if text else b""
     except ValueError as error:
-        raise ValueError(f"{shown(text)} is not base64: {str(error).lower()}") from None
+        raise ValueError(f"{quote(text)} is not base64: {str(error).lower()}") from None

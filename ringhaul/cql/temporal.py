@@ -22,7 +22,7 @@ from ringhaul.cql.calendar import (
     zone_named,
 )
 from ringhaul.cql.cells import Cells
-from ringhaul.cql.column import BadValue, Encoded, Mask, TextColumn, parse_left, shown
+from ringhaul.cql.column import BadValue, Encoded, Mask, TextColumn, parse_left, quote
 from ringhaul.cql.layouts import Characters, Plan, number, read_by_layout
 from ringhaul.cql.patterns import MONTHS, ZONE, compile_pattern
 from ringhaul.cql.text_format import TextFormat
@@ -113,7 +113,7 @@ def _encode(
 
 def parse_timestamp(text: str, fmt: TextFormat) -> int:
     """Return milliseconds since 1970 UTC. Raises `ValueError` with the reason."""
-    failure = ValueError(f"{shown(text)} is not a timestamp such as 2024-05-31T23:59:59.123Z")
+    failure = ValueError(f"{quote(text)} is not a timestamp such as 2024-05-31T23:59:59.123Z")
     for form in (*map(compile_pattern, fmt.timestamp_formats), _ISO_FORM):
         match = form.fullmatch(text)
         if match is None:
@@ -124,11 +124,11 @@ def parse_timestamp(text: str, fmt: TextFormat) -> int:
             failure = error
     if _EPOCH_FORM.fullmatch(text):
         if len(text) > 30:
-            raise ValueError(f"{shown(text)} is outside the timestamps that Cassandra can hold")
+            raise ValueError(f"{quote(text)} is outside the timestamps that Cassandra can hold")
         value = int(text)
         if not fmt.epoch_unit and is_date_like(value):
             raise ValueError(
-                f"{shown(text)} may be a date or milliseconds since 1970; say which with "
+                f"{quote(text)} may be a date or milliseconds since 1970; say which with "
                 f"{fmt.option('epoch-unit')} ms or {fmt.option('timestamp-format')}"
             )
         if fmt.epoch_unit == "s":
@@ -141,10 +141,10 @@ def parse_date(text: str) -> int:
     """Return days in the wire form. Raises `ValueError` with the reason."""
     match = _DATE_FORM.fullmatch(text)
     if match is None:
-        raise ValueError(f"{shown(text)} is not a date such as 2024-05-31")
+        raise ValueError(f"{quote(text)} is not a date such as 2024-05-31")
     days = _days_of(match) + _DATE_BIAS
     if not 0 <= days < 2**32:
-        raise ValueError(f"{shown(text)} is outside -5877641-06-23..+5881580-07-11")
+        raise ValueError(f"{quote(text)} is outside -5877641-06-23..+5881580-07-11")
     return days
 
 
@@ -152,10 +152,10 @@ def parse_time(text: str) -> int:
     """Return nanoseconds since midnight. Raises `ValueError` with the reason."""
     match = _TIME_FORM.fullmatch(text)
     if match is None:
-        raise ValueError(f"{shown(text)} is not a time of day such as 23:59:59.123456789")
+        raise ValueError(f"{quote(text)} is not a time of day such as 23:59:59.123456789")
     fraction = match["fraction"] or ""
     if len(fraction) > 9:
-        raise ValueError(f"{shown(text)} has more than 9 digits after the second")
+        raise ValueError(f"{quote(text)} has more than 9 digits after the second")
     return _seconds_of(match) * 10**9 + int(fraction.ljust(9, "0"))
 
 
@@ -174,9 +174,9 @@ def _days_of(match: re.Match[str]) -> int:
     month = int(groups["month"]) if groups.get("month") else _month_named(groups["month_name"])
     day = int(groups["day"])
     if not 1 <= month <= 12:
-        raise ValueError(f"{shown(match[0])} has month {month}")
+        raise ValueError(f"{quote(match[0])} has month {month}")
     if not 1 <= day <= month_days(year, month):
-        raise ValueError(f"{shown(match[0])} has day {day}, which the month lacks")
+        raise ValueError(f"{quote(match[0])} has day {day}, which the month lacks")
     return days_of(year, month, day)
 
 
@@ -186,10 +186,10 @@ def _seconds_of(match: re.Match[str]) -> int:
     if groups.get("hour12"):
         hour12 = int(groups["hour12"])
         if not 1 <= hour12 <= 12:
-            raise ValueError(f"{shown(match[0])} has hour {hour12} of a 12-hour clock")
+            raise ValueError(f"{quote(match[0])} has hour {hour12} of a 12-hour clock")
         hour = hour12 % 12 + _afternoon(groups["half"])
     if hour > 23 or minute > 59 or second > 59:
-        raise ValueError(f"{shown(match[0])} is past 23:59:59")
+        raise ValueError(f"{quote(match[0])} is past 23:59:59")
     return hour * 3600 + minute * 60 + second
 
 
@@ -218,13 +218,13 @@ def _offset_ms(zone: str) -> int:
     digits = zone[1:].replace(":", "").ljust(4, "0")
     hours, minutes = int(digits[:2]), int(digits[2:])
     if minutes > 59 or hours * 60 + minutes > _OFFSET_HOURS_MAX * 60:
-        raise ValueError(f"{shown(zone)} is outside the offsets -18:00..+18:00")
+        raise ValueError(f"{quote(zone)} is outside the offsets -18:00..+18:00")
     return (hours * 60 + minutes) * (-60_000 if zone[0] == "-" else 60_000)
 
 
 def _in_int64(milliseconds: int, text: str) -> int:
     if not _INT64_MIN <= milliseconds <= _INT64_MAX:
-        raise ValueError(f"{shown(text)} is outside the timestamps that Cassandra can hold")
+        raise ValueError(f"{quote(text)} is outside the timestamps that Cassandra can hold")
     return milliseconds
 
 

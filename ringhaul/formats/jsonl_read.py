@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ringhaul.cql.column import shown
+from ringhaul.cql.column import quote
 from ringhaul.cql.nested import Json, parse_json
 from ringhaul.formats.csv_read import FieldReject, decode_bytes
 from ringhaul.formats.dialect import CsvDialect
@@ -77,7 +77,7 @@ def read_objects(
             continue
         if known is not None and not row.keys() <= known:
             name = next(name for name in row if name not in known)
-            reason = f"no column is named {shown(name)}"
+            reason = f"no column is named {quote(name)}"
             rejects.append(FieldReject(record, None, reason, None))
             continue
         rows.append(row)

@@ -43,12 +43,12 @@ class Held:
     """Redis's data of one job, at one moment. None: made by an older version."""
 
     units: int  #: units split
-    left: int  #: neither done nor quarantined
+    pending: int  #: neither done nor quarantined
     specs: int  #: units with a spec
     results: int
     has_spec: bool
     done: int  #: bits set
-    bad: int
+    quarantined: int
     extras: int
     live: int  #: units with live progress: in progress, or stopped until a resume
     kept: int | None  #: how many extras there should be
@@ -74,12 +74,12 @@ def unpack_held(answer: Sequence[bytes | int | list[bytes]]) -> Held | list[str]
     specs, results, has_spec, done, bad, extras, live, totals, latencies = counts
     return Held(
         units=_number(units),
-        left=_number(left),
+        pending=_number(left),
         specs=_number(specs),
         results=_number(results),
         has_spec=bool(has_spec),
         done=_number(done),
-        bad=_number(bad),
+        quarantined=_number(bad),
         extras=_number(extras),
         live=_number(live),
         kept=_maybe(kept),
@@ -100,7 +100,7 @@ def find_damage(held: Held) -> list[str]:
         damage.append("its description (key spec) is lost")
     if held.specs != held.units:
         damage.append(f"{held.specs:,} of {held.units:,} units exist")
-    done = held.units - held.left - held.bad
+    done = held.units - held.pending - held.quarantined
     if held.done != done:
         damage.append(f"{held.done:,} units are marked done and {done:,} should be")
     if held.results != held.done:

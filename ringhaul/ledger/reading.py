@@ -91,9 +91,9 @@ class JobStatus:
     epoch: int  #: Incremented by each resume.
     sealed: bool  #: Splitting is complete: `units` will not grow.
     units: int  #: Units split so far.
-    left: int  #: Units neither done nor quarantined.
+    pending: int  #: Units neither done nor quarantined.
     done: int  #: Units committed.
-    bad: int  #: Units quarantined.
+    quarantined: int  #: Units quarantined.
     issued: int  #: Units published and not claimed yet.
     leased: int  #: Units that an attempt works on.
     suspects: int  #: Units that lost two workers and run last, alone.
@@ -125,7 +125,7 @@ class JobStatus:
     damage: tuple[str, ...] = ()
 
     @property
-    def shown(self) -> str:
+    def state_name(self) -> str:
         """The state for people and programs, where PAUSED and DAMAGED count as states."""
         if self.damage:
             return DAMAGED
@@ -354,7 +354,7 @@ class Reader:
         found: bytes | None = self.caller.command("HGET", keys.job_key(job, "extras"), unit)
         return found
 
-    def bad_units(self, job: str) -> dict[int, str]:
+    def quarantined_units(self, job: str) -> dict[int, str]:
         """Return the quarantined units, with the reason."""
         with reading(job):
             found: dict[bytes, bytes] = self.caller.command("HGETALL", keys.job_key(job, "bad"))
@@ -451,9 +451,9 @@ class Reader:
             epoch=int(meta["epoch"]),
             sealed=meta["sealed"] == "1",
             units=units,
-            left=left,
+            pending=left,
             done=units - left - bad,
-            bad=bad,
+            quarantined=bad,
             issued=issued,
             leased=leased,
             suspects=suspects,
@@ -504,9 +504,9 @@ def _unreadable(job: str, damage: tuple[str, ...]) -> JobStatus:
         epoch=0,
         sealed=False,
         units=0,
-        left=0,
+        pending=0,
         done=0,
-        bad=0,
+        quarantined=0,
         issued=0,
         leased=0,
         suspects=0,

@@ -54,8 +54,10 @@ def may_move(before: JobState, after: JobState) -> bool:
     return before == after or after in TRANSITIONS[before]
 
 
-def final_state(*, rejected_records: int, bad_units: int, missing_ranges: int = 0) -> JobState:
+def final_state(
+    *, rejected_records: int, quarantined_units: int, missing_ranges: int = 0
+) -> JobState:
     """Return the state in which a job ends once no unit is left."""
-    if bad_units:
+    if quarantined_units:
         return JobState.QUARANTINED
     return JobState.PARTIAL if rejected_records or missing_ranges else JobState.COMPLETE

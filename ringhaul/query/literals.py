@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from ringhaul.cql.addresses import address_text, parse_address
-from ringhaul.cql.column import SHOWN_CHARACTERS_MAX, shown
+from ringhaul.cql.column import SHOWN_CHARACTERS_MAX, quote
 from ringhaul.cql.decimals import parse_decimal
 from ringhaul.cql.long_numbers import digits_of, integer_of
 from ringhaul.cql.moments import moment_text
@@ -232,7 +232,7 @@ def _inet(literal: Literal, _: str) -> tuple[Any, Any]:
 
 def _blob(literal: Literal, _: str) -> tuple[Any, Any]:
     if literal.kind not in ("blob", "string") or not _BLOB.fullmatch(literal.text):
-        raise ValueError(f"{shown(literal.text)} is not hexadecimal bytes such as 0x00ff")
+        raise ValueError(f"{quote(literal.text)} is not hexadecimal bytes such as 0x00ff")
     value = bytes.fromhex(literal.text[2:])
     return value, value
 

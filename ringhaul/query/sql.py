@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
-from ringhaul.cql.column import shown
+from ringhaul.cql.column import quote
 from ringhaul.query.errors import QueryError
 
 #: Strings, names and comments match to be skipped; unquoted UUIDs and blobs, which are not SQL,
@@ -58,7 +58,7 @@ def parse_condition(text: str) -> exp.Expr | None:
     where = tree.args.get("where")
     extra = [key for key, value in tree.args.items() if value and key.rstrip("_") not in _CONDITION]
     if not isinstance(tree, exp.Select) or where is None or extra:
-        raise QueryError(f"{shown(text)} is more than a condition: give only what follows WHERE")
+        raise QueryError(f"{quote(text)} is more than a condition: give only what follows WHERE")
     condition: exp.Expr = where.this
     return condition
 
@@ -115,5 +115,5 @@ def _reason(error: SqlglotError) -> str:
     near = (first.get("highlight") or "").strip()
     before = (first.get("start_context") or "").removeprefix(_CONDITION_START).strip()[-30:]
     if first["description"].startswith("Required keyword"):
-        return f"something is missing after {shown(f'{before} {near}'.strip())}"
-    return f"{shown(near)} is not expected after {shown(before)}"
+        return f"something is missing after {quote(f'{before} {near}'.strip())}"
+    return f"{quote(near)} is not expected after {quote(before)}"

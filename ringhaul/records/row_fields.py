@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells
-from ringhaul.cql.column import shown
+from ringhaul.cql.column import quote
 from ringhaul.cql.join import Column, Fault, Faults
 from ringhaul.cql.moments import PER_SECOND, numbers_of
 from ringhaul.cql.text_format import TextFormat
@@ -270,7 +270,7 @@ def _faults_of(values: Any, bad: Mask, reason: str) -> Faults:
         return value_faults(_TIMESTAMP, values, bad, reason)
     texts = filtered(_texts(values), bad).to_pylist()
     return {
-        row: _fault(f"{shown(text.decode('utf-8', 'backslashreplace'))} {reason}")
+        row: _fault(f"{quote(text.decode('utf-8', 'backslashreplace'))} {reason}")
         for row, text in zip(np.flatnonzero(bad).tolist(), texts, strict=True)
     }
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ringhaul.cql.column import shown
+from ringhaul.cql.column import quote
 from ringhaul.cql.decode.heavy import HEAVY
 from ringhaul.cql.empties import EMPTIABLE, EMPTY, marked_column
 from ringhaul.cql.spell import text_of
@@ -61,5 +61,5 @@ def key_text(select: Select, batch: pa.RecordBatch, row: int) -> str:
         if name in kept.schema.names:
             value = marked_column(kept, name).slice(row, 1)
             text = text_of(select.table.parsed_type(name), value)[0].as_py()
-            words.append(f"{name} = {shown(text or '')}")
+            words.append(f"{name} = {quote(text or '')}")
     return ", ".join(words) or "a key that was not read"

@@ -18,7 +18,7 @@ class Begin(NamedTuple):
     missed_from_ms: int | None = None
 
 
-class PassOver(NamedTuple):
+class Skip(NamedTuple):
     """Settle all due times up to this one without a run."""
 
     due_ms: int
@@ -29,7 +29,7 @@ class PassOver(NamedTuple):
 
 def decide(
     schedule: Schedule, *, settled_ms: int, now_ms: int, busy_since_ms: int | None
-) -> Begin | PassOver | None:
+) -> Begin | Skip | None:
     """Return what to do now; None: nothing.
 
     `busy_since_ms`: when the schedule's unfinished run began; None if no run is unfinished.
@@ -48,13 +48,13 @@ def decide(
     late_max_ms = schedule.late_max_s * 1000
     if late_max_ms and last < now_ms - late_max_ms:
         reason = "too late: it could not start within late_max"
-        return PassOver(last, reason, missed_before_last)
+        return Skip(last, reason, missed_before_last)
     first = first_since(now_ms - late_max_ms) if late_max_ms else missed
     if busy_since_ms is not None:
         # A due time missed before that run began gets its run afterwards, and so do all after it:
         # settled due times are stored as a single number.
         if schedule.overlap is Overlap.SKIP and first > busy_since_ms:
-            return PassOver(last, "the previous run had not ended", missed_before_last)
+            return Skip(last, "the previous run had not ended", missed_before_last)
         return None
     if not timing.in_window(now_ms):
         return None  # late: it waits for the window

@@ -23,7 +23,7 @@ from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suf
 from ringhaul.sources.globs import expand, folders_below, is_aside
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage import remote
-from ringhaul.storage.access import WEB_SCHEMES, check_url, is_url, scheme_of, shown
+from ringhaul.storage.access import WEB_SCHEMES, check_url, is_url, mask_url, scheme_of
 from ringhaul.storage.remote import RemoteFile, is_remote
 
 #: Marks a folder that an unload has written, and lists which of its files belong to it.
@@ -204,7 +204,7 @@ def _find_remote(arg: str, file_format: str) -> list[RemoteFile]:
     found, folders = _remote_matches(arg)
     if not found and not folders:
         what = "no object matches" if glob.has_magic(arg) else "no such object or folder"
-        raise SourceMissing(f"{shown(arg)}: {what}")
+        raise SourceMissing(f"{mask_url(arg)}: {what}")
     if [file.path for file in found] == [arg]:
         return found
     if glob.has_magic(arg):
@@ -215,7 +215,7 @@ def _find_remote(arg: str, file_format: str) -> list[RemoteFile]:
                 if "**" not in arg:
                     raise
         if not found:
-            raise SourceMissing(f"{shown(arg)}: no object matches")
+            raise SourceMissing(f"{mask_url(arg)}: no object matches")
         return sorted(found)
     if any(file.path == folder + MANIFEST for file in found):
         parts = _unloaded_remote(folder, {file.path: file for file in found})
@@ -275,7 +275,7 @@ def _unloaded_remote(
 ) -> list[RemoteFile] | None:
     """Return the files that the manifest of an unload lists; None: the folder has none of ours."""
     manifest = remote.read_small(folder + MANIFEST)
-    names = None if manifest is None else _listed(manifest, shown(folder))
+    names = None if manifest is None else _listed(manifest, mask_url(folder))
     if names is None:
         return None
     if known is None:
@@ -314,8 +314,8 @@ def _remote_source(file: RemoteFile, dialect: CsvDialect, file_format: str) -> S
     whole = _is_whole(file.path, dialect, file_format)
     if file_format == "parquet" and not file.ranges:
         raise UsageError(
-            f"{shown(file.path)}: its server does not serve parts of a file, which Parquet needs; "
-            "download it first"
+            f"{mask_url(file.path)}: its server does not serve parts of a file, which Parquet "
+            "needs; download it first"
         )
     return SourceFile(file.path, file.size_bytes, whole or not file.ranges, file.version)
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ringhaul.cql.cells import NULL_LENGTH, Cells, join_rows
-from ringhaul.cql.column import SHOWN_CHARACTERS_MAX, shown
+from ringhaul.cql.column import SHOWN_CHARACTERS_MAX, quote
 from ringhaul.cql.empties import marked_column
 from ringhaul.cql.types import CqlType
 from ringhaul.statements.replies import FLAG_NO_METADATA, KIND_ROWS
@@ -180,10 +180,10 @@ def describe_difference(actual: Shown, expected: Shown) -> str:
 
 
 def _value(text: str | None, cut: int) -> str:
-    return "no value" if text is None else shown(text[cut:])
+    return "no value" if text is None else quote(text[cut:])
 
 
 def _bytes(cell: Shown) -> str:
     if cell.cell is None:
         return "no value"
-    return f"{shown(cell.text or '')} (bytes 0x{cell.cell[:_BYTES_SHOWN].hex()})"
+    return f"{quote(cell.text or '')} (bytes 0x{cell.cell[:_BYTES_SHOWN].hex()})"

@@ -95,7 +95,7 @@ def check_url(url: str) -> None:
     allowed = _access.schemes
     if scheme not in allowed:
         raise UsageError(
-            f"{shown(url)}: {scheme}:// is not among the kinds of URL that may be opened "
+            f"{mask_url(url)}: {scheme}:// is not among the kinds of URL that may be opened "
             f"({', '.join(allowed)}): see storage.schemes, on every host"
         )
     if scheme not in WEB_SCHEMES:
@@ -105,13 +105,13 @@ def check_url(url: str) -> None:
         before = url.partition("://")[2].rpartition("@")[0]
         if ":" in before.partition("/")[0]:
             raise UsageError(
-                f"{shown(url)}: credentials do not belong in a URL, which is kept with the job: "
+                f"{mask_url(url)}: credentials do not belong in a URL, which is kept with the job: "
                 "workers use those of their own host (environment, profile, instance role)"
             )
         bucket = url.partition("://")[2].partition("/")[0]
         if scheme in OBJECT_STORES and (not bucket.strip() or glob.has_magic(bucket)):
             what = "a bucket's name cannot be a pattern" if bucket.strip() else "names no bucket"
-            raise UsageError(f"{shown(url)}: {what}; give {scheme}://BUCKET/PATH")
+            raise UsageError(f"{mask_url(url)}: {what}; give {scheme}://BUCKET/PATH")
         return
     parts = urlsplit(url)
     secret = parts.username is not None or any(
@@ -119,13 +119,13 @@ def check_url(url: str) -> None:
     )
     if secret:
         raise UsageError(
-            f"{shown(url)}: the URL holds a secret, and would be kept with the job, in reports and "
-            "in logs; name an object by s3:// or gs:// instead, or pipe it in (curl URL | ringhaul "
-            "load - ...)"
+            f"{mask_url(url)}: the URL holds a secret, and would be kept with the job, in reports "
+            "and in logs; name an object by s3:// or gs:// instead, or pipe it in (curl URL | "
+            "ringhaul load - ...)"
         )
 
 
-def shown(url: str) -> str:
+def mask_url(url: str) -> str:
     """Return a URL that is safe to show: without credentials and the values of a query."""
     scheme, found, rest = url.partition("://")
     if not found:

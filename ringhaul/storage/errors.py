@@ -16,7 +16,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ringhaul.errors import RinghaulError
-from ringhaul.storage.access import scheme_of, shown
+from ringhaul.storage.access import mask_url, scheme_of
 
 #: It does not exist, or is not permitted: a retry gives the same answer.
 REFUSED = "refused"
@@ -81,7 +81,7 @@ def trouble(url: str, error: BaseException) -> Trouble | None:
     chain = list(_chain(error))
     names = {base.__name__ for one in chain for base in type(one).__mro__}
     codes = {code for one in chain for code in _codes(one)}
-    where, store, bucket = shown(url), _store(url), urlsplit(url).netloc
+    where, store, bucket = mask_url(url), _store(url), urlsplit(url).netloc
     if names & _NO_CREDENTIALS:
         return Trouble(
             REFUSED,

@@ -25,8 +25,8 @@ from ringhaul.storage.access import (
     check_place,
     check_url,
     is_url,
+    mask_url,
     scheme_of,
-    shown,
 )
 from ringhaul.storage.errors import store_errors
 from ringhaul.storage.stores import open_store
@@ -86,7 +86,9 @@ def open_folder(url: str) -> Folder:
     if path is not None:
         return LocalFolder(path)
     if scheme_of(url) in WEB_SCHEMES:
-        raise UsageError(f"{shown(url)}: nothing is written to a web server; give s3:// or gs://")
+        raise UsageError(
+            f"{mask_url(url)}: nothing is written to a web server; give s3:// or gs://"
+        )
     return RemoteFolder(url)
 
 

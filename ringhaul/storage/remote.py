@@ -22,9 +22,9 @@ from ringhaul.storage.access import (
     WEB_SCHEMES,
     check_url,
     is_url,
+    mask_url,
     same_version,
     scheme_of,
-    shown,
 )
 from ringhaul.storage.errors import store_errors
 from ringhaul.storage.lanes import LaneReader
@@ -71,7 +71,7 @@ def stat_file(url: str) -> RemoteFile:
     with _store_errors(url):
         info = store.info(path)
     if info["type"] != "file":
-        raise SourceMissing(f"{shown(url)}: is a folder, not an object")
+        raise SourceMissing(f"{mask_url(url)}: is a folder, not an object")
     return _file(url, path, info)
 
 
@@ -98,7 +98,7 @@ def list_matches(url: str) -> Listing:
     if scheme_of(url) in WEB_SCHEMES:
         if "*" in url.partition("?")[0] or url.endswith("/"):
             raise UsageError(
-                f"{shown(url)}: a web server does not list its files: name each of them"
+                f"{mask_url(url)}: a web server does not list its files: name each of them"
             )
         return Listing([stat_file(url)], [])
     store, path = _store(url)
@@ -148,7 +148,7 @@ def _look_at_bucket(store: Any, url: str, path: str) -> None:
         store.info(bucket)
     except FileNotFoundError as error:
         if error.__cause__ is not None:  # an empty bucket is not found either, without a cause
-            raise SourceMissing(f"{shown(url)}: there is no bucket {bucket}") from error
+            raise SourceMissing(f"{mask_url(url)}: there is no bucket {bucket}") from error
 
 
 def _file(url: str, path: str, info: dict[str, Any]) -> RemoteFile:
@@ -176,16 +176,16 @@ def check_unchanged(file: RemoteFile) -> None:
     except SourceMissing as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise
-        raise SourceChanged(f"{shown(file.path)}: the file is gone") from error
+        raise SourceChanged(f"{mask_url(file.path)}: the file is gone") from error
     if now.size_bytes != file.size_bytes:
         raise SourceChanged(
-            f"{shown(file.path)}: the file is {now.size_bytes:,} bytes now "
+            f"{mask_url(file.path)}: the file is {now.size_bytes:,} bytes now "
             f"and was {file.size_bytes:,} when the job started; "
             "start again once nothing writes to it"
         )
     if not same_version(now.version, file.version):
         raise SourceChanged(
-            f"{shown(file.path)}: the file was replaced since the job began "
+            f"{mask_url(file.path)}: the file was replaced since the job began "
             f"({file.version} then, {now.version} now); start again with a new job"
         )
 
@@ -246,7 +246,9 @@ class _StoreRanges:
         with _store_errors(self._url):
             data = bytes(self._store.cat_file(self._path, start=start, end=end))
         if len(data) != end - start:
-            raise SourceChanged(f"{shown(self._url)}: the file ended early; something shortened it")
+            raise SourceChanged(
+                f"{mask_url(self._url)}: the file ended early; something shortened it"
+            )
         return data
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ringhaul.errors import UsageError
-from ringhaul.storage.access import OBJECT_STORES, access, check_url, scheme_of, shown
+from ringhaul.storage.access import OBJECT_STORES, access, check_url, mask_url, scheme_of
 
 #: How to install a scheme's client.
 _PACKAGES = {
@@ -36,7 +36,7 @@ def open_store(url: str) -> tuple[Any, str]:
         import fsspec
     except ImportError:
         raise UsageError(
-            f"{shown(url)}: URLs need the package fsspec; pip install fsspec"
+            f"{mask_url(url)}: URLs need the package fsspec; pip install fsspec"
         ) from None
     scheme = scheme_of(url)
     try:
@@ -48,9 +48,9 @@ def open_store(url: str) -> tuple[Any, str]:
         install = _PACKAGES.get(scheme)
         missing = f"{scheme}:// needs a package that is not installed: {install}"
         problem = missing if install else error
-        raise UsageError(f"{shown(url)}: {problem}") from error
+        raise UsageError(f"{mask_url(url)}: {problem}") from error
     except ValueError as error:
-        raise UsageError(f"{shown(url)}: no such kind of URL: {error}") from error
+        raise UsageError(f"{mask_url(url)}: no such kind of URL: {error}") from error
     return store, path
 
 

@@ -18,7 +18,14 @@ from typing import NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
 from ringhaul.errors import RinghaulError, SourceChanged, SourceMissing, SourceUnavailable
-from ringhaul.storage.access import access, check_place, check_url, same_version, scheme_of, shown
+from ringhaul.storage.access import (
+    access,
+    check_place,
+    check_url,
+    mask_url,
+    same_version,
+    scheme_of,
+)
 from ringhaul.storage.addresses import refusal
 
 CONNECT_TIMEOUT_S = 5.0
@@ -73,7 +80,7 @@ def stat_web(url: str) -> WebFile:
         length = response.headers.get("Content-Length", "")
         if response.status != 200 or not length.isdigit():
             raise SourceMissing(
-                f"{shown(url)}: the server does not say how large the file is; pipe it in "
+                f"{mask_url(url)}: the server does not say how large the file is; pipe it in "
                 "(curl URL | ringhaul load - ...)"
             )
         return WebFile(url, int(length), answer.version, ranges=False)
@@ -112,7 +119,7 @@ class WebRanges:
                 raise _changed(url)
             if answer.response.status == 200:  # such as from a cache that does not hold it yet
                 raise SourceUnavailable(
-                    f"{shown(url)}: the server no longer serves parts of the file; "
+                    f"{mask_url(url)}: the server no longer serves parts of the file; "
                     "if that persists, download the file first"
                 )
             if answer.response.status != 206:
@@ -121,14 +128,14 @@ class WebRanges:
             data = answer.response.read()
             whole = len(data) == end - start
         except (OSError, http.client.HTTPException) as error:
-            raise SourceUnavailable(f"{shown(url)}: the answer broke off: {error}") from error
+            raise SourceUnavailable(f"{mask_url(url)}: the answer broke off: {error}") from error
         finally:
             if whole and not answer.response.will_close:
                 self._idle.append(answer)
             else:
                 answer.connection.close()
         if not whole:
-            raise SourceUnavailable(f"{shown(url)}: the answer is shorter than it should be")
+            raise SourceUnavailable(f"{mask_url(url)}: the answer is shorter than it should be")
         return data
 
     def _again(self, fields: Mapping[str, str]) -> _Answer | None:
@@ -181,7 +188,7 @@ class WebStream:
         raise AssertionError("the last try returns or raises")
 
     def _read(self, size: int) -> bytes:
-        url = shown(self._file.url)
+        url = mask_url(self._file.url)
         answer = self._answer = self._answer or self._begin()
         try:
             data = answer.response.read(size)
@@ -201,7 +208,7 @@ class WebStream:
         if self._at and answer.response.status != 206:
             answer.connection.close()
             raise SourceUnavailable(
-                f"{shown(self._file.url)}: the answer broke off, and the server serves no parts"
+                f"{mask_url(self._file.url)}: the answer broke off, and the server serves no parts"
             )
         if answer.response.status == 206:
             try:
@@ -231,7 +238,7 @@ def _check_part(
     if not part or int(part[1]) != start or (end is not None and int(part[2]) != end - 1):
         wanted = f"{start}-{'' if end is None else end - 1}"
         raise SourceUnavailable(
-            f"{shown(file.url)}: bytes {wanted} were requested, and the server sends "
+            f"{mask_url(file.url)}: bytes {wanted} were requested, and the server sends "
             f"{content_range or 'a part without its position'}; "
             "if that persists, download the file first"
         )
@@ -245,7 +252,7 @@ def _ask(url: str, fields: Mapping[str, str]) -> _Answer:
         try:
             response = _send(connection, url, fields)
         except _AddressRefused as error:
-            raise SourceMissing(f"{shown(requested)}: {error}") from error
+            raise SourceMissing(f"{mask_url(requested)}: {error}") from error
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             raise _no_answer(requested, error) from error
@@ -261,7 +268,7 @@ def _ask(url: str, fields: Mapping[str, str]) -> _Answer:
         if response.status not in _MOVED or not location:
             raise _refused(requested, response)
         url = _next(requested, url, location)
-    raise SourceMissing(f"{shown(requested)}: is redirected more than {REDIRECTIONS_MAX} times")
+    raise SourceMissing(f"{mask_url(requested)}: is redirected more than {REDIRECTIONS_MAX} times")
 
 
 #: Encodings that servers name for a compressed file -> the suffix of such a file. Others, such as
@@ -287,7 +294,7 @@ def _check_encoding(url: str, response: http.client.HTTPResponse) -> None:
         if suffix is not None and urlsplit(url).path.lower().endswith(suffix):
             continue
         raise SourceMissing(
-            f"{shown(url)}: the server sends the file compressed ({encoding}) although it was "
+            f"{mask_url(url)}: the server sends the file compressed ({encoding}) although it was "
             "requested as stored (Accept-Encoding: identity); turn that off at the server, or pipe "
             "it in (curl --compressed URL | ringhaul load - ...)"
         )
@@ -302,7 +309,7 @@ def _next(requested: str, url: str, location: str) -> str:
     # `check_url` alone would let a page send a worker to s3:// or file://.
     if scheme not in ("http", "https") or (scheme_of(url) == "https" and scheme == "http"):
         raise SourceMissing(
-            f"{shown(requested)}: is redirected to {scheme}://, which is not followed"
+            f"{mask_url(requested)}: is redirected to {scheme}://, which is not followed"
         )
     if scheme not in access().schemes:
         check_url(target)
@@ -315,9 +322,9 @@ def _connection(url: str) -> http.client.HTTPConnection:
     try:
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise SourceMissing(f"{shown(url)}: is not a URL: {error}") from error
+        raise SourceMissing(f"{mask_url(url)}: is not a URL: {error}") from error
     if not host:
-        raise SourceMissing(f"{shown(url)}: names no host")
+        raise SourceMissing(f"{mask_url(url)}: names no host")
     if parts.scheme == "https":
         return _Secure(host, port or 443, context=ssl.create_default_context())
     return _Plain(host, port or 80)
@@ -379,7 +386,7 @@ def _connected(host: str, port: int) -> socket.socket:
 
 def _changed(url: str) -> SourceChanged:
     return SourceChanged(
-        f"{shown(url)}: the file is not the one that the job began with; "
+        f"{mask_url(url)}: the file is not the one that the job began with; "
         "start again once nothing changes it"
     )
 
@@ -388,24 +395,24 @@ def _no_answer(url: str, error: Exception) -> RinghaulError:
     """Return the error for a request without an answer."""
     host = urlsplit(url).hostname
     if isinstance(error, socket.gaierror):
-        return SourceUnavailable(f"{shown(url)}: the name {host} does not resolve: is it right?")
+        return SourceUnavailable(f"{mask_url(url)}: the name {host} does not resolve: is it right?")
     if isinstance(error, ssl.SSLCertVerificationError):
         return SourceMissing(
-            f"{shown(url)}: the certificate of {host} is not trusted: {error.verify_message}; "
+            f"{mask_url(url)}: the certificate of {host} is not trusted: {error.verify_message}; "
             "SSL_CERT_FILE can name the authority that signed it"
         )
     if isinstance(error, ssl.SSLError):
-        return SourceUnavailable(f"{shown(url)}: no TLS connection to {host}: {error.reason}")
+        return SourceUnavailable(f"{mask_url(url)}: no TLS connection to {host}: {error.reason}")
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return SourceUnavailable(f"{shown(url)}: {host} does not answer: {reason}")
+    return SourceUnavailable(f"{mask_url(url)}: {host} does not answer: {reason}")
 
 
 def _refused(url: str, response: http.client.HTTPResponse) -> RinghaulError:
     status = f"{response.status} {response.reason}".strip()
     if response.status in _PASSING:
-        return SourceUnavailable(f"{shown(url)}: the server is not available now: {status}")
+        return SourceUnavailable(f"{mask_url(url)}: the server is not available now: {status}")
     if response.status in (404, 410):
-        return SourceMissing(f"{shown(url)}: no such file on the server ({status})")
+        return SourceMissing(f"{mask_url(url)}: no such file on the server ({status})")
     if response.status in (401, 403):
-        return SourceMissing(f"{shown(url)}: the server refuses access ({status})")
-    return SourceMissing(f"{shown(url)}: the server answers {status}")
+        return SourceMissing(f"{mask_url(url)}: the server refuses access ({status})")
+    return SourceMissing(f"{mask_url(url)}: the server answers {status}")

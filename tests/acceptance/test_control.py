@@ -219,7 +219,7 @@ def test_a_small_job_is_not_stuck_behind_a_large_one(
     )
     assert status.units == 10
     assert units <= 4 * status.units
-    assert not after.finished and after.left > 9 * after.units / 10
+    assert not after.finished and after.pending > 9 * after.units / 10
     ledger.cancel(large)
 
 

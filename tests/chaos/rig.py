@@ -213,7 +213,7 @@ def check_exact(
         "state": "PARTIAL" if bad else "COMPLETE",
     }
     status = ledger_view.status()
-    assert status.left == 0 and status.bad == 0
+    assert status.pending == 0 and status.quarantined == 0
     assert summary["units"] == summary["units_done"] == status.units
     done = ledger_view.client.bitcount(keys.job_key(status.job, "done"))
     assert done == status.units

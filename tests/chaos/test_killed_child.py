@@ -80,11 +80,11 @@ def test_a_poison_unit_is_given_up_and_no_other(
     check_table(fleet, summary, good)
     assert summary["state"] == "QUARANTINED"
     assert (summary["units_quarantined"], summary["units_done"]) == (1, summary["units"] - 1)
-    assert ledger_view.ledger.bad_units(ledger_view.job) == {5: "crashed"}
+    assert ledger_view.ledger.quarantined_units(ledger_view.job) == {5: "crashed"}
     assert summary["rows"] == len(good)
     assert summary["rejected"] == sum(ordinal not in lost for ordinal in source.bad)
     assert summary["records"] == source.records - len(lost)
-    assert ledger_view.status().left == ledger_view.status().leased == 0
+    assert ledger_view.status().pending == ledger_view.status().leased == 0
 
     poisoned.terminate()
     poisoned.wait(60)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringhaul.cql.cells import NULL_LENGTH
-from ringhaul.cql.column import Mask, shown
+from ringhaul.cql.column import Mask, quote
 from ringhaul.cql.join import (
     Column,
     Fault,
@@ -166,7 +166,7 @@ def _encode_map(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
 
     def path_of(entry: int, place: int) -> str:
         is_text = pa.types.is_string(keys.type)
-        return f"[{shown(str(keys[entry]))}]" if is_text else f"[{place}][1]"
+        return f"[{quote(str(keys[entry]))}]" if is_text else f"[{place}][1]"
 
     faults = lift(bad, counts, path_of) | lift(bad_keys, counts, lambda _, place: " key")
     return Column(collection_cells([key_cells, cells], counts), faults)

@@ -286,13 +286,15 @@ class LedgerMachine(RuleBasedStateMachine):
             if a.rejected or a.unit in self.kept
         }
         assert self.client.bitcount(self._key("done")) == len(self.counted) == status.done
-        assert status.left == self.units - len(self.counted) - status.bad >= 0
-        over = self.sealed and status.left == 0
+        assert status.pending == self.units - len(self.counted) - status.quarantined >= 0
+        over = self.sealed and status.pending == 0
         if over:
             assert status.state is not JobState.RUNNING
         if status.state in (JobState.COMPLETE, JobState.PARTIAL, JobState.QUARANTINED):
             assert over
-            assert status.state is final_state(rejected_records=rejected, bad_units=status.bad)
+            assert status.state is final_state(
+                rejected_records=rejected, quarantined_units=status.quarantined
+            )
 
     @invariant()
     def every_unit_is_in_one_place(self) -> None:

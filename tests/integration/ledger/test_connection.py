@@ -34,7 +34,7 @@ def test_a_commit_waits_for_a_restart_and_loses_nothing(own_server: Server) -> N
     assert ledger.commit(job, 10, 1, "t10", "r", {"rows": 100}) is Commit.COUNTED
     timer.join()
     status = ledger.status(job)
-    assert (status.done, status.left, status.totals) == (11, 1, {"rows": 1100})
+    assert (status.done, status.pending, status.totals) == (11, 1, {"rows": 1100})
     assert ledger.claim(job, 11, 1, "t11", 60_000) == Claimed(1, "spec-11")
 
 
@@ -79,7 +79,7 @@ def test_a_log_without_its_end_is_a_consistent_earlier_ledger(
                 ledger.commit("ld-cut", unit, 1, f"again{unit}", f"again {unit}", rows)
         time.sleep(0.05)
     status = ledger.status("ld-cut")
-    assert (status.state, status.done, status.left) == (JobState.COMPLETE, 12, 0)
+    assert (status.state, status.done, status.pending) == (JobState.COMPLETE, 12, 0)
     assert status.totals == {"rows": 12 * 100 + sum(range(12))}
     assert [unit for unit, _ in ledger.results("ld-cut")] == list(range(12))
 

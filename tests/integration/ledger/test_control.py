@@ -27,7 +27,7 @@ def test_a_paused_job_issues_nothing_and_takes_back_queued_units(ledger: Ledger)
     assert ledger.claim(job, 1, 1, "b", LEASE_MS) is Refusal.PAUSED
     assert ledger.issue(job, 8).units == []
     status = ledger.status(job)
-    assert (status.shown, status.state, status.issued) == ("PAUSED", JobState.RUNNING, 0)
+    assert (status.state_name, status.state, status.issued) == ("PAUSED", JobState.RUNNING, 0)
     # And the running unit learns of it, and is released without blame
     assert ledger.renew(job, 0, "a", LEASE_MS, Live(rows=7)).lease is Lease.PAUSE
     assert ledger.release(job, 0, "a") is Lease.OK
@@ -37,7 +37,7 @@ def test_a_paused_job_issues_nothing_and_takes_back_queued_units(ledger: Ledger)
     assert ledger.unpause(job) is False
     assert sorted(ledger.issue(job, 8).units) == [0, 1, 2, 3]
     assert ledger.claim(job, 0, 1, "c", LEASE_MS) == Claimed(1, "spec-0")
-    assert ledger.status(job).shown == "RUNNING"
+    assert ledger.status(job).state_name == "RUNNING"
 
 
 def test_a_unit_that_cannot_be_released_is_finished_in_a_pause(ledger: Ledger) -> None:
@@ -49,7 +49,7 @@ def test_a_unit_that_cannot_be_released_is_finished_in_a_pause(ledger: Ledger) -
     assert ledger.commit(job, 0, 1, "a", "r", {"rows": 1}) is Commit.COUNTED
     # It was the last one: the job is over, and no longer paused
     status = ledger.status(job)
-    assert (status.shown, status.paused) == ("COMPLETE", False)
+    assert (status.state_name, status.paused) == ("COMPLETE", False)
 
 
 def test_a_claim_whose_answer_was_lost_is_the_same_attempt_in_a_pause(ledger: Ledger) -> None:
@@ -83,10 +83,10 @@ def test_a_paused_job_can_be_cancelled_and_resumed(clocked: Ledger, clock: Clock
     clock.advance(15_000)
     assert clocked.cancel(job) is JobState.CANCELLED
     status = clocked.status(job)
-    assert (status.shown, status.elapsed_s, status.worked_s) == ("CANCELLED", 30.0, 10.0)
+    assert (status.state_name, status.elapsed_s, status.worked_s) == ("CANCELLED", 30.0, 10.0)
     assert clocked.pause(job) is JobState.CANCELLED
     clocked.resume(job)
-    assert clocked.status(job).shown == "RUNNING"
+    assert clocked.status(job).state_name == "RUNNING"
     assert clocked.issue(job, 4).units == [0, 1]
 
 

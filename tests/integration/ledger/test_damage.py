@@ -76,7 +76,7 @@ def test_a_lost_key_is_reported(ledger: Ledger, client: redis.Redis, state: str,
         assert ledger.status(job).done == len(list(ledger.results(job)))
         return
     assert ledger.find_damage(job)
-    assert [status.shown for status in ledger.jobs()] == [DAMAGED]
+    assert [status.state_name for status in ledger.jobs()] == [DAMAGED]
     with pytest.raises(JobDamaged):
         ledger.check(job)
     if state != "running":
@@ -101,7 +101,7 @@ def test_a_key_of_another_type_is_reported(
     assert other in published  # a damaged job does not block others
     if part != "rate":
         assert ledger.find_damage(job)
-        assert {s.job: s.shown for s in ledger.jobs()}[job] == DAMAGED
+        assert {s.job: s.state_name for s in ledger.jobs()}[job] == DAMAGED
 
 
 @pytest.mark.parametrize(

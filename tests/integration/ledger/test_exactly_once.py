@@ -196,7 +196,7 @@ def test_many_workers_at_once(shared_server: Server, client: redis.Redis) -> Non
         thread.join(60)
     assert not failures
     status = ledger.status(job)
-    assert (status.state, status.left, status.done) == (JobState.COMPLETE, 0, 300)
+    assert (status.state, status.pending, status.done) == (JobState.COMPLETE, 0, 300)
     assert sorted(unit for unit, _ in counted) == list(range(300))
     assert status.totals == {"rows": sum(rows for _, rows in counted)}
     assert {u: int(r) for u, r in ledger.results(job)} == dict(counted)

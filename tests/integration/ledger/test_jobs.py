@@ -59,7 +59,7 @@ def test_appending_twice_adds_once_and_a_gap_is_reported(ledger: Ledger) -> None
     assert ledger.unit_spec(job, 300) == "new"
     assert ledger.unit_spec(job, 301) is None
     assert ledger.add_units(job, 1, 400, ["far"]) == 301
-    assert ledger.status(job).left == 301
+    assert ledger.status(job).pending == 301
     assert [unit for unit, _ in ledger.unit_specs(job)] == list(range(301))
     assert ledger.seal(job, 1, 400) == 301  # refused: units are missing
     assert not ledger.status(job).sealed
@@ -117,7 +117,7 @@ def test_a_unit_with_too_many_rejects_stops_the_job_and_is_not_done(
     assert ledger.stop(job, 1, "t1", live, b"eleven") is Lease.LOST  # as if its answer was lost
     # Then its rejects can be listed, and no count includes them
     status = ledger.status(job)
-    assert (status.state, status.done, status.left, status.leased) == (JobState.STOPPED, 1, 2, 0)
+    assert (status.state, status.done, status.pending, status.leased) == (JobState.STOPPED, 1, 2, 0)
     assert (status.totals, status.live) == (totals, live)
     assert dict(ledger.extras(job)) == {0: b"two", 1: b"eleven"}
     assert dict(ledger.results(job)) == {0: "5"}

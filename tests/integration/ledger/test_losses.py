@@ -45,7 +45,7 @@ def test_a_loss_reported_late_is_known_to_the_attempt_after_next(
     # Then it is recorded, and "b" still has the unit
     assert clocked.losses(job, 0) == [loss(0, 64)]
     assert clocked.renew(job, 0, "b", LEASE_MS).lease is Lease.OK
-    assert (clocked.status(job).leased, clocked.status(job).bad) == (1, 0)
+    assert (clocked.status(job).leased, clocked.status(job).quarantined) == (1, 0)
 
 
 def test_a_late_loss_that_narrows_down_the_record_does_not_blame_the_unit(
@@ -93,7 +93,7 @@ def test_a_loss_does_not_change_a_unit_that_was_given_up(clocked: Ledger, clock:
     claim(clocked, job, "a")
     run_out(clocked, clock, job)
     assert clocked.lost(job, 0, "a", loss=loss(0, 64), epoch=1, fatal="gone") is Lease.LOST
-    assert clocked.bad_units(job) == {0: "crashed"}
+    assert clocked.quarantined_units(job) == {0: "crashed"}
     assert clocked.losses(job, 0) == []
     assert clocked.status(job).state is JobState.RUNNING
 

@@ -168,8 +168,13 @@ def test_a_unit_that_kills_every_worker_is_given_up(clocked: Ledger) -> None:
             clocked.claim(job, 1, 1, "good", LEASE_MS)
             clocked.commit(job, 1, 1, "good", "", {"rows": 5})
     status = clocked.status(job)
-    assert (status.state, status.done, status.bad, status.left) == (JobState.QUARANTINED, 1, 1, 0)
-    assert clocked.bad_units(job) == {0: "crashed"}
+    assert (status.state, status.done, status.quarantined, status.pending) == (
+        JobState.QUARANTINED,
+        1,
+        1,
+        0,
+    )
+    assert clocked.quarantined_units(job) == {0: "crashed"}
     assert clocked.issue(job, 8)[:2] == (0, [])
 
 
@@ -181,11 +186,11 @@ def test_a_quarantined_unit_of_a_running_job_may_still_be_committed(clocked: Led
     clocked.issue("ld-once", 2)
     die(clocked, "ld-once", 0, "a")
     assert clocked.claim("ld-once", 0, 1, "b", LEASE_MS) is Refusal.BAD
-    assert clocked.status("ld-once").left == 1
+    assert clocked.status("ld-once").pending == 1
     assert clocked.commit("ld-once", 0, 1, "a", "r", {"rows": 3}) == 1  # its worker was alive
     status = clocked.status("ld-once")
-    assert (status.left, status.bad, status.done) == (1, 0, 1)
-    assert clocked.status(job).left == 2
+    assert (status.pending, status.quarantined, status.done) == (1, 0, 1)
+    assert clocked.status(job).pending == 2
 
 
 def test_the_counts_of_a_quarantined_job_are_final(clocked: Ledger) -> None:

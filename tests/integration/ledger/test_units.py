@@ -19,7 +19,7 @@ def test_a_unit_from_issue_to_commit(ledger: Ledger) -> None:
         ledger.renew(job, 0, "a", LEASE_MS, Live(rows=5, rejected=1, bytes=900)).lease is Lease.OK
     )
     status = ledger.status(job)
-    assert (status.leased, status.issued, status.left) == (1, 1, 2)
+    assert (status.leased, status.issued, status.pending) == (1, 1, 2)
     assert status.live == Live(rows=5, rejected=1, bytes=900)
     assert status.totals == {}
 
@@ -28,7 +28,7 @@ def test_a_unit_from_issue_to_commit(ledger: Ledger) -> None:
     )
     assert answer is Commit.COUNTED
     status = ledger.status(job)
-    assert (status.done, status.left, status.leased) == (1, 1, 0)
+    assert (status.done, status.pending, status.leased) == (1, 1, 0)
     assert status.totals == {"rows": 9, "rejected": 1}
     assert status.live == Live()
     assert ledger.latencies(job) == {"12": 3}
@@ -90,7 +90,7 @@ def test_only_the_first_commit_of_any_attempt_counts(clocked: Ledger, clock: Clo
     assert clocked.commit(job, 0, 1, "a", "by a", {"rows": 10}, {"1": 1}, b"ra") == 0
     status = clocked.status(job)
     assert status.totals == {"rows": 10}
-    assert (status.done, status.left) == (1, 1)
+    assert (status.done, status.pending) == (1, 1)
     assert clocked.latencies(job) == {"1": 1}
     assert list(clocked.results(job)) == [(0, "by a")]
     assert list(clocked.extras(job)) == [(0, b"ra")]
@@ -142,7 +142,7 @@ def test_a_job_whose_only_unit_cannot_be_done_keeps_the_reason(ledger: Ledger) -
     status = ledger.status(job)
     # Then the job failed with that reason, and the unit does not run again
     assert (status.state, status.last_error) == (JobState.FAILED, "no right to write")
-    assert (status.bad, status.leased, status.left) == (1, 0, 0)
+    assert (status.quarantined, status.leased, status.pending) == (1, 0, 0)
 
 
 def test_a_checkpoint_outlives_its_attempt_and_goes_with_the_commit(ledger: Ledger) -> None:

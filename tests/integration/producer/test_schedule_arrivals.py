@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from config.settings import load_settings
-from producer.schedule.arrivals import ArrivalLook
+from producer.schedule.arrivals import ArrivalPoller
 from producer.schedule.run import RunWork, step_environment
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
@@ -30,7 +30,7 @@ def test_a_look_finds_new_and_changed_files(rig: Rig, tmp_path: Path) -> None:
     folder.mkdir()
     text = '[schedule.a]\narrive = "in/*.csv"\nsettle = "0s"\nfiles_max = 2\n'
     schedule = parse_schedules(f'{text}steps = [["load", "{{files}}", "-t", "k.t"]]', "s")["a"]
-    look = ArrivalLook(ScheduleBook(Caller(rig.client)), schedule, tmp_path)
+    look = ArrivalPoller(ScheduleBook(Caller(rig.client)), schedule, tmp_path)
 
     def found(*, failed_too: bool = False) -> list[str]:
         """Look twice: a file must be seen twice to be found."""
@@ -70,8 +70,8 @@ class Drop:
         self._rig, self._tmp_path = rig, tmp_path
         self.look = self.new_look()
 
-    def new_look(self) -> ArrivalLook:
-        return ArrivalLook(self._rig.book, self.schedule, self._tmp_path)
+    def new_look(self) -> ArrivalPoller:
+        return ArrivalPoller(self._rig.book, self.schedule, self._tmp_path)
 
     def write(self, *names: str) -> None:
         """Write files, and look at them for the first time."""
@@ -245,7 +245,7 @@ def test_an_unreadable_file_does_not_block_others(
     # Given an unreadable file; for root, every file is readable
     monkeypatch.setattr("producer.schedule.arrivals.take_checksum", checksum_but_of(closed))
     schedule = parse_schedules(rig.file.read_text(), "s")["a"]
-    look = ArrivalLook(rig.book, schedule, folder)
+    look = ArrivalPoller(rig.book, schedule, folder)
     for _ in range(4):
         found = look.look(0)
     # Then the other one is found, and the unreadable ones are reported once
@@ -275,7 +275,7 @@ def test_no_file_is_forgotten_while_its_folder_is_missing(rig: Rig, tmp_path: Pa
     (path,) = drop_box(rig, tmp_path, steps, "0.csv")
     folder = rig.file.parent
     schedule = parse_schedules(rig.file.read_text(), "s")["a"]
-    look = ArrivalLook(rig.book, schedule, folder)
+    look = ArrivalPoller(rig.book, schedule, folder)
     look.look(0)
     arrived = look.look(0)
     run = new_run(schedule, 1000, 1000, files=arrived)
@@ -284,12 +284,12 @@ def test_no_file_is_forgotten_while_its_folder_is_missing(rig: Rig, tmp_path: Pa
     rig.book.keep(run, lease_ms=9000, files=remember(arrived, run.id, 5, loaded=True))
     (folder / "in").rename(folder / "away")
     for year in (1, 2):
-        assert ArrivalLook(rig.book, schedule, folder).look(year * 366 * 86_400_000) == []
+        assert ArrivalPoller(rig.book, schedule, folder).look(year * 366 * 86_400_000) == []
     assert rig.book.remembered("a", [path])[path].gone_ms is None
     # A file that is missing from an existing folder is marked
     (folder / "away" / "0.csv").unlink()
     (folder / "away").rename(folder / "in")
-    ArrivalLook(rig.book, schedule, folder).look(7)
+    ArrivalPoller(rig.book, schedule, folder).look(7)
     assert rig.book.remembered("a", [path])[path].gone_ms == 7
 
 
@@ -297,7 +297,7 @@ def test_a_run_released_after_its_load_records_its_files(rig: Rig, tmp_path: Pat
     # Given a run whose load has ended, which is not recorded yet
     (path,) = drop_box(rig, tmp_path, 'steps = [["load", "{files}", "-t", "k.t"]]', "0.csv")
     schedule = parse_schedules(rig.file.read_text(), "s")["a"]
-    look = ArrivalLook(rig.book, schedule, rig.file.parent)
+    look = ArrivalPoller(rig.book, schedule, rig.file.parent)
     look.look(0)
     standing = rig.book.look("a", "t")
     run = new_run(schedule, standing.now_ms // 1000 * 1000, standing.now_ms, files=look.look(0))

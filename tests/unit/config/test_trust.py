@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from config.settings import load_settings
-from config.trust import doubt
+from config.trust import why_untrusted
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_file_of_another_user_is_not_read(clean: Path, monkeypatch: pytest.Mon
         os.chown(file, 12345, 12345)
     else:
         monkeypatch.setattr("os.geteuid", lambda: 12345)
-    assert doubt(file) == "it belongs to another user"
+    assert why_untrusted(file) == "it belongs to another user"
     assert load_settings().config_file is None
     assert load_settings(config_file=file).settings.cluster.port == 2, "a named file is read"
 
@@ -80,16 +80,16 @@ def test_a_file_that_a_group_can_change_is_not_read(
     gid = file.stat().st_gid
     _as_user(monkeypatch, gid if primary else gid + 1, name, members)
     file.chmod(0o664)
-    assert doubt(file) == "other users can change it"
+    assert why_untrusted(file) == "other users can change it"
     assert load_settings().config_file is None
     file.chmod(0o644)
     clean.chmod(0o770)
-    assert doubt(file) == "other users can replace it"
+    assert why_untrusted(file) == "other users can replace it"
     clean.chmod(0o1770)
-    assert doubt(file) is None
+    assert why_untrusted(file) is None
     file.chmod(0o664)
     monkeypatch.setattr("config.trust.grp.getgrgid", _unknown_group)
-    assert doubt(file) == "other users can change it", "a group without a name"
+    assert why_untrusted(file) == "other users can change it", "a group without a name"
 
 
 def test_a_folder_of_another_user_has_no_settings_for_us(
@@ -108,7 +108,7 @@ def test_a_folder_of_another_user_has_no_settings_for_us(
         return os.stat_result((*result[:4], 12345, *result[5:]))
 
     monkeypatch.setattr(Path, "stat", of_another)
-    assert doubt(file) == "its folder belongs to another user"
+    assert why_untrusted(file) == "its folder belongs to another user"
     assert load_settings().config_file is None
 
 
@@ -117,12 +117,12 @@ def test_a_link_is_trusted_as_its_target(clean: Path) -> None:
     (clean / "open" / "real.toml").write_text("")
     (clean / "ringhaul.toml").symlink_to("open/real.toml")
     clean.chmod(0o700)
-    assert doubt(clean / "ringhaul.toml") is None
+    assert why_untrusted(clean / "ringhaul.toml") is None
     (clean / "open").chmod(0o777)
-    assert doubt(clean / "ringhaul.toml") == "other users can replace it"
+    assert why_untrusted(clean / "ringhaul.toml") == "other users can replace it"
     (clean / "open").chmod(0o755)
     (clean / "open" / "real.toml").chmod(0o646)
-    assert doubt(clean / "ringhaul.toml") == "other users can change it"
+    assert why_untrusted(clean / "ringhaul.toml") == "other users can change it"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_an_ended_job_moves_nowhere_but_to_running() -> None:
 
 
 def test_a_job_that_ended_by_itself_is_settled() -> None:
-    ends = {final_state(rejected_records=r, bad_units=b) for r in (0, 1) for b in (0, 1)}
+    ends = {final_state(rejected_records=r, quarantined_units=b) for r in (0, 1) for b in (0, 1)}
     assert ends == SETTLED
 
 
@@ -41,7 +41,7 @@ def test_a_job_that_ended_by_itself_is_settled() -> None:
     ],
 )
 def test_final_state(rejected: int, bad: int, state: JobState) -> None:
-    assert final_state(rejected_records=rejected, bad_units=bad) is state
+    assert final_state(rejected_records=rejected, quarantined_units=bad) is state
 
 
 def test_a_state_may_repeat_and_success_is_final() -> None:

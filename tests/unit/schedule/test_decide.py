@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ringhaul.schedule.decide import Begin, PassOver, decide
+from ringhaul.schedule.decide import Begin, Skip, decide
 from ringhaul.schedule.runs import begin_step, end_step, new_run, try_again
 from ringhaul.schedule.schedules import CatchUp, Overlap, Schedule
 from ringhaul.schedule.timing import Timing
@@ -28,7 +28,7 @@ def schedule(window: str = "", **more: object) -> Schedule:
 
 def decided(
     found: Schedule, *, settled: int, now: int, busy_since: int | None = None
-) -> Begin | PassOver | None:
+) -> Begin | Skip | None:
     """Minutes before and after 10:00."""
     return decide(
         found,
@@ -73,10 +73,10 @@ def test_a_time_during_a_run_waits_behind_missed_ones() -> None:
     assert decided(each, settled=20, now=37) == Begin(TEN + 30 * MINUTE)
     # The run of 30 began at 37: no missed time is left, and times during the run are skipped
     passed = decided(each, settled=30, now=41, busy_since=37)
-    assert passed == PassOver(TEN + 40 * MINUTE, "the previous run had not ended")
+    assert passed == Skip(TEN + 40 * MINUTE, "the previous run had not ended")
     # and a missed time that is too late by now is skipped
     limited = replace(each, late_max_s=600)
-    assert isinstance(decided(limited, settled=10, now=35, busy_since=25), PassOver)
+    assert isinstance(decided(limited, settled=10, now=35, busy_since=25), Skip)
     # A run started by hand skips no time that was missed before it
     latest = schedule()
     assert decided(latest, settled=0, now=25, busy_since=24) is None
@@ -100,7 +100,7 @@ def test_resuming_a_failed_run_skips_no_time_missed_before() -> None:
 def test_due_times_during_a_run_are_skipped_or_wait() -> None:
     skips = schedule(overlap=Overlap.SKIP)
     passed = decided(skips, settled=0, now=21, busy_since=0)
-    assert isinstance(passed, PassOver)
+    assert isinstance(passed, Skip)
     assert passed.due_ms == TEN + 20 * MINUTE
     assert decided(schedule(overlap=Overlap.QUEUE), settled=0, now=21, busy_since=0) is None
     # and when the run is over, the waiting one begins
@@ -111,7 +111,7 @@ def test_a_time_that_is_too_late_is_skipped() -> None:
     found = schedule(late_max_s=300)
     assert decided(found, settled=0, now=15) == Begin(TEN + 10 * MINUTE)
     passed = decided(found, settled=0, now=16)
-    assert isinstance(passed, PassOver)
+    assert isinstance(passed, Skip)
     assert (passed.due_ms, passed.reason.split(":")[0]) == (TEN + 10 * MINUTE, "too late")
     # with the missed times before it, which no other decision mentions
     assert decided(found, settled=0, now=36) == passed._replace(
@@ -119,7 +119,7 @@ def test_a_time_that_is_too_late_is_skipped() -> None:
     )
     # also when it was queued behind a long run
     queued = schedule(late_max_s=300, overlap=Overlap.QUEUE)
-    assert isinstance(decided(queued, settled=0, now=16, busy_since=0), PassOver)
+    assert isinstance(decided(queued, settled=0, now=16, busy_since=0), Skip)
 
 
 def test_each_missed_time_runs_unless_it_is_too_late() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.storage.access import Access, access, check_url, set_access, shown
+from ringhaul.storage.access import Access, access, check_url, mask_url, set_access
 
 
 @pytest.fixture(autouse=True)
@@ -86,4 +86,4 @@ def test_a_bucket_name_cannot_be_a_pattern(url: str) -> None:
     ],
 )
 def test_how_a_url_is_shown(url: str, expected: str) -> None:
-    assert shown(url) == expected
+    assert mask_url(url) == expected

@@ -61,7 +61,12 @@ def test_units_in_any_order_and_twice_are_counted_once(
             assert again["skipped"] in ("DONE", "STOP")
     # Then the ledger has every record once
     status = child.ledger.status(JOB)
-    assert (status.state, status.left, status.leased, status.issued) == (JobState.PARTIAL, 0, 0, 0)
+    assert (status.state, status.pending, status.leased, status.issued) == (
+        JobState.PARTIAL,
+        0,
+        0,
+        0,
+    )
     bad = [i for i in range(300) if not i % 9]
     assert status.totals == {
         "rows": 300 - len(bad),
@@ -117,7 +122,7 @@ def test_a_job_of_another_cluster_is_left_to_its_own_workers(
     assert "'production'" in result["skipped"]
     assert "'ringhaul local'" in result["skipped"]
     status = child.ledger.status(JOB)
-    assert (status.leased, status.left, status.totals.get("rows", 0)) == (0, 1, 0)
+    assert (status.leased, status.pending, status.totals.get("rows", 0)) == (0, 1, 0)
 
 
 def test_units_of_a_cancelled_job_do_not_run(child: Child, make_job: MakeJob) -> None:
@@ -148,7 +153,7 @@ def test_a_unit_with_too_many_rejects_stops_early_and_runs_again_after_a_resume(
     result = work(child, JOB, 0, 1, new_token())
     # Then it ends at the next block, and its rejects so far are stored
     status = child.ledger.status(JOB)
-    assert (status.state, status.done, status.left, status.leased) == (JobState.STOPPED, 0, 1, 0)
+    assert (status.state, status.done, status.pending, status.leased) == (JobState.STOPPED, 0, 1, 0)
     found = [r for _, blob in child.ledger.extras(JOB) for r in unpack_rejects(blob)]
     assert 10 < len(found) < 50
     assert result == {"unit": 0, "stopped": f"{len(found)} records were rejected"}
@@ -221,7 +226,7 @@ def test_a_unit_of_a_paused_job_is_released_at_once(
     # Then its worker is free, the unit is not blamed, and messages of the job are dropped
     assert result == {"unit": 0, "stopped": "PAUSE"}
     status = child.ledger.status(JOB)
-    assert (status.shown, status.leased, status.last_error) == ("PAUSED", 0, None)
+    assert (status.state_name, status.leased, status.last_error) == ("PAUSED", 0, None)
     assert work(child, JOB, 1, 1, new_token()) == {"unit": 1, "skipped": "PAUSED"}
     # And it starts again from its beginning
     child.ledger.unpause(JOB)
@@ -260,7 +265,7 @@ def test_a_unit_that_must_not_run_twice_is_finished_in_a_pause(
     assert work_on(child, JOB, 0, 1, new_token(), paused) == {"unit": 0}
     assert waits() == before + 1  # a crash of Redis must not forget the start
     status = child.ledger.status(JOB)
-    assert (status.shown, status.done, status.leased) == ("PAUSED", 1, 0)
+    assert (status.state_name, status.done, status.leased) == ("PAUSED", 1, 0)
     assert work_on(child, JOB, 1, 1, new_token(), paused) == {"unit": 1, "skipped": "PAUSED"}
 
 

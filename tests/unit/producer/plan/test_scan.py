@@ -113,5 +113,5 @@ def test_tables_that_differ_by_node_are_not_read_from_several_nodes(virtual: boo
         refuse_local(several, table)
 
     refuse("dc1")
-    with pytest.raises(UsageError, match=r"each of the 2 nodes has a shop\.orders of its own"):
+    with pytest.raises(UsageError, match=r"each of the 2 nodes has its own shop\.orders"):
         refuse("dc1", "dc1")

@@ -51,7 +51,7 @@ def summary(
     ]
     return Summary(
         status=status(
-            100, state=state, finished_ms=STARTED_MS + 4000, **({"left": 0, "done": 8} | facts)
+            100, state=state, finished_ms=STARTED_MS + 4000, **({"pending": 0, "done": 8} | facts)
         ),
         job=load_job(TABLE, *(load_source(["id"], path=path) for path in paths), base_us=123),
         report=build_report(paths, results, {bucket(2000): 9, bucket(40_000): 1}),
@@ -127,8 +127,8 @@ def test_every_end_has_its_text_and_exit_code(
     state: JobState, code: int, verdict: list[str]
 ) -> None:
     unfinished = (JobState.STOPPED, JobState.FAILED, JobState.CANCELLED, JobState.RUNNING)
-    facts = {"left": 3, "done": 5} if state in unfinished else {}
-    ended = summary(state, bad=1, last_error="the disk is on fire", **facts)
+    facts = {"pending": 3, "done": 5} if state in unfinished else {}
+    ended = summary(state, quarantined=1, last_error="the disk is on fire", **facts)
     assert ended.exit_code == code
     assert summary_text(ended).splitlines()[-len(verdict) :] == verdict
     # And only an unfinished job says how to resume it
@@ -139,11 +139,11 @@ def test_every_end_has_its_text_and_exit_code(
 
 def test_a_stalled_job_shows_the_reason() -> None:
     error = {"last_error": "too few", "error_ms": STARTED_MS + 88_000, "error_done": 5}
-    stuck = summary(JobState.RUNNING, left=3, done=5, failing=3, fails=5, **error)
+    stuck = summary(JobState.RUNNING, pending=3, done=5, failing=3, fails=5, **error)
     retrying = "3 units, failed 5 times, last 0:12 ago: too few"
     assert f" retrying {retrying}" in summary_text(stuck).splitlines()
     assert summary_json(stuck)["retrying"] == retrying
-    running = summary(JobState.RUNNING, left=2, done=6, failing=2, fails=4, **error)
+    running = summary(JobState.RUNNING, pending=2, done=6, failing=2, fails=4, **error)
     assert "retrying" not in summary_text(running)
     assert (summary_json(running)["retrying"], summary_json(running)["last_error"]) == (
         None,
@@ -153,15 +153,15 @@ def test_a_stalled_job_shows_the_reason() -> None:
 
 def test_the_number_of_rows_is_uncertain_only_after_interrupted_units() -> None:
     # An interrupted unit has written rows that are in no result
-    cut = summary_text(summary(JobState.CANCELLED, left=1, done=7))
+    cut = summary_text(summary(JobState.CANCELLED, pending=1, done=7))
     assert " cancelled: at least 200 rows are in shop.orders" in cut.splitlines()
-    whole = summary_text(summary(JobState.CANCELLED, left=0, done=8))
+    whole = summary_text(summary(JobState.CANCELLED, pending=0, done=8))
     assert " cancelled: 200 rows are in shop.orders" in whole.splitlines()
 
 
 def test_rejects_of_a_unit_that_stopped_the_job_are_shown_but_not_summed() -> None:
     # Given two rejects of committed units and 1,001 of one that is not done
-    ended = summary(JobState.STOPPED, left=3, done=5, reasons={"cast id": 1, "parse": 1002})
+    ended = summary(JobState.STOPPED, pending=3, done=5, reasons={"cast id": 1, "parse": 1002})
     assert "1,003 rejected, from 5 of 8 units" in summary_text(ended)
     fields = summary_json(ended)
     assert (fields["rejected"], fields["rejected_unfinished"]) == (2, 1001)
@@ -171,8 +171,8 @@ def test_rejects_of_a_unit_that_stopped_the_job_are_shown_but_not_summed() -> No
 
 
 def test_a_stop_at_the_last_unit_leaves_nothing_to_resume() -> None:
-    assert "resume" not in summary_text(summary(JobState.STOPPED, left=0, done=8))
-    assert "resume" in summary_text(summary(JobState.STOPPED, left=0, done=8, sealed=False))
+    assert "resume" not in summary_text(summary(JobState.STOPPED, pending=0, done=8))
+    assert "resume" in summary_text(summary(JobState.STOPPED, pending=0, done=8, sealed=False))
 
 
 def test_the_suggested_export_does_not_overwrite_the_loaded_rejects() -> None:

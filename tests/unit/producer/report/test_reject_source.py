@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from producer.report import reject_source as module
-from producer.report.reject_source import Again
+from producer.report.reject_source import RejectReader
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import SourceChanged
 from ringhaul.formats.split import Position
@@ -81,10 +81,10 @@ def test_records_of_text_are_returned_unchanged(
     size_bytes = path.stat().st_size
     source = load_source(["id", "v"], path=str(path), size_bytes=size_bytes, whole=whole)
     wanted = [3, 4, 8000, 8999, 17, 18]
-    with Again(load_job(TABLE, source)) as again:
+    with RejectReader(load_job(TABLE, source)) as reader:
         for number in wanted:
             offset, length = places()[number]
-            found = again.record(source, reject(source, offset=offset, length=length))
+            found = reader.record(source, reject(source, offset=offset, length=length))
             assert found == RECORDS[number]
     # And a compressed file was reopened only for the record that lies before the previous one
     assert len(openings) == (2 if whole else len(wanted))
@@ -102,14 +102,14 @@ def test_rows_of_parquet_are_found_by_their_number(tmp_path: Path, openings: lis
         format="parquet",
     )
     job = load_job(TABLE, source, block_bytes=64 * 1024)
-    with Again(job) as again:
+    with RejectReader(job) as reader:
         for number in [0, 1, 2000, 2999, 3000, 5999, 5998, 7]:
             where = reject(source, offset=number // 3000, line=number + 1)
-            assert json.loads(again.record(source, where))["id"] == number
+            assert json.loads(reader.record(source, where))["id"] == number
         # Then a group is opened once, and again for a row of a block that was passed
         assert len(openings) == 3
         with pytest.raises(SourceChanged, match="has no row 6001"):
-            again.record(source, reject(source, offset=1, line=6001))
+            reader.record(source, reject(source, offset=1, line=6001))
 
 
 def test_numbers_in_text_load_again_with_the_same_values(tmp_path: Path) -> None:
@@ -141,8 +141,8 @@ def test_numbers_in_text_load_again_with_the_same_values(tmp_path: Path) -> None
     file = SourceFile(str(path), path.stat().st_size, False)
     mapping = (("id", "id"), ("n", "n"))
     source = LoadSource(file=file, fields=("id", "n"), mapping=mapping, format="parquet")
-    with Again(load_job(table, source, **german)) as again:
-        rows = [again.record(source, reject(source, offset=0, line=n + 1)) for n in range(6)]
+    with RejectReader(load_job(table, source, **german)) as reader:
+        rows = [reader.record(source, reject(source, offset=0, line=n + 1)) for n in range(6)]
     exported.write_bytes(b"".join(row + b"\n" for row in rows))
     # Then the exported file loads with the same options
     assert loaded(exported, "jsonl") == before

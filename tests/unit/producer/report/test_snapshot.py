@@ -71,7 +71,7 @@ def test_an_ended_job_has_the_rates_of_its_whole_run() -> None:
     ended = status(
         86_400,
         state=JobState.COMPLETE,
-        left=0,
+        pending=0,
         done=8,
         finished_ms=STARTED_MS + 4000,
         totals={"rows": 90, "rejected": 10, "bytes": 1000},
@@ -82,7 +82,7 @@ def test_an_ended_job_has_the_rates_of_its_whole_run() -> None:
 
 
 def test_a_job_that_was_not_claimed_has_taken_no_time() -> None:
-    snapshot = RateMeter(1000).look(status(60, started_ms=None, units=0, left=0, sealed=False))
+    snapshot = RateMeter(1000).look(status(60, started_ms=None, units=0, pending=0, sealed=False))
     assert (snapshot.elapsed_s, snapshot.share, snapshot.sealed) == (0, 0, False)
 
 
@@ -92,7 +92,7 @@ def test_a_job_that_was_not_claimed_has_taken_no_time() -> None:
         # The decoded bytes of a compressed file exceed its size
         ({"totals": {"bytes": 5000}}, 0.999),
         # A running job is not done, even when all its bytes are read
-        ({"totals": {"bytes": 1000}, "done": 8, "left": 0}, 0.999),
+        ({"totals": {"bytes": 1000}, "done": 8, "pending": 0}, 0.999),
         # A stopped job shows how far it got
         ({"state": JobState.CANCELLED, "totals": {"bytes": 250}, "done": 2}, 0.25),
         # A job that ended while it was split does not know all of its units
@@ -101,7 +101,7 @@ def test_a_job_that_was_not_claimed_has_taken_no_time() -> None:
             0.3,
         ),
         # Blank lines at the end belong to no unit
-        ({"state": JobState.COMPLETE, "totals": {"bytes": 900}, "done": 8, "left": 0}, 1.0),
+        ({"state": JobState.COMPLETE, "totals": {"bytes": 900}, "done": 8, "pending": 0}, 1.0),
     ],
 )
 def test_the_share_counts_bytes_and_is_one_only_at_the_end(
@@ -124,13 +124,13 @@ def test_a_stalled_job_shows_the_reason_until_a_unit_is_done() -> None:
         "fails": 5,
     }
     meter = RateMeter(0)
-    retrying = meter.look(status(20, done=3, left=5, **error)).retrying
+    retrying = meter.look(status(20, done=3, pending=5, **error)).retrying
     # Then the error is shown on one line, shortened
     assert retrying is not None
     assert retrying.startswith("2 units, failed 5 times, last 0:12 ago: no replica x")
     assert len(retrying) < 350
     # but not after a unit is done, nor if nothing is retried
-    assert meter.look(status(20, done=4, left=4, **error)).retrying is None
+    assert meter.look(status(20, done=4, pending=4, **error)).retrying is None
     assert meter.look(status(20, done=3, paused_ms=STARTED_MS, **error)).retrying is None
     assert meter.look(status(20, done=3, state=JobState.FAILED, **error)).retrying is None
     assert meter.look(status(20, last_error="of an older version")).retrying is None
@@ -163,16 +163,16 @@ def test_a_declined_job_shows_the_reason_until_a_unit_is_claimed() -> None:
 def test_a_paused_job_has_no_eta_and_pauses_do_not_count_as_work() -> None:
     # Given a job that did half of its units in 10 s, and has been paused for 20 s
     meter = RateMeter(0)
-    paused = status(30, done=4, left=4, paused_ms=STARTED_MS + 10_000)
+    paused = status(30, done=4, pending=4, paused_ms=STARTED_MS + 10_000)
     snapshot = meter.look(paused)
     assert (snapshot.state, snapshot.eta_s, snapshot.share) == ("PAUSED", None, 0.5)
     # When it continues, the ETA of the other half is the time of the first
-    assert meter.look(status(30, done=4, left=4, paused_total_ms=20_000)).eta_s == 10
+    assert meter.look(status(30, done=4, pending=4, paused_total_ms=20_000)).eta_s == 10
     # And when it has ended, its rate is that of the time it worked
     ended = status(
         90,
         state=JobState.COMPLETE,
-        left=0,
+        pending=0,
         done=8,
         finished_ms=STARTED_MS + 40_000,
         paused_total_ms=20_000,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from producer.schedule import arrivals
-from producer.schedule.arrivals import ArrivalLook
+from producer.schedule.arrivals import ArrivalPoller
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.schedules import ScheduleBook
 from ringhaul.schedule.parse import parse_schedules
@@ -44,7 +44,7 @@ def test_a_search_that_hangs_is_reported_once_with_its_pattern(
     text = f'[schedule.a]\narrive = ["none", "{dead}/*.csv"]\n'
     schedule = parse_schedules(text + 'steps = [["load", "{files}", "-t", "k.t"]]', "s")["a"]
     # and a ledger that is not used, because no file is found
-    look = ArrivalLook(ScheduleBook(Caller.__new__(Caller)), schedule, tmp_path)
+    look = ArrivalPoller(ScheduleBook(Caller.__new__(Caller)), schedule, tmp_path)
     look._forget_due = float("inf")
     with caplog.at_level(logging.INFO):
         look.start(0, 0)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from producer.schedule import notify as schedule_notify
-from producer.schedule.notify import doubt, send_notification
+from producer.schedule.notify import find_problem, send_notification
 from ringhaul.schedule.schedules import Notify
 
 DOCUMENT = {"schedule": "nightly", "state": "FAILED", "steps": [{"exit_code": 4}]}
@@ -133,34 +133,36 @@ def test_an_unusable_notification_is_found_before_a_run_ends(tmp_path: Path) -> 
     address, token = tmp_path / "webhook", tmp_path / "token"
     webhook = replace(NOTIFY, webhook_file=str(address), authorization_file=str(token))
     address.write_text("https://h/s3cret\n")
-    assert (doubt(webhook) or "").startswith(f"authorization_file: cannot read {token}: No such")
+    assert (find_problem(webhook) or "").startswith(
+        f"authorization_file: cannot read {token}: No such"
+    )
     token.write_text("Bearer x\n")
-    assert doubt(webhook) is None
+    assert find_problem(webhook) is None
     for text, message in {
         "": "is empty",
         "ftp://h/s3cret": "expected an address that begins with https",
     }.items():
         address.write_text(text)
-        found = doubt(webhook) or ""
+        found = find_problem(webhook) or ""
         assert f"webhook_file: {address}" in found and message in found and "s3cret" not in found
-    assert doubt(replace(NOTIFY, webhook="https://h/")) is None
+    assert find_problem(replace(NOTIFY, webhook="https://h/")) is None
 
     # A pipe cannot be read twice
     os.mkfifo(tmp_path / "pipe")
-    assert doubt(replace(NOTIFY, webhook_file=str(tmp_path / "pipe"))) is None
+    assert find_problem(replace(NOTIFY, webhook_file=str(tmp_path / "pipe"))) is None
 
 
 def test_a_missing_command_is_found_before_a_run_ends(tmp_path: Path) -> None:
     script = tmp_path / "tell"
     command = replace(NOTIFY, command=(str(script), "me"))
     message = f"command {script}: not found, or this user may not run it"
-    assert doubt(command) == message
+    assert find_problem(command) == message
     script.write_text("#!/bin/sh\n")
-    assert doubt(command) == message
+    assert find_problem(command) == message
     script.chmod(0o700)
-    assert doubt(command) is None
-    assert doubt(replace(NOTIFY, command=("sh", "-c", "true"))) is None
-    assert doubt(replace(NOTIFY, command=("no-such-command",))) is not None
+    assert find_problem(command) is None
+    assert find_problem(replace(NOTIFY, command=("sh", "-c", "true"))) is None
+    assert find_problem(replace(NOTIFY, command=("no-such-command",))) is not None
 
 
 def test_a_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:

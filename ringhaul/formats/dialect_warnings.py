@@ -16,7 +16,7 @@ from ringhaul.formats.split import Block
 DUMPED_NULL = r"\N"
 
 
-def find_doubts(block: Block, dialect: CsvDialect) -> list[str]:
+def find_warnings(block: Block, dialect: CsvDialect) -> list[str]:
     """Return the warnings, a sentence each; `block`: the first records of a file."""
     data = block.data[: int(block.ends[-1])] if len(block.ends) else b""
     found = (
@@ -25,7 +25,7 @@ def find_doubts(block: Block, dialect: CsvDialect) -> list[str]:
         _carriage_returns(block, dialect),
         _null_as_comment(dialect),
     )
-    return [doubt for doubt in found if doubt]
+    return [warning for warning in found if warning]
 
 
 def _null_as_text(data: bytes, dialect: CsvDialect) -> str:

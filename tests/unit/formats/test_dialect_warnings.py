@@ -5,7 +5,7 @@ from io import BytesIO
 import pytest
 
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.doubts import find_doubts
+from ringhaul.formats.dialect_warnings import find_warnings
 from ringhaul.formats.split import START, read_blocks
 
 PLAIN = CsvDialect()
@@ -22,9 +22,9 @@ MYSQL = CsvDialect(
 NULL_LIKE_COMMENT = CsvDialect(comment="#", null_strings=("#N/A",))
 
 
-def doubts(data: bytes, dialect: CsvDialect) -> list[str]:
+def warnings(data: bytes, dialect: CsvDialect) -> list[str]:
     block = next(iter(read_blocks(BytesIO(data), dialect, block_bytes=2**16, start=START)))
-    return find_doubts(block, dialect)
+    return find_warnings(block, dialect)
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,11 @@ def doubts(data: bytes, dialect: CsvDialect) -> list[str]:
         (b"1,a\n", NULL_LIKE_COMMENT, "is left out as a comment"),
     ],
 )
-def test_doubted(data: bytes, dialect: CsvDialect, words: str) -> None:
-    (doubt,) = doubts(data, dialect)
-    assert words in doubt
+def test_a_file_in_another_dialect_is_warned_of(
+    data: bytes, dialect: CsvDialect, words: str
+) -> None:
+    (warning,) = warnings(data, dialect)
+    assert words in warning
 
 
 @pytest.mark.parametrize(
@@ -59,5 +61,5 @@ def test_doubted(data: bytes, dialect: CsvDialect, words: str) -> None:
         (b"1,a\n", CsvDialect(comment="#")),
     ],
 )
-def test_not_doubted(data: bytes, dialect: CsvDialect) -> None:
-    assert doubts(data, dialect) == []
+def test_a_file_in_the_dialect_is_not_warned_of(data: bytes, dialect: CsvDialect) -> None:
+    assert warnings(data, dialect) == []

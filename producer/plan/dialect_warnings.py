@@ -7,18 +7,18 @@ from contextlib import suppress
 
 from producer.plan.files import first_block
 from producer.request.load import LoadRequest
-from ringhaul.formats.doubts import find_doubts
+from ringhaul.formats.dialect_warnings import find_warnings
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.suffixes import format_of
 from ringhaul.sources.source import SourceFile
 
 
-def source_doubts(request: LoadRequest, files: Sequence[SourceFile]) -> list[str]:
+def dialect_warnings(request: LoadRequest, files: Sequence[SourceFile]) -> list[str]:
     """Return the warnings about the first CSV file; the others are assumed to be like it."""
     for file in files:
         if format_of(file.path, request.file_format) != "csv":
             continue
         with suppress(SourceEmpty):  # there may be files of other formats beside it
-            doubts = find_doubts(first_block(file, request.dialect), request.dialect)
-            return [f"warning: {file.path}: {doubt}" for doubt in doubts]
+            warnings = find_warnings(first_block(file, request.dialect), request.dialect)
+            return [f"warning: {file.path}: {warning}" for warning in warnings]
     return []
