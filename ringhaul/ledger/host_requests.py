@@ -1,4 +1,4 @@
-"""Requests of a command to the workers of all hosts: preflight checks of files, reports on the host.
+"""Requests of a command to the workers of all hosts: checks of files, reports on their hosts.
 
 They are not sent as messages, which would queue up behind units. Each worker's parent process polls
 for them on a timer, runs them in the background and answers here.
