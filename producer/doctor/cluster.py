@@ -116,7 +116,7 @@ def judge_replication(
         or (words := too_far(level, replications[name], local_dc))
     ]
     if not wanted:
-        return CLUSTER.unchecked(check, "there is no keyspace yet")
+        return CLUSTER.ok(check, "there is no keyspace yet")
     if not lacking:
         where = keyspace or f"{len(wanted)} keyspace" + ("" if len(wanted) == 1 else "s")
         return CLUSTER.ok(check, f"{level} can be reached in {where}")

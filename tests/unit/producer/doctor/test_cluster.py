@@ -53,7 +53,7 @@ def test_replicas_in_another_data_centre_only_are_found() -> None:
 
 
 def test_an_empty_cluster_has_nothing_to_judge() -> None:
-    assert judge_replication("ONE", "dc1", {}, None).state is State.UNCHECKED
+    assert judge_replication("ONE", "dc1", {}, None).state is State.OK
 
 
 def test_nodes_that_do_not_answer_are_named() -> None:
