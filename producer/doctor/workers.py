@@ -30,9 +30,11 @@ OF_COMMANDS_TOO = frozenset(
 _VISIBILITY = "broker.visibility_timeout_s"
 
 
-def judge_presence(reports: Sequence[WorkerReport]) -> list[Finding]:
-    """Judge whether workers are up and answer."""
+def judge_presence(reports: Sequence[WorkerReport], *, embedded: bool) -> list[Finding]:
+    """Judge whether workers are up and answer. `embedded`: each command starts its own."""
     slots = sum(one.worker.slots for one in reports)
+    if not slots and embedded:
+        return [WORKERS.ok("up", "none is needed: each command starts its own")]
     if not slots:
         return [WORKERS.warning("up", "none is up", "start some with `ringhaul worker`")]
     hosts = len({one.worker.host for one in reports})

@@ -26,7 +26,7 @@ import redis
 from cassandra.cluster import Session
 
 import ringhaul
-from producer.local.stack import Endpoints
+from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
@@ -394,6 +394,16 @@ def test_the_password_of_the_broker_is_nowhere(
     assert password not in done.out + done.err
     with redis.Redis.from_url(valkey.url) as client:
         assert client.keys("ringhaul:look*") == [], "nothing is left behind"
+
+
+def test_the_local_stack_needs_no_worker(command: Ringhaul, stack: Stack) -> None:
+    """Commands use its Valkey, and start workers of their own."""
+    env = {name: text for name, text in command.env.items() if not name.startswith("RINGHAUL_")}
+    folder = stack.valkey.password_file.parents[1]
+    local = Ringhaul(env | {"RINGHAUL_STATE_DIR": str(folder)}, command.cwd)
+    done = local.run("doctor")
+    assert done.code == 0, done
+    assert "each command starts its own" in done.out and "noeviction" in done.out
 
 
 def test_without_a_broker_the_rest_is_checked(
