@@ -178,7 +178,9 @@ def _judge_each(check: str, judge: Judge, reports: Sequence[WorkerReport]) -> Fi
             return make(check, _some(texts), "; ".join(advices))
     if not judged:
         return None
-    return WORKERS.ok(check, _some([(one, result.text) for one, result in judged]))
+    texts = [(one, result.text) for one, result in judged]
+    alike = len({text for _, text in texts}) == 1
+    return WORKERS.ok(check, texts[0][1] if alike else _some(texts))
 
 
 _WORST_FIRST: Mapping[State, Callable[[str, str, str], Finding]] = {
