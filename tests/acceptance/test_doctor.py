@@ -188,14 +188,22 @@ def test_a_broker_that_is_down(command: Ringhaul) -> None:
     assert found["workers", "up"]["level"] == "unchecked"
 
 
-def test_a_broker_that_does_not_answer_holds_up_nothing_else(command: Ringhaul) -> None:
+def test_servers_that_do_not_answer_hold_up_nothing_else(command: Ringhaul) -> None:
+    """They take connections and stay silent, as behind a firewall that drops packets."""
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         began = time.monotonic()
-        url = f"redis://127.0.0.1:{deaf.getsockname()[1]}/0"
-        found = doctor(command, code=4, RINGHAUL_BROKER_URL=url)
+        port = deaf.getsockname()[1]
+        env = {
+            "RINGHAUL_BROKER_URL": f"redis://127.0.0.1:{port}/0",
+            "RINGHAUL_CLUSTER_PORT": str(port),
+        }
+        found = doctor(command, "-o", command.cwd / "file" / "out", code=4, **env)
         assert time.monotonic() - began < HANGING_S_MAX
     assert "no answer within 8 s" in found["broker", "address"]["text"]
-    assert not any(about == "cluster" for about, _ in found)
+    assert "127.0.0.1" in found["cluster", "address"]["text"]
+    unchecked = {("workers", "up"), ("machine", "clocks")}
+    assert set(found) == {("broker", "address"), ("cluster", "address")} | unchecked
+    assert {found[name]["level"] for name in unchecked} == {"unchecked"}
 
 
 def test_a_wrong_password_of_the_broker(command: Ringhaul, valkey: EmbeddedValkey) -> None:
