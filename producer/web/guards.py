@@ -14,7 +14,9 @@ They hold for all handlers because they stand in the application, before a handl
 from __future__ import annotations
 
 import ipaddress
+from base64 import b64encode
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -27,12 +29,17 @@ from producer.web.exposure import Exposure
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Requests of Flower's pages that read by POST: the rows of its table of tasks.
 READS_BY_POST = ("/tasks/datatable",)
-#: Of every answer. Flower's tables set styles in markup; scripts come from files only.
+#: The scripts in the markup of Flower's page of workers. All others are in files.
+_INLINE_SCRIPTS = tuple(f"\nvar autorefresh = {value};\n" for value in (0, 1))
+_SCRIPT_HASHES = " ".join(
+    f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in _INLINE_SCRIPTS
+)
+#: Of every answer. Flower's tables set styles in markup.
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-        "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
-        "base-uri 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; script-src 'self' {_SCRIPT_HASHES}; "
+        "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
