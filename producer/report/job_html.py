@@ -24,13 +24,17 @@ EVENTS_MAX = 60
 STYLE = "job.css"
 
 
-def job_body(detail: JobDetail) -> str:
-    """Return the job as an HTML element of class `rh`; it needs `job_style` on its page."""
+def job_body(detail: JobDetail, *, live: bool = False) -> str:
+    """Return the job as an HTML element of class `rh`; it needs `job_style` on its page.
+
+    `live`: the page is kept up to date, so that it does not say when this was read.
+    """
     snapshot, status = detail.snapshot, detail.status
     processes = sum(host.processes for host in detail.hosts)
     return _render(
         "job_body.html",
         detail=detail,
+        live=live,
         share=f"{snapshot.share:.4f}",
         percent=f"{snapshot.share:.0%}",
         progress=progress_bar(snapshot.share, title="Progress"),

@@ -23,7 +23,7 @@ def job_view(site: Site, ledger: Ledger, job: str, *, at_once: bool = False) -> 
     html = site.render(
         "job_view.html",
         detail=detail,
-        body=job_body(detail),
+        body=job_body(detail, live=True),
         schedule=schedule_of(job),
         actions={} if site.exposure.read_only else actions_for(detail.status.state_name),
     )

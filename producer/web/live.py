@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 PAUSE_S = 2.0
 _LOOK_SHARE = 10
 #: The same for what hardly changes any more, such as a job that has ended.
-QUIET_PAUSE_S = 15.0
+QUIET_PAUSE_S = 5.0
 #: A silent stream says this often that it is alive, so that both ends notice a dead connection.
 BEAT_S = 15.0
 #: Open pages; one more is refused.
