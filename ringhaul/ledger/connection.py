@@ -143,19 +143,25 @@ class Caller:
             for name, text in self._texts.items()
         }
 
-    def script(self, name: str, key: str, *arguments: str | int | bytes) -> Any:
+    def script(
+        self, name: str, key: str, *arguments: str | int | bytes, reads: bool = False
+    ) -> Any:
         """Return the response of script `name` on `key`; strings in it are bytes.
+
+        `reads`: this call writes nothing, and works with a user that may only read the key.
 
         Raises:
           LedgerUnavailable: no response within `patience_ms`.
           LedgerRefused: the server does not accept this user.
         """
 
+        only = "_RO" if reads else ""
+
         def run() -> Any:
             try:
-                return self._execute("EVALSHA", self._digests[name], 1, key, *arguments)
+                return self._execute(f"EVALSHA{only}", self._digests[name], 1, key, *arguments)
             except NoScriptError:  # the server restarted, or this is the first use
-                return self._execute("EVAL", self._texts[name], 1, key, *arguments)
+                return self._execute(f"EVAL{only}", self._texts[name], 1, key, *arguments)
 
         return self.insist(run)
 

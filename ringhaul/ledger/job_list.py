@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
-from ringhaul.ledger.forget import forget_gone
 from ringhaul.ledger.states import JobState
 
 #: Heads read by one script, which takes some 2 ms of the server's time.
@@ -40,8 +39,9 @@ class JobNames(NamedTuple):
 
 
 def job_names(caller: Caller, limit: int) -> JobNames:
-    """Return the names of the newest `limit` jobs, and which jobs run. Raises as `Caller`."""
-    forget_gone(caller, keys.JOBS)
+    """Return the names of the newest `limit` jobs, and which jobs run. Raises as `Caller`.
+
+    Some of them may be gone by now; `read_heads` leaves those out."""
     found: Any = caller.insist(
         lambda: caller.client.zrevrange(keys.JOBS, 0, limit - 1, withscores=True)
     )
@@ -56,7 +56,9 @@ def read_heads(caller: Caller, jobs: Iterable[str]) -> Iterator[JobHead]:
     """Yield the heads of those jobs that still exist. Raises as `Caller`."""
     names = iter(jobs)
     while chosen := list(islice(names, _HEADS_PER_SCRIPT)):
-        found: list[bytes] = caller.script("heads", keys.JOBS, keys.META_PATTERN, *chosen)
+        found: list[bytes] = caller.script(
+            "heads", keys.JOBS, keys.META_PATTERN, *chosen, reads=True
+        )
         for job, packed in zip(chosen, found, strict=True):
             if packed:
                 yield _head(job, packed.decode(errors="replace"))

@@ -202,7 +202,7 @@ class Reader:
         One script, which examines every key of the job: for the end of a job and for lists, not for
         each poll of a watching command. Raises JobMissing.
         """
-        answer = self.caller.script("audit", keys.job_key(job, "meta"))
+        answer = self.caller.script("audit", keys.job_key(job, "meta"), reads=True)
         try:
             held = unpack_held(answer)
         except ValueError as error:

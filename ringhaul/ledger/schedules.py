@@ -95,7 +95,10 @@ class ScheduleBook:
 
     def _look(self, name: str, timing: str) -> Standing:
         limits = (keys.SCHEDULE_TTL_S, _SEEN_EVERY_MS, UNSEEN_MAX_MS)
-        words: list[bytes] = self._script("schedule_look", name, timing, *limits)
+        key = keys.schedule_key(name, "state")
+        words: list[bytes] = self._caller.script(
+            "schedule_look", key, timing, *limits, reads=not timing
+        )
         now, settled, since, paused, run, lease, wanted = (word.decode() for word in words)
         return Standing(
             now_ms=int(now),
@@ -283,7 +286,7 @@ class Beats:
 
     def alive(self) -> list[str]:
         """Return the beats whose heartbeat has not expired, sorted."""
-        members: list[bytes] = self._caller.script("slots", keys.BEATS)
+        members: list[bytes] = self._caller.script("slots", keys.BEATS, reads=True)
         return sorted(member.decode() for member in members)
 
 
