@@ -85,7 +85,9 @@ class ScheduleBook:
 
     def _look(self, name: str, timing: str) -> Standing:
         limits = (keys.SCHEDULE_TTL_S, _SEEN_EVERY_MS, UNSEEN_MAX_MS)
-        words: list[bytes] = self._script("schedule_look", name, timing, *limits)
+        script = self._caller.script if timing else self._caller.reading_script
+        key = keys.schedule_key(name, "state")
+        words: list[bytes] = script("schedule_look", key, timing, *limits)
         now, settled, since, paused, run, lease = (word.decode() for word in words)
         return Standing(
             now_ms=int(now),
@@ -258,7 +260,7 @@ class Beats:
 
     def alive(self) -> list[str]:
         """Return the beats whose heartbeat has not expired, sorted."""
-        members: list[bytes] = self._caller.script("slots", keys.BEATS)
+        members: list[bytes] = self._caller.reading_script("slots", keys.BEATS)
         return sorted(member.decode() for member in members)
 
 
