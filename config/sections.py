@@ -198,6 +198,13 @@ class ScheduleSettings(Section):
     runs_max: Count = Field(default=8, ge=1, le=100)
 
 
+class MetricsSettings(Section):
+    """What the metrics for Prometheus tell."""
+
+    #: Each new job is a new value of a label, which Prometheus keeps as long as its data.
+    jobs: bool = False
+
+
 class LoggingSettings(Section):
     """What is logged, and in which format. Logs go to stderr."""
 
@@ -258,6 +265,7 @@ class Settings(BaseSettings):
     transform: TransformSettings = TransformSettings()
     worker: WorkerSettings = WorkerSettings()
     schedule: ScheduleSettings = ScheduleSettings()
+    metrics: MetricsSettings = MetricsSettings()
     logging: LoggingSettings = LoggingSettings()
     #: Jobs' files, the embedded Valkey's data, the local stack. Created with mode 0700 if needed.
     state_dir: Path = Field(default_factory=state_dir_default)

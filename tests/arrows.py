@@ -123,6 +123,10 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform"
     ),
     "producer.schedule.celery_scheduler": "producer.schedule",
+    "producer.metrics": (
+        "producer.commands producer.report producer.request producer.schedule "
+        "producer.services ringhaul.dataplane ringhaul.ledger ringhaul.schedule"
+    ),
 }
 
 #: Rooms in which no module reaches a service, a process, a thread or the driver, through any chain

@@ -96,8 +96,9 @@ def connect(
 ) -> redis.Redis:
     """Return a client for `url` (`redis://`, `rediss://` or `unix://`) with bounded waits.
 
-    `timeout_s`: for each answer, and at most for the connection. It connects at the first command, and its pool reconnects after a fork. `password` takes
-    precedence over one in the URL. Retries are `Caller`'s task, so the client makes none.
+    It connects at the first command, and its pool reconnects after a fork. `password` takes
+    precedence over one in the URL. `timeout_s`: how long it waits for an answer, and at most for a
+    connection. Retries are `Caller`'s task, so the client makes none.
     """
     options: dict[str, Any] = {}
     if password is not None:

@@ -79,7 +79,7 @@ _KINDS = frozenset(JobKind)
 
 
 def count_job_states(caller: Caller) -> dict[str, int]:
-    """Return how many of the newest `JOBS_COUNTED_MAX` jobs are in each state; PAUSED counts as one.
+    """Return how many of the newest `JOBS_COUNTED_MAX` jobs are in each state, PAUSED among them.
 
     Raises as `Caller.script` does.
     """
