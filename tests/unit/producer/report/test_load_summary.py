@@ -51,7 +51,7 @@ def summary(
     ]
     return Summary(
         status=status(
-            100, state=state, finished_ms=STARTED_MS + 4000, **({"left": 0, "done": 8} | facts)
+            100, state=state, finished_ms=STARTED_MS + 4000, **({"pending": 0, "done": 8} | facts)
         ),
         job=load_job(TABLE, *(load_source(["id"], path=path) for path in paths), base_us=123),
         report=build_report(paths, results, {bucket(2000): 9, bucket(40_000): 1}),
@@ -127,7 +127,7 @@ def test_every_end_has_its_text_and_exit_code(
     state: JobState, code: int, verdict: list[str]
 ) -> None:
     unfinished = (JobState.STOPPED, JobState.FAILED, JobState.CANCELLED, JobState.RUNNING)
-    facts = {"left": 3, "done": 5} if state in unfinished else {}
+    facts = {"pending": 3, "done": 5} if state in unfinished else {}
     ended = summary(state, quarantined=1, last_error="the disk is on fire", **facts)
     assert ended.exit_code == code
     assert summary_text(ended).splitlines()[-len(verdict) :] == verdict

@@ -27,7 +27,7 @@ def snapshot(*, p50_ms: float | None = None, **facts: object) -> Snapshot:
     meter.look(status(10))
     figures = {"totals": {"rows": 7_000, "rejected": 37, "bytes": 600_000, "retries": 4}}
     return meter.look(
-        status(15, **(figures | {"done": 5, "left": 3, "live": Live(rows=300)} | facts)),
+        status(15, **(figures | {"done": 5, "pending": 3, "live": Live(rows=300)} | facts)),
         workers=6,
         hosts=3,
         p50_ms=p50_ms,

@@ -75,7 +75,7 @@ def test_each_reason_of_the_types_has_a_name() -> None:
     """A new reason is named after its stage until it is among the phrases: this says so."""
     folder = Path(inspect.getfile(ringhaul.cql)).parent
     code = "".join(path.read_text() for path in folder.glob("*.py"))
-    reasons = re.findall(r'ValueError\(f"\{shown\([^}]*\}([^"]*)"', code)
+    reasons = re.findall(r'ValueError\(f"\{quote\([^}]*\}([^"]*)"', code)
     assert len(reasons) > 15
     unnamed = [
         one for one in reasons if reason_kind("cast", f'"x"{one}') == reason_kind("cast", "")

@@ -92,7 +92,7 @@ def test_a_job_that_was_not_claimed_has_taken_no_time() -> None:
         # The decoded bytes of a compressed file exceed its size
         ({"totals": {"bytes": 5000}}, 0.999),
         # A running job is not done, even when all its bytes are read
-        ({"totals": {"bytes": 1000}, "done": 8, "left": 0}, 0.999),
+        ({"totals": {"bytes": 1000}, "done": 8, "pending": 0}, 0.999),
         # A stopped job shows how far it got
         ({"state": JobState.CANCELLED, "totals": {"bytes": 250}, "done": 2}, 0.25),
         # A job that ended while it was split does not know all of its units
@@ -101,7 +101,7 @@ def test_a_job_that_was_not_claimed_has_taken_no_time() -> None:
             0.3,
         ),
         # Blank lines at the end belong to no unit
-        ({"state": JobState.COMPLETE, "totals": {"bytes": 900}, "done": 8, "left": 0}, 1.0),
+        ({"state": JobState.COMPLETE, "totals": {"bytes": 900}, "done": 8, "pending": 0}, 1.0),
     ],
 )
 def test_the_share_counts_bytes_and_is_one_only_at_the_end(
