@@ -51,6 +51,20 @@ COUNTERS: Mapping[str, tuple[str, str]] = {
 }
 
 
+#: Gauges of each running job, after `ringhaul_job_`, with their help.
+JOB_GAUGES: Mapping[str, str] = {
+    "progress_ratio": "Share that is done, from 0 to 1.",
+    "rows": "Rows so far, units in progress included.",
+    "rejected_records": "Rejected records so far, units in progress included.",
+    "bytes": "Bytes so far, units in progress included.",
+    "request_retries": "Requests that were sent again, of committed units.",
+    "requests_in_flight": "Unanswered requests.",
+    "standstill_seconds": "How long the job has made no progress.",
+    "elapsed_seconds": "Since its first unit was claimed.",
+    "paused": "Whether the job is paused.",
+}
+
+
 def metrics_of(
     figures: Figures, totals: Mapping[JobKind, KindTotals], *, jobs: bool
 ) -> Iterator[Metric]:
@@ -266,26 +280,15 @@ def _schedule_metrics(schedules: Sequence[ScheduleFigures]) -> Iterator[Metric]:
 
 def _single_jobs(unended: Sequence[JobStatus]) -> Iterator[Metric]:
     """Metrics of the newest jobs that have not ended, with the figures of `ringhaul status`."""
-    labels = ["job", "kind"]
+    labels = ["job_id", "kind"]  # Prometheus itself gives the label `job`
     families = {
         name: GaugeMetricFamily(f"ringhaul_job_{name}", text, labels=labels)
-        for name, text in (
-            ("progress_ratio", "Share that is done, from 0 to 1."),
-            ("rows", "Rows so far, units in progress included."),
-            ("rejected_records", "Rejected records so far, units in progress included."),
-            ("bytes", "Bytes so far, units in progress included."),
-            ("request_retries", "Requests that were sent again, of committed units."),
-            ("requests_in_flight", "Unanswered requests."),
-            ("standstill_seconds", "How long the job has made no progress."),
-            ("elapsed_seconds", "Since its first unit was claimed."),
-            ("paused", "Whether the job is paused."),
-        )
+        for name, text in JOB_GAUGES.items()
     }
-    units = GaugeMetricFamily(
-        "ringhaul_job_units", "Units by state.", labels=["job", "kind", "state"]
-    )
+    units = GaugeMetricFamily("ringhaul_job_units", "Units by state.", labels=[*labels, "state"])
     for status in [one for one in unended if not one.damage][:JOBS_MAX]:
-        snapshot = RateMeter(int(status.labels.get("bytes_total", "0"))).look(status)
+        size = status.labels.get("bytes_total", "")
+        snapshot = RateMeter(int(size) if size.isdecimal() else 0).look(status)
         kind = status.labels.get("kind", "")
         job = [status.job, kind if kind in _KINDS else "other"]
         for name, value in (

@@ -113,10 +113,12 @@ def test_the_figures_are_those_of_the_ledger(
     assert value(metrics, "ringhaul_jobs_ended", kind="load", state="PARTIAL") == 1
     # Those of the running job are what `status --json` shows
     snapshot = RateMeter(1000).look(statuses["ld-1"])
-    assert value(metrics, "ringhaul_job_rows", job="ld-1") == snapshot.rows == 79
-    assert value(metrics, "ringhaul_job_progress_ratio", job="ld-1") == snapshot.share
-    assert value(metrics, "ringhaul_job_paused", job="un-3") == 1
-    assert not [one for one in metrics["ringhaul_job_rows"].samples if one.labels["job"] == "ld-2"]
+    assert value(metrics, "ringhaul_job_rows", job_id="ld-1") == snapshot.rows == 79
+    assert value(metrics, "ringhaul_job_progress_ratio", job_id="ld-1") == snapshot.share
+    assert value(metrics, "ringhaul_job_paused", job_id="un-3") == 1
+    assert not [
+        one for one in metrics["ringhaul_job_rows"].samples if one.labels["job_id"] == "ld-2"
+    ]
     # And the fleet is the one that `top` shows
     assert value(metrics, "ringhaul_worker_slots") == 4
     assert value(metrics, "ringhaul_queue_messages", queue=QUEUE_LOAD) == 2

@@ -189,7 +189,7 @@ def test_jobs_are_no_label_unless_the_settings_say_so() -> None:
     own = [metric for name, metric in metrics.items() if name.startswith("ringhaul_job_")]
     assert len(own) == 10
     for metric in own:
-        assert len({sample.labels["job"] for sample in metric.samples}) == JOBS_MAX
+        assert len({sample.labels["job_id"] for sample in metric.samples}) == JOBS_MAX
         assert {sample.labels["kind"] for sample in metric.samples} == {"other"}
     assert SECRET not in str(own)
 
@@ -224,7 +224,7 @@ def test_the_figures_of_a_running_job() -> None:
     )
     metrics = found(Figures(server=SERVER, unended=[one]), jobs=True)
     values = {
-        name.removeprefix("ringhaul_job_"): value(metric, job="ld-7f3a9c", kind="load")
+        name.removeprefix("ringhaul_job_"): value(metric, job_id="ld-7f3a9c", kind="load")
         for name, metric in metrics.items()
         if name.startswith("ringhaul_job_") and name != "ringhaul_job_units"
     }
