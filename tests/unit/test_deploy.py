@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import rich_click as click
@@ -35,11 +34,14 @@ from producer.metrics.figures import Figures, ScheduleFigures
 from ringhaul.ledger.server_checks import ServerFacts
 from ringhaul.schedule.runs import Run
 from tests.deployment import (
+    BOARDS,
     COMPOSE_FILE,
     DEPLOY,
     DOCKERFILE,
     ROOT,
+    alert_rules,
     all_commands,
+    board_queries,
     compose,
     dockerfile_instructions,
     image_environment,
@@ -347,8 +349,6 @@ def test_the_image_is_built_in_stages_and_labelled() -> None:
 # Prometheus and Grafana. tests/acceptance/test_prometheus.py runs the queries in a real Prometheus;
 # Grafana is not installed, so its files are parsed.
 
-BOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
-
 
 def test_prometheus_scrapes_existing_services() -> None:
     conf = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
@@ -422,29 +422,14 @@ def known_metrics() -> dict[str, set[str]]:
     return has
 
 
-def rules() -> list[dict[str, Any]]:
-    file = yaml.safe_load((DEPLOY / "prometheus" / "rules.yml").read_text())
-    return [rule for group in file["groups"] for rule in group["rules"]]
-
-
-def expressions() -> list[str]:
-    """Every query of the dashboards and of the alerts."""
-    found = [rule["expr"] for rule in rules()]
-    for board in BOARDS:
-        for panel in json.loads(board.read_text())["panels"]:
-            found += [target["expr"] for target in panel["targets"]]
-    return found
-
-
 def test_queries_use_metrics_and_labels_that_exist() -> None:
     has = known_metrics()
     used = set()
-    for expression in expressions():
+    expressions = [rule["expr"] for rule in alert_rules()]
+    for expression in (*expressions, *(query for _, query in board_queries())):
         names = re.findall(r"\b((?:flower|ringhaul)_\w+|up)\b(?:\{([^}]*)\})?", expression)
         labels = set()
         for name, matchers in names:
-            if name in ("ringhaul_jobs_", "ringhaul"):
-                continue
             assert name in has, expression
             used.add(name)
             labels |= has[name]
@@ -459,8 +444,8 @@ def test_queries_use_metrics_and_labels_that_exist() -> None:
 
 def test_each_alert_says_what_is_wrong_and_what_to_do() -> None:
     page = (ROOT / "docs" / "monitoring.md").read_text()
-    assert len({rule["alert"] for rule in rules()}) == len(rules()) >= 10
-    for rule in rules():
+    assert len({rule["alert"] for rule in alert_rules()}) == len(alert_rules()) >= 10
+    for rule in alert_rules():
         assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
         assert rule["labels"]["severity"] in ("warning", "critical")
         assert rule["annotations"]["summary"] and rule["annotations"]["action"]
