@@ -21,7 +21,8 @@ from producer.metrics.collector import register
 from producer.report.snapshot import RateMeter
 from producer.schedule.scheduler import Beat
 from ringhaul.ledger import keys
-from ringhaul.ledger.ledger import Ledger, Live
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import Live
 from ringhaul.ledger.workers import Worker, Workers
 from tasks.private_queues import private_queue
 from tests.integration.producer.rig import Rig, look_until
