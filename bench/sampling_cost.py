@@ -1,7 +1,7 @@
 """Claim: samples of a job's history cost a running load less than 1 %.
 
-Loads by workers whose keepers take samples, and by workers whose keepers take none, in turn. A sample
-is taken every 10 s, so its cost is far below the noise of a load: it is also timed by itself, in a
+Loads by workers whose keepers take samples, and by workers whose keepers take none, in turn. One is
+taken every 10 s, so its cost is far below the noise of a load: it is also timed by itself, in a
 ledger with a job of many units.
 """
 
