@@ -7,8 +7,8 @@ counted by the server; only jobs that have not ended are read one by one.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
+from itertools import islice
 
 from config.celery_config import QUEUE_LOAD
 from config.settings import Settings
@@ -37,7 +37,17 @@ OWN = "own"
 QUEUES_MAX = 50
 SCHEDULES_MAX = 500
 
-T = TypeVar("T")
+
+class _Budget:
+    """The time that one look may take, if a server answers, but slowly."""
+
+    def __init__(self) -> None:
+        self._give_up_at = time.monotonic() + BUDGET_S
+
+    def check(self) -> None:
+        """Raise `LedgerUnavailable` when the time is up."""
+        if time.monotonic() > self._give_up_at:
+            raise LedgerUnavailable(f"Redis is too slow: no whole answer in {BUDGET_S:.0f} s")
 
 
 class Looker:
@@ -50,54 +60,54 @@ class Looker:
 
     def look(self) -> Figures:
         """Return the figures of this moment. Raises as `Caller.script` does."""
-        give_up_at = time.monotonic() + BUDGET_S
-
-        def step(read: Callable[[], T]) -> T:
-            if time.monotonic() > give_up_at:
-                raise LedgerUnavailable(f"Redis is too slow: no whole answer in {BUDGET_S:.0f} s")
-            return read()
-
-        ledger, caller = self._ledger, self._ledger.caller
-        seconds, micros = step(lambda: caller.command("TIME"))
-        server = step(lambda: read_server(caller))
-        unended = step(ledger.unended)
-        jobs = dict(step(lambda: count_job_states(caller)))
+        budget, caller = _Budget(), self._ledger.caller
+        seconds, micros = caller.command("TIME")
+        server = read_server(caller)
+        budget.check()
+        unended = self._ledger.unended()
+        budget.check()
+        jobs = count_job_states(caller)
         for status in unended:
             if status.damage:  # the server counted it by the state that is left of it
                 left = "PAUSED" if status.paused else status.state.value
                 jobs[left] = jobs.get(left, 1) - 1
                 jobs[DAMAGED] = jobs.get(DAMAGED, 0) + 1
-        workers = step(Workers(caller).alive)
-        book = ScheduleBook(caller)
-        schedules = None
-        if (file := self._schedule_file()) is not None:
-            listed = list(file.schedules.values())[:SCHEDULES_MAX]
-            schedules = [step(lambda one=one: _schedule(book, one)) for one in listed]  # type: ignore[misc]
+        workers = Workers(caller).alive()
+        budget.check()
         return Figures(
             now_ms=int(seconds) * 1000 + int(micros) // 1000,
             server=server,
             jobs=jobs,
             unended=unended,
-            totals=step(lambda: read_totals(caller)),
+            totals=read_totals(caller),
             workers=workers,
-            beats=len(step(Beats(caller).alive)),
-            queues=self._queues(workers, step),
-            schedules=schedules,
+            beats=len(Beats(caller).alive()),
+            queues=self._queues(workers, budget),
+            schedules=self._schedules(budget),
         )
 
-    def _queues(
-        self, workers: list[Worker], step: Callable[[Callable[[], int]], int]
-    ) -> Mapping[str, int]:
+    def _queues(self, workers: list[Worker], budget: _Budget) -> Mapping[str, int]:
         """Return how many messages wait in the queues that workers consume."""
         prefix = self._settings.broker.key_prefix
         names = {QUEUE_LOAD, *(queue for worker in workers for queue in worker.queues)}
         found = {QUEUE_LOAD: 0, OWN: 0}
         for name in sorted(names, key=lambda name: (name != QUEUE_LOAD, name)):
+            budget.check()
             label = OWN if is_private(name) else name
             if label in found or len(found) < QUEUES_MAX:
-                key = prefix + name
-                length = step(lambda key=key: int(self._ledger.caller.command("LLEN", key)))  # type: ignore[misc]
+                length = int(self._ledger.caller.command("LLEN", prefix + name))
                 found[label] = found.get(label, 0) + length
+        return found
+
+    def _schedules(self, budget: _Budget) -> list[ScheduleFigures] | None:
+        """Return where the schedules of the file stand; None if there is no file."""
+        file = self._schedule_file()
+        if file is None:
+            return None
+        book, found = ScheduleBook(self._ledger.caller), []
+        for schedule in islice(file.schedules.values(), SCHEDULES_MAX):
+            budget.check()
+            found.append(_schedule(book, schedule))
         return found
 
     def _schedule_file(self) -> ScheduleFile | None:

@@ -17,6 +17,7 @@ from prometheus_client.core import Metric
 from config.celery_config import QUEUE_LOAD
 from config.settings import Settings, load_settings
 from producer.local.valkey import EmbeddedValkey
+from producer.metrics import look
 from producer.metrics.collector import register
 from producer.report.snapshot import RateMeter
 from producer.schedule.scheduler import Beat
@@ -191,6 +192,15 @@ def test_without_redis_a_scrape_says_so_and_recovers(
     assert set(metrics) == {"ringhaul_up", "ringhaul_scrape_duration_seconds"}
     # It is gone, and comes back
     restart_valkey(own_valkey)
+    assert value(scrape(registry), "ringhaul_up") == 1
+
+
+def test_a_server_that_answers_too_slowly_is_not_up(
+    ledger: Ledger, registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(look, "BUDGET_S", 0.0)
+    assert value(scrape(registry), "ringhaul_up") == 0
+    monkeypatch.undo()
     assert value(scrape(registry), "ringhaul_up") == 1
 
 
