@@ -205,6 +205,12 @@ class MetricsSettings(Section):
     jobs: bool = False
 
 
+class TracingSettings(Section):
+    """Whether jobs and units are traced. OpenTelemetry's own variables say where spans go."""
+
+    enabled: bool = False
+
+
 class LoggingSettings(Section):
     """What is logged, and in which format. Logs go to stderr."""
 
@@ -266,6 +272,7 @@ class Settings(BaseSettings):
     worker: WorkerSettings = WorkerSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     metrics: MetricsSettings = MetricsSettings()
+    tracing: TracingSettings = TracingSettings()
     logging: LoggingSettings = LoggingSettings()
     #: Jobs' files, the embedded Valkey's data, the local stack. Created with mode 0700 if needed.
     state_dir: Path = Field(default_factory=state_dir_default)

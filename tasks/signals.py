@@ -29,6 +29,7 @@ from tasks.parent.shutdown import UNITS
 from tasks.parent.trails import TRAILS
 from tasks.profiling import Profiler, start_profiler
 from tasks.settings import process_settings
+from tasks.tracing import close_tracing
 
 log = logging.getLogger(__name__)
 
@@ -131,5 +132,6 @@ def on_process_init(**_: Any) -> None:
 
 @worker_process_shutdown.connect(weak=False)
 def on_process_shutdown(**_: Any) -> None:
-    """Close the session before the process exits."""
+    """Send the last spans, and close the session before the process exits."""
+    close_tracing()
     process.current_child(process_settings()).close()

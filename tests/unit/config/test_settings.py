@@ -70,6 +70,7 @@ def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.Monke
         "load.strategy": "concurrent",
         "load.max_errors": "2.5%",
         "metrics.jobs": "true",
+        "tracing.enabled": "true",
         "logging.level": "debug",
         "logging.format": "json",
         "broker.visibility_timeout_s": "7777",
