@@ -102,10 +102,11 @@ class UnitTrace:
 
 
 @contextmanager
-def unit_trace(settings: Settings, traceparent: object, job: str, unit: int) -> Iterator[UnitTrace]:
-    """Trace a unit within this context. `traceparent`: the header of its message; a unit of a job
-    that is not traced has no span."""
-    provider = open_provider(settings) if isinstance(traceparent, str) else None
+def unit_trace(settings: Settings, request: Any, job: str, unit: int) -> Iterator[UnitTrace]:
+    """Trace a unit within this context. `request`: Celery's, with the headers of the message; a
+    unit of a job that is not traced has no span."""
+    traceparent = request.get(TRACE_LABEL)
+    provider = open_provider(settings) if traceparent else None
     if provider is None:
         yield UnitTrace(None)
         return

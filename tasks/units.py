@@ -12,7 +12,6 @@ from typing import Any
 
 from celery import Task
 
-from ringhaul.ledger.labels import TRACE_LABEL
 from tasks.application import app
 from tasks.base import UnitTask, attempt_token
 from tasks.child.load import run_load
@@ -58,7 +57,7 @@ def _work(
 ) -> dict[str, Any]:
     child = current_child(process_settings())
     token = attempt_token(task.request.id, task.request.hostname, os.getpid())
-    with unit_trace(child.settings, task.request.get(TRACE_LABEL), job, unit) as trace:
+    with unit_trace(child.settings, task.request, job, unit) as trace:
         result = work(child, job, unit, epoch, token, run)
         trace.ended(result)
     return result

@@ -145,7 +145,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
         ),
         "doctor": Entry(
             "producer.commands.doctor:doctor_command",
-            "Check broker, cluster and workers, and say what to do.",
+            "Check broker, cluster, workers and this host, and say what to do.",
             "ringhaul doctor",
         ),
     },

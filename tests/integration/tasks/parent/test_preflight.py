@@ -1,4 +1,4 @@
-"""Preflight checks of workers' parent processes, requested and answered through Redis."""
+"""Checks by workers' parent processes, requested and answered through Redis."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.looks import Looks
 from ringhaul.ledger.workers import Worker
 from ringhaul.storage import preflight
+from tasks.host.report import read_report
 from tasks.parent import preflight as parent_preflight
 from tasks.parent.preflight import Looking
+from tests.integration.conftest import Settle
 
 ME = Worker("here", 1, 2, (QUEUE_LOAD,))
 
@@ -129,3 +131,66 @@ def test_a_check_of_a_url_needs_packages(caller: Caller, mine: Looking) -> None:
     wrong: Any = answer(caller, name, mine)["wrong"]
     ((url, why),) = wrong
     assert url == "s3://bucket/x.csv" and "s3:// is not among" in why
+
+
+def request_report(caller: Caller) -> str:
+    return Looks(caller).ask({"queues": [QUEUE_LOAD], "what": preflight.request([]), "host": True})
+
+
+@pytest.fixture
+def reporting(caller: Caller, settle: Settle, tmp_path: Path) -> Iterator[Looking]:
+    """A worker's checks, with the test's broker and a cluster that is down."""
+    settings = settle(CLUSTER_PORT=1, CLUSTER_CONNECT_TIMEOUT_S=2, STATE_DIR=tmp_path / "state")
+    one = Looking(caller, ME, settings)
+    yield one
+    one.end()
+    for process in one._leaving:
+        process.wait(10)
+
+
+def test_a_host_reports_what_it_sees(caller: Caller, reporting: Looking, tmp_path: Path) -> None:
+    report = read_report(answer(caller, request_report(caller), reporting)["host"])
+    assert report is not None
+    assert report.versions["ringhaul"] and report.settings["cluster.port"] == 1
+    assert report.machine is not None
+    assert [folder.path for folder in report.machine.folders] == [
+        str(tmp_path / "state"),
+        str(tmp_path / "state" / "spill"),
+    ]
+    assert report.broker_clock is not None
+    assert report.broker_clock.low_ms <= 0 <= report.broker_clock.high_ms, "it is one clock"
+    assert report.refused == ""
+    assert report.cluster is not None and "no node answers" in report.cluster.error
+    # Nothing stays in Redis but the answer.
+    names = {key.decode().split(":")[1] for key in caller.command("KEYS", "ringhaul:*")}
+    assert names == {"look", "looks"}
+
+
+def test_a_report_without_its_slow_parts(
+    caller: Caller, reporting: Looking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "slow.py"
+    slow.write_text(
+        'import os, time\nos.write(1, b\'{"versions": {"ringhaul": "1"}}\\n\')\ntime.sleep(600)\n'
+    )
+    monkeypatch.setattr(parent_preflight, "HOST_S", 1.0)
+    monkeypatch.setattr(parent_preflight, "HOST_SCRIPT", str(slow))
+    assert answer(caller, request_report(caller), reporting) == {
+        "host": {"versions": {"ringhaul": "1"}}
+    }
+    assert not reporting.busy
+
+
+def test_a_report_that_fails_is_answered(
+    caller: Caller, reporting: Looking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "failing.py").write_text("raise SystemExit(7)")
+    monkeypatch.setattr(parent_preflight, "HOST_SCRIPT", str(tmp_path / "failing.py"))
+    assert answer(caller, request_report(caller), reporting) == {"failed": "the check ended with 7"}
+
+
+def test_an_earlier_version_answers_a_request_for_a_report(caller: Caller, mine: Looking) -> None:
+    """It knows nothing of `host`, and checks what there is to check: nothing."""
+    what = preflight.request([])
+    name = Looks(caller).ask({"queues": [QUEUE_LOAD], "what": what})
+    assert answer(caller, name, mine) == {"wrong": []}
