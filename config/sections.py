@@ -206,9 +206,10 @@ class MetricsSettings(Section):
 
 
 class TracingSettings(Section):
-    """Whether jobs and units are traced. OpenTelemetry's own variables say where spans go."""
+    """Where the spans of jobs and units go."""
 
-    enabled: bool = False
+    #: Collector of OpenTelemetry (OTLP over HTTP), such as http://collector:4318. Empty: none.
+    endpoint: EndpointUrl = ""
 
 
 class LoggingSettings(Section):

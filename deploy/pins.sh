@@ -40,7 +40,7 @@ write bench/requirements.txt --constraint "$tools/versions.txt" "$tools/bench.tx
 # The image builds ringhaul without isolation, so its build needs setuptools.
 echo setuptools > "$tools/build.txt"
 write deploy/requirements/core.txt --constraint "$tools/versions.txt" pyproject.toml "$tools/build.txt"
-for extra in s3 gcs otel; do
+for extra in s3 gcs; do
   write "deploy/requirements/$extra.txt" --constraint "$tools/versions.txt" --extra "$extra" \
     pyproject.toml "$tools/build.txt"
 done

@@ -1,37 +1,54 @@
-"""Traces by OpenTelemetry, if the settings want them: a span for each job and for each unit.
+"""Traces, if the settings name a collector: a span for each job and for each unit.
 
 A job's span begins in the command that makes the job; its context is one of the job's labels, goes
 with each message, and is the parent of the units' spans. Statements have none: there are millions.
-Where spans go, and as which service, say OpenTelemetry's own variables (`OTEL_...`). The SDK is the
-extra `otel`, imported on first use: without traces nothing of it is needed.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
 
-from ringhaul.errors import UsageError
 from ringhaul.ledger.labels import TRACE_LABEL
 
 if TYPE_CHECKING:
-    from opentelemetry.context import Context
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.trace import Span
-
     from config.settings import Settings
+    from tasks.otlp import Sender, Span
 
 #: How long spans may take to leave at the end of a process; what is left then is lost.
-FLUSH_MS = 3000
+FLUSH_S = 3.0
 #: Environment variable of a command: the span that it is part of, as other tools set it.
-_PARENT_VARIABLE = "TRACEPARENT"
+PARENT_VARIABLE = "TRACEPARENT"
+#: OpenTelemetry's own: `name=value,...` for a collector that wants a key, and the service's name.
+HEADERS_VARIABLE = "OTEL_EXPORTER_OTLP_HEADERS"
+NAME_VARIABLE = "OTEL_SERVICE_NAME"
 #: What a unit's task returns of its work, and what it says about its end.
 _FIGURES = ("rows", "rejected", "bytes")
 _ENDS = ("stopped", "released", "failed", "left")
+_TRACEPARENT = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})")
+
+
+class Parent(NamedTuple):
+    """The context of a span, by W3C's Trace Context."""
+
+    trace_id: str
+    span_id: str
+    sampled: bool
+
+    @classmethod
+    def parse(cls, text: object) -> Parent | None:
+        """Return the context of a traceparent; None if it is none."""
+        found = _TRACEPARENT.fullmatch(text) if isinstance(text, str) else None
+        if found is None:
+            return None
+        return cls(found[1], found[2], bool(int(found[3], 16) & 1))
 
 
 class JobTrace:
@@ -45,36 +62,32 @@ class JobTrace:
         """Labels for the job in the ledger; none without traces."""
         if self._span is None:
             return {}
-        carrier: dict[str, str] = {}
-        from opentelemetry.trace import set_span_in_context
-
-        _propagator().inject(carrier, set_span_in_context(self._span))
-        return {TRACE_LABEL: carrier["traceparent"]}
+        return {TRACE_LABEL: f"00-{self._span.trace_id}-{self._span.span_id}-01"}
 
     def ended(self, exit_code: int) -> int:
         """Note the exit code of the command, and return it."""
         if self._span is not None:
-            self._span.set_attribute("ringhaul.exit_code", exit_code)
+            self._span.attributes["ringhaul.exit_code"] = exit_code
         return exit_code
 
 
 @contextmanager
 def job_trace(settings: Settings, job: str, kind: str) -> Iterator[JobTrace]:
-    """Trace a job within this context, at whose end the spans are sent."""
-    provider = open_provider(settings)
-    if provider is None:
+    """Trace a job within this context, at whose end the span is sent."""
+    parent = Parent.parse(os.environ.get(PARENT_VARIABLE))
+    sender = _sender(settings)
+    if sender is None or (parent is not None and not parent.sampled):
         yield JobTrace(None)
         return
-    tracer = provider.get_tracer("ringhaul")
-    parent = _context_of(os.environ.get(_PARENT_VARIABLE))
-    attributes = {"ringhaul.job": job, "ringhaul.kind": kind}
+    span = _new_span(f"ringhaul {kind}", parent, {"ringhaul.job": job, "ringhaul.kind": kind})
     try:
-        with tracer.start_as_current_span(
-            f"ringhaul {kind}", parent, attributes=attributes, record_exception=False
-        ) as span:
-            yield JobTrace(span)
+        yield JobTrace(span)
+    except BaseException:
+        span.failed = True
+        raise
     finally:
-        provider.force_flush(FLUSH_MS)
+        _end(sender, span)
+        sender.flush(FLUSH_S)
 
 
 class UnitTrace:
@@ -88,89 +101,78 @@ class UnitTrace:
         """Note what the task returns. The reason of a failure is in the log and in the ledger, not
         here: it may quote a server."""
         self.worked = "skipped" not in result
-        if self._span is None or not self.worked:
+        if self._span is None:
             return
         for name in _FIGURES:
             if isinstance(result.get(name), int):
-                self._span.set_attribute(f"ringhaul.{name}", result[name])
+                self._span.attributes[f"ringhaul.{name}"] = result[name]
         end = next((word for word in _ENDS if word in result), "done")
-        self._span.set_attribute("ringhaul.end", end)
-        if end in ("failed", "released"):
-            from opentelemetry.trace import Status, StatusCode
-
-            self._span.set_status(Status(StatusCode.ERROR))
+        self._span.attributes["ringhaul.end"] = end
+        self._span.failed = end in ("failed", "released")
 
 
 @contextmanager
 def unit_trace(settings: Settings, request: Any, job: str, unit: int) -> Iterator[UnitTrace]:
     """Trace a unit within this context. `request`: Celery's, with the headers of the message; a
     unit of a job that is not traced has no span."""
-    traceparent = request.get(TRACE_LABEL)
-    provider = open_provider(settings) if traceparent else None
-    if provider is None:
+    parent = Parent.parse(request.get(TRACE_LABEL))
+    sender = _sender(settings) if parent is not None else None
+    if sender is None:
         yield UnitTrace(None)
         return
-    span = provider.get_tracer("ringhaul").start_span(
-        "ringhaul unit",
-        _context_of(traceparent),
-        attributes={"ringhaul.job": job, "ringhaul.unit": unit, "process.pid": os.getpid()},
-    )
+    attributes = {"ringhaul.job": job, "ringhaul.unit": unit, "process.pid": os.getpid()}
+    span = _new_span("ringhaul unit", parent, attributes)
     trace = UnitTrace(span)
     try:
         yield trace
     finally:
-        if trace.worked:  # a span that does not end is not sent
-            span.end()
+        if trace.worked:
+            _end(sender, span)
 
 
 def close_tracing() -> None:
-    """Send the spans of this process that have not left yet, for at most `FLUSH_MS`."""
-    for provider in _opened:
-        provider.force_flush(FLUSH_MS)
+    """Send the spans of this process that have not left yet, for at most `FLUSH_S`."""
+    for sender in _opened.values():
+        sender.flush(FLUSH_S)
 
 
-#: The provider of this process, once it is open.
-_opened: list[TracerProvider] = []
+#: The sender of this process, by its process id: a fork has no thread.
+_opened: dict[int, Sender] = {}
 
 
-def open_provider(settings: Settings) -> TracerProvider | None:
-    """Return this process's provider of traces; None if the settings want none.
-
-    Raises `UsageError` if the extra is missing.
-    """
-    if not settings.tracing.enabled:
+def _sender(settings: Settings) -> Sender | None:
+    """Return this process's sender; None if the settings name no collector."""
+    if not settings.tracing.endpoint:
         return None
-    if not _opened:
-        _opened.append(_new_provider())
-    return _opened[0]
+    if os.getpid() not in _opened:
+        from config.known_secrets import remember
+        from tasks.otlp import Sender
+
+        pairs = (pair.partition("=") for pair in os.environ.get(HEADERS_VARIABLE, "").split(","))
+        headers = {name.strip(): unquote(value.strip()) for name, _, value in pairs if name.strip()}
+        for value in headers.values():
+            remember(value)
+        resource = {
+            "service.name": os.environ.get(NAME_VARIABLE, "ringhaul"),
+            "host.name": socket.gethostname(),
+        }
+        _opened.clear()
+        _opened[os.getpid()] = Sender(settings.tracing.endpoint, headers, resource)
+    return _opened[os.getpid()]
 
 
-def _new_provider() -> TracerProvider:
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError as error:
-        raise UsageError(
-            "tracing.enabled needs the extra otel: pip install 'ringhaul[otel]', "
-            "or set tracing.enabled to false"
-        ) from error
-    names = {"host.name": socket.gethostname()}
-    if "OTEL_SERVICE_NAME" not in os.environ:
-        names["service.name"] = "ringhaul"
-    provider = TracerProvider(resource=Resource.create(names), shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    return provider
+def _new_span(name: str, parent: Parent | None, attributes: dict[str, str | int]) -> Span:
+    from tasks.otlp import Span
+
+    return Span(
+        name=name,
+        trace_id=secrets.token_hex(16) if parent is None else parent.trace_id,
+        span_id=secrets.token_hex(8),
+        parent_id="" if parent is None else parent.span_id,
+        attributes=attributes,
+    )
 
 
-def _context_of(traceparent: object) -> Context | None:
-    """Return the context of a traceparent; None, which begins a new trace, if it is malformed."""
-    return _propagator().extract({"traceparent": traceparent}) if traceparent else None
-
-
-@cache
-def _propagator() -> Any:
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
-    return TraceContextTextMapPropagator()
+def _end(sender: Sender, span: Span) -> None:
+    span.end_ns = time.time_ns()
+    sender.put(span)

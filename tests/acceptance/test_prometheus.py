@@ -105,7 +105,7 @@ def limited(fleet_broker: EmbeddedValkey) -> Iterator[Ledger]:
 def test_every_query_has_data_during_a_load(
     fleet: Ringhaul, limited: Ledger, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
-    create_table(cassandra_session, f"{keyspace}.orders", "id int PRIMARY KEY, name text")
+    create_table(cassandra_session, keyspace, "id int PRIMARY KEY, name text", name="orders")
     file = tmp_path / "orders.csv"
     file.write_text("id,name\n" + "".join(f"{n},{SECRET}\n" for n in range(ROWS)) + f"{SECRET},x\n")
     fleet.env |= {

@@ -21,7 +21,7 @@ def test_each_line_about_a_unit_names_it(
 ) -> None:
     log = Path(fleet.env["RINGHAUL_STATE_DIR"]).parent / "worker.log"
     before = log.stat().st_size
-    create_table(cassandra_session, f"{keyspace}.t", "id int PRIMARY KEY, name text")
+    create_table(cassandra_session, keyspace, "id int PRIMARY KEY, name text", name="t")
     file = tmp_path / "t.csv"
     file.write_text("id,name\n" + "".join(f"{n},{SECRET}\n" for n in range(8000)))
     # The file goes away while the job runs, which our own code logs as an error.

@@ -18,16 +18,12 @@ def test_third_party_imports_are_declared() -> None:
     """Nothing works only because something else happens to install it.
 
     Packages of the extra `local` are imported in `producer.local` only, by the code that runs
-    Cassandra, and those of `otel` in `tasks.tracing`: everything else works without any extra.
+    Cassandra: everything else, the embedded broker too, works without any extra.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     core = {_distribution(text) for text in project["dependencies"]}
-    local, otel = (
-        {_distribution(text) for text in project["optional-dependencies"][extra]}
-        for extra in ("local", "otel")
-    )
-    otel |= {"opentelemetry-api"}  # of which the SDK is an implementation
-    assert not core & (local | otel)
+    local = {_distribution(text) for text in project["optional-dependencies"]["local"]}
+    assert not core & local
     distributions = packages_distributions()
     for item in imports(ROOT):
         name = item.target_package
@@ -35,12 +31,8 @@ def test_third_party_imports_are_declared() -> None:
             continue
         where = f"{item.path.relative_to(ROOT)}:{item.line} imports {item.target}"
         providers = {_distribution(provider) for provider in distributions.get(name, [])}
-        allowed = set(core)
-        if item.module in ("producer.local.jars", "producer.local.java"):
-            allowed |= local
-        elif item.module == "tasks.tracing":
-            allowed |= otel
-        assert providers & allowed, where
+        of_cassandra = item.module in ("producer.local.jars", "producer.local.java")
+        assert providers & (core | local if of_cassandra else core), where
 
 
 def test_pinned_versions_satisfy_the_ranges() -> None:
@@ -59,7 +51,7 @@ def test_pinned_versions_satisfy_the_ranges() -> None:
 
 
 LOCKS = ["requirements.txt", "bench/requirements.txt"] + [
-    f"deploy/requirements/{name}.txt" for name in ("core", "s3", "gcs", "otel")
+    f"deploy/requirements/{name}.txt" for name in ("core", "s3", "gcs")
 ]
 
 

@@ -70,7 +70,7 @@ def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.Monke
         "load.strategy": "concurrent",
         "load.max_errors": "2.5%",
         "metrics.jobs": "true",
-        "tracing.enabled": "true",
+        "tracing.endpoint": "http://collector.example:4318",
         "logging.level": "debug",
         "logging.format": "json",
         "broker.visibility_timeout_s": "7777",
