@@ -155,6 +155,22 @@ def test_queues_of_single_jobs_are_no_label(ledger: Ledger, registry: CollectorR
     assert found == {QUEUE_LOAD: 0, "own": 2}
 
 
+def test_queues_and_schedules_are_bounded(
+    rig: Rig, broker_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queues = tuple(f"{QUEUE_LOAD}.dc{number}" for number in range(10))
+    Workers(rig.ledger.caller).heartbeat(Worker("host1", 1, 1, queues), 60_000)
+    step = 'every = "1h"\nsteps = [["count", "-t", "k.t"]]'
+    rig.file.write_text("".join(f"[schedule.s{n}]\n{step}\n" for n in range(10)))
+    monkeypatch.setattr(look, "QUEUES_MAX", 4)
+    monkeypatch.setattr(look, "SCHEDULES_MAX", 3)
+    registry = CollectorRegistry()
+    register(load_settings().settings, registry)
+    metrics = scrape(registry)
+    assert len(metrics["ringhaul_queue_messages"].samples) == 4
+    assert len(metrics["ringhaul_schedule_paused"].samples) == 3
+
+
 def test_a_damaged_job_is_counted_as_that(ledger: Ledger, registry: CollectorRegistry) -> None:
     create(ledger, "ld-1", 3)
     ledger.caller.client.delete(keys.bucket_key("ld-1", "units", 0))
