@@ -22,6 +22,7 @@ from ringhaul.ledger.connection import connect
 from ringhaul.ledger.fleet import look_at_fleet
 from ringhaul.ledger.history import Crew, History
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import Live
 
 ROWS = 1_000_000
 #: `ringhaul` whose keepers take no samples.
@@ -78,7 +79,9 @@ def time_sample(broker_url: str) -> float:
     ledger.create(job, {"kind": "load"}, "{}")
     ledger.add_units(job, 1, 0, ["0,0,8388608"] * _UNITS * 2)
     for unit in ledger.issue(job, _UNITS).units:
-        ledger.claim(job, unit, 1, f"{unit}@celery@host{unit % 50}:1", 600_000)
+        token = f"{unit}@celery@host{unit % 50}:1"
+        ledger.claim(job, unit, 1, token, 600_000)
+        ledger.renew(job, unit, token, 600_000, Live(rows=unit, bytes=unit, in_flight=256))
     took = []
     for _ in range(_TIMES):
         client.hset(keys.job_key(job, "sampling"), "at_ms", 0)  # it is due
