@@ -134,6 +134,10 @@ ROOMS: Mapping[str, str] = {
         "producer.commands producer.outputs producer.report producer.request producer.run "
         "producer.schedule ringhaul.ledger ringhaul.schedule"
     ),
+    "producer.metrics": (
+        "producer.commands producer.report producer.request producer.schedule "
+        "producer.services ringhaul.dataplane ringhaul.ledger ringhaul.schedule"
+    ),
 }
 
 #: Rooms in which no module reaches a service, a process, a thread or the driver, through any chain

@@ -28,8 +28,8 @@ class Fleet(NamedTuple):
 
 def look_at_fleet(caller: Caller) -> Fleet:
     """Return the snapshot. Raises as `Caller.script` does."""
-    now_ms, alive, *jobs = caller.script(
-        "fleet", keys.RUNNING, keys.META_PATTERN, keys.WORKERS, reads=True
+    now_ms, alive, *jobs = caller.reading_script(
+        "fleet", keys.RUNNING, keys.META_PATTERN, keys.WORKERS
     )
     return Fleet(
         [unpack_worker(member.decode()) for member in alive],

@@ -56,9 +56,7 @@ def read_heads(caller: Caller, jobs: Iterable[str]) -> Iterator[JobHead]:
     """Yield the heads of those jobs that still exist. Raises as `Caller`."""
     names = iter(jobs)
     while chosen := list(islice(names, _HEADS_PER_SCRIPT)):
-        found: list[bytes] = caller.script(
-            "heads", keys.JOBS, keys.META_PATTERN, *chosen, reads=True
-        )
+        found: list[bytes] = caller.reading_script("heads", keys.JOBS, keys.META_PATTERN, *chosen)
         for job, packed in zip(chosen, found, strict=True):
             if packed:
                 yield _head(job, packed.decode(errors="replace"))
