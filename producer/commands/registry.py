@@ -121,6 +121,11 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "Serve the monitoring page.",
             "ringhaul flower --port=5555",
         ),
+        "metrics": Entry(
+            "producer.metrics.command:metrics_command",
+            "Serve metrics for Prometheus at /metrics, without Flower.",
+            "ringhaul metrics --port 5556",
+        ),
     },
     "Set up": {
         "demo": Entry(
