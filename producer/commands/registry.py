@@ -117,7 +117,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "ringhaul beat",
         ),
         "flower": Entry(
-            "producer.commands.celery_commands:flower_command",
+            "producer.web.commands:flower_command",
             "Serve the monitoring page.",
             "ringhaul flower --port=5555",
         ),

@@ -30,9 +30,11 @@ OF_COMMANDS_TOO = frozenset(
 _VISIBILITY = "broker.visibility_timeout_s"
 
 
-def judge_presence(reports: Sequence[WorkerReport]) -> list[Finding]:
-    """Judge whether workers are up and answer."""
+def judge_presence(reports: Sequence[WorkerReport], *, embedded: bool) -> list[Finding]:
+    """Judge whether workers are up and answer. `embedded`: each command starts its own."""
     slots = sum(one.worker.slots for one in reports)
+    if not slots and embedded:
+        return [WORKERS.ok("up", "none is needed: each command starts its own")]
     if not slots:
         return [WORKERS.warning("up", "none is up", "start some with `ringhaul worker`")]
     hosts = len({one.worker.host for one in reports})
@@ -176,7 +178,9 @@ def _judge_each(check: str, judge: Judge, reports: Sequence[WorkerReport]) -> Fi
             return make(check, _some(texts), "; ".join(advices))
     if not judged:
         return None
-    return WORKERS.ok(check, _some([(one, result.text) for one, result in judged]))
+    texts = [(one, result.text) for one, result in judged]
+    alike = len({text for _, text in texts}) == 1
+    return WORKERS.ok(check, texts[0][1] if alike else _some(texts))
 
 
 _WORST_FIRST: Mapping[State, Callable[[str, str, str], Finding]] = {
