@@ -120,7 +120,11 @@ def unit_trace(settings: Settings, request: Any, job: str, unit: int) -> Iterato
     if sender is None:
         yield UnitTrace(None)
         return
-    attributes = {"ringhaul.job": job, "ringhaul.unit": unit, "process.pid": os.getpid()}
+    attributes: dict[str, str | int] = {
+        "ringhaul.job": job,
+        "ringhaul.unit": unit,
+        "process.pid": os.getpid(),
+    }
     span = _new_span("ringhaul unit", parent, attributes)
     trace = UnitTrace(span)
     try:

@@ -103,11 +103,9 @@ def _hide_secrets() -> None:
 
 def _guarded(flower_class: Any, web: WebSettings) -> Any:
     """Return Flower's application class with our guards."""
-    from producer.metrics.collector import register
     from producer.web.exposure import Listening, exposure_of
     from producer.web.guards import Guarded
-    from producer.web.plugin import add_pages
-    from tasks.settings import process_settings
+    from producer.web.plugin import add_metrics, add_pages
 
     class GuardedFlower(Guarded, flower_class):  # type: ignore[misc]
         def __init__(self, options: Any = None, **kwargs: Any) -> None:
@@ -125,7 +123,7 @@ def _guarded(flower_class: Any, web: WebSettings) -> Any:
             super().__init__(options=options, **kwargs)
             self.guard(exposure, options.url_prefix)
             add_pages(self, exposure)
-            register(process_settings())
+            add_metrics()
 
     return GuardedFlower
 

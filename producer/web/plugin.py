@@ -100,6 +100,18 @@ def _add(application: Application, exposure: Exposure) -> None:
     site.looks.start(lambda ledger: site.index.page(ledger, JobQuery()))
 
 
+def add_metrics() -> None:
+    """Add the metrics of the ledger to those that Flower serves at `/metrics`, unless an error,
+    which the log shows, prevents it."""
+    from producer.metrics.collector import register
+    from tasks.settings import process_settings
+
+    try:
+        register(process_settings())  # with an embedded broker by now
+    except Exception:
+        logger.warning("The metrics of jobs are left out, because of an error:", exc_info=True)
+
+
 def _files(site: Site, pattern: str, folder: Path) -> URLSpec:
     """Return the route of our style sheets and script, which are the same for everybody."""
     return url(f"{site.prefix}/ringhaul/static/{pattern}", StaticFileHandler, {"path": str(folder)})
