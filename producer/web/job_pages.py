@@ -10,6 +10,7 @@ from producer.web.job_views import job_view, jobs_view
 from producer.web.page import Page, check_job_id, query_of
 from producer.web.said import take_done
 from producer.web.stream import Stream
+from ringhaul.schedule.runs import schedule_of
 
 
 class JobsPage(Page):
@@ -55,6 +56,7 @@ class JobPage(Page):
             lambda ledger: job_view(site, ledger, job, at_once=True),
             stream=site.url("jobs", job, "events"),
             job=job,
+            schedule=schedule_of(job),
             said=did.done if did else "",
         )
 

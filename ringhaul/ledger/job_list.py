@@ -1,4 +1,7 @@
-"""Read the heads of all jobs: what a list needs to filter and sort thousands of them."""
+"""Read the heads of all jobs: what a list needs to filter and sort thousands of them.
+
+A user who may only read can do this, so jobs whose keys have expired stay in the list of names.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +42,7 @@ class JobNames(NamedTuple):
 
 
 def job_names(caller: Caller, limit: int) -> JobNames:
-    """Return the names of the newest `limit` jobs, and which jobs run. Raises as `Caller`.
-
-    Some of them may be gone by now; `read_heads` leaves those out."""
+    """Return the names of the newest `limit` jobs, and which jobs run. Raises as `Caller`."""
     found: Any = caller.insist(
         lambda: caller.client.zrevrange(keys.JOBS, 0, limit - 1, withscores=True)
     )
