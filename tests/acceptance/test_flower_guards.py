@@ -18,6 +18,7 @@ import pytest
 import redis
 from flower.urls import handlers
 
+from bench.made_jobs import make_load
 from producer.local.valkey import EmbeddedValkey
 from ringhaul.ledger.history import History
 from ringhaul.ledger.ledger import Ledger
@@ -97,9 +98,7 @@ def ledger(broker: EmbeddedValkey) -> Iterator[Ledger]:
 def job(ledger: Ledger, request: pytest.FixtureRequest) -> str:
     """A running job of ten units."""
     name = f"ld-{abs(hash(request.node.name)) % 10**9}"
-    ledger.create(name, {"kind": "load", "table": "shop.orders"}, "{}")
-    ledger.add_units(name, 1, 0, [f"unit {number}" for number in range(10)])
-    ledger.seal(name, 1, 10)
+    make_load(ledger, name, 10, done=0)
     return name
 
 
