@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.connection import Caller
-from ringhaul.ledger.looks import Looks
+from ringhaul.ledger.host_requests import HostRequests
 from ringhaul.ledger.workers import Worker, Workers
 from ringhaul.storage.preflight import request
 from tasks.host.report import HostReport, read_report
@@ -37,25 +37,25 @@ def read_reports(caller: Caller) -> list[WorkerReport]:
     alive = Workers(caller).alive()
     if not alive:
         return []
-    looks = Looks(caller)
+    requests = HostRequests(caller)
     queues = sorted({queue for worker in alive for queue in worker.queues})
     started_at = time.monotonic()
-    name = looks.ask({"queues": queues, "what": request([]), "host": True})
+    name = requests.send({"queues": queues, "what": request([]), "host": True})
     try:
-        answers = _wait(looks, name, alive, started_at)
+        answers = _wait(requests, name, alive, started_at)
     finally:
         with suppress(LedgerUnavailable):
-            looks.forget(name)
+            requests.forget(name)
     return [_read(worker, answers.get(worker, {})) for worker in alive]
 
 
 def _wait(
-    looks: Looks, name: str, alive: Sequence[Worker], started_at: float
+    requests: HostRequests, name: str, alive: Sequence[Worker], started_at: float
 ) -> Mapping[Worker, Mapping[str, Any]]:
     """Return the answers once all have arrived, or no more can be expected."""
     while True:
         passed_s = time.monotonic() - started_at
-        answers = looks.answers(name)
+        answers = requests.answers(name)
         open_ = [worker for worker in alive if not answers.get(worker, {}).keys() - {"begun"}]
         begun = [worker for worker in open_ if worker in answers]
         if not open_ or passed_s > END_S or (passed_s > BEGIN_S and not begun):

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import pairwise
 from typing import NamedTuple
-
-from tornado.escape import xhtml_escape
 
 from producer.text import time_text
 from ringhaul.plain_text import as_line
@@ -282,4 +281,4 @@ def _number(value: float) -> str:
 
 
 def _escape(text: str) -> str:
-    return xhtml_escape(as_line(text))
+    return escape(as_line(text))

@@ -90,7 +90,7 @@ class Feeder:
             if known > count or self._ledger.status(self._job_id).sealed:
                 raise SourceChanged(
                     f"the input makes {count_text(count, 'unit')} now and made {known:,} when the "
-                    "job began: a file was changed since; start again with a new job"
+                    "job started: a file was changed since; start again with a new job"
                 )
             count = self._append(known)
 

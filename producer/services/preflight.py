@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from config.celery_config import QUEUE_LOAD
 from producer.text import count_text
 from ringhaul.errors import LedgerUnavailable, OutputUnusable, SetupUnusable
+from ringhaul.ledger.host_requests import HostRequests
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.looks import Looks
 from ringhaul.ledger.workers import Worker
 from ringhaul.plain_text import lines_of
 from ringhaul.storage.access import is_url
@@ -50,7 +50,7 @@ class Visibility:
         """`ledger`: None for workers of this command, which see what it sees. `only_look`: no job
         follows, so that a folder made for the output is removed in any case."""
         self._only_look = only_look
-        self._looks = None if ledger is None else Looks(ledger.caller)
+        self._requests = None if ledger is None else HostRequests(ledger.caller)
         self._name = ""
         self._probe = _Probe()
         self._started_at = 0.0
@@ -65,13 +65,13 @@ class Visibility:
         traceback: TracebackType | None,
     ) -> None:
         self._probe.remove(failed=self._only_look or error is not None)
-        if self._looks is not None and self._name:
+        if self._requests is not None and self._name:
             with suppress(LedgerUnavailable):
-                self._looks.forget(self._name)
+                self._requests.forget(self._name)
 
     def start(self, files: Sequence[SourceFile], output: str = "") -> None:
         """Send the check to all workers. Raises `OutputUnusable` if this host cannot write."""
-        if self._looks is None or not (files or output):
+        if self._requests is None or not (files or output):
             return
         if output and not is_url(output):
             self._probe.write(output)
@@ -81,7 +81,7 @@ class Visibility:
             self._probe.name,
         )
         self._started_at = time.monotonic()
-        self._name = self._looks.ask({"queues": [QUEUE_LOAD], "what": what})
+        self._name = self._requests.send({"queues": [QUEUE_LOAD], "what": what})
 
     def judge(self, workers: Sequence[Worker], warn: Callable[[str], None]) -> None:
         """Wait for the answers of those that will work on the job.
@@ -104,10 +104,10 @@ class Visibility:
 
     def _wait(self, workers: Sequence[Worker]) -> dict[Worker, dict[str, Any]]:
         """Return the answers once all have arrived, or no more can be expected."""
-        assert self._looks is not None
+        assert self._requests is not None
         while True:
             passed_s = time.monotonic() - self._started_at
-            answers = self._looks.answers(self._name)
+            answers = self._requests.answers(self._name)
             open_ = [worker for worker in workers if not _final(answers.get(worker, {}))]
             services = [worker for worker in open_ if worker in answers]
             if not open_ or passed_s > END_S or (passed_s > BEGIN_S and not services):

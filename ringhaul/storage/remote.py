@@ -185,7 +185,7 @@ def check_unchanged(file: RemoteFile) -> None:
         )
     if not same_version(now.version, file.version):
         raise SourceChanged(
-            f"{mask_url(file.path)}: the file was replaced since the job began "
+            f"{mask_url(file.path)}: the file was replaced since the job started "
             f"({file.version} then, {now.version} now); start again with a new job"
         )
 

@@ -386,7 +386,7 @@ def _connected(host: str, port: int) -> socket.socket:
 
 def _changed(url: str) -> SourceChanged:
     return SourceChanged(
-        f"{mask_url(url)}: the file is not the one that the job began with; "
+        f"{mask_url(url)}: the file is not the one that the job started with; "
         "start again once nothing changes it"
     )
 

@@ -230,7 +230,7 @@ def _taken_apart(name: str, result: Any, records: int) -> tuple[dict[str, pa.Arr
     """
     if not isinstance(result, pa.RecordBatch):
         raise TransformError(
-            f"transform {name} returned a {type(result).__name__} instead of a "
+            f"transform {name} returned {type(result).__name__}, not a "
             "pyarrow.RecordBatch; a function of one row is marked by @each_row"
         )
     for column, count in Counter(result.schema.names).items():

@@ -108,7 +108,7 @@ def _rows_of(result: Any, allowed: frozenset[str] | None) -> list[Row]:
     rows: list[Row] = []
     for row in (result,) if isinstance(result, Mapping) else result:
         if not isinstance(row, Mapping):
-            raise TypeError(f"returned a {type(row).__name__} instead of a dict")
+            raise TypeError(f"returned {type(row).__name__}, not a dict")
         if allowed is not None and not row.keys() <= allowed:
             unknown = next(name for name in row if name not in allowed)
             raise ValueError(

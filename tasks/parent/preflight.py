@@ -21,7 +21,7 @@ from typing import IO, Any
 import tasks.host
 from config.settings import Settings
 from ringhaul.ledger.connection import Caller
-from ringhaul.ledger.looks import Looks
+from ringhaul.ledger.host_requests import HostRequests
 from ringhaul.ledger.workers import Worker
 from ringhaul.storage import preflight
 from tasks.connect import storage_access
@@ -48,15 +48,15 @@ _KNOWN_MAX = 1000
 HOST_SCRIPT = str(Path(tasks.host.__file__).with_name("__main__.py"))
 
 
-class Looking:
+class HostChecks:
     """The preflight checks of one worker. Call `poll` often; it never waits for a check."""
 
     def __init__(self, caller: Caller, me: Worker, settings: Settings) -> None:
-        self._looks = Looks(caller)
+        self._requests = HostRequests(caller)
         self._me = me
         self._access = asdict(storage_access(settings))
         self._known: dict[str, None] = {}
-        self._running: list[_Look] = []
+        self._running: list[_Check] = []
         #: Killed processes that have not exited yet: on a dead mount, not until it comes back.
         self._leaving: list[subprocess.Popen[bytes]] = []
         self._ask_at = 0.0
@@ -75,11 +75,11 @@ class Looking:
             if seen is not None:
                 self._running.remove(one)
                 self._leaving.append(one.kill())
-                self._looks.answer(one.name, self._me, seen)
+                self._requests.answer(one.name, self._me, seen)
         if now < self._ask_at or len(self._running) >= RUNNING_MAX:
             return
         self._ask_at = now + AWAY_S
-        wanted = self._looks.wanted(self._known)
+        wanted = self._requests.wanted(self._known)
         self._ask_at = now + ASK_EVERY_S
         for name, request in wanted.items():
             self._known[name] = None
@@ -90,20 +90,20 @@ class Looking:
                 first: dict[str, Any] = {"begun": True}
             except OSError as error:  # no room for its files, or no more processes
                 first = {"failed": str(error)}
-            self._looks.answer(name, self._me, first)
+            self._requests.answer(name, self._me, first)
         while len(self._known) > _KNOWN_MAX:
             self._known.pop(next(iter(self._known)))
 
-    def _start(self, name: str, request: dict[str, Any]) -> _Look:
+    def _start(self, name: str, request: dict[str, Any]) -> _Check:
         """Start a check. A request for a report about the host has an empty `what`, which is what
         workers of earlier versions check."""
         if request.get("host"):
-            return _Look(name, HOST_SCRIPT, {}, ("-P",), HOST_S, _host_answer)
+            return _Check(name, HOST_SCRIPT, {}, ("-P",), HOST_S, _host_answer)
         what = request["what"] | {"access": self._access}
         if preflight.needs_packages(what):
-            return _Look(name, preflight.__file__, what, ("-P",), URLS_S, _places_answer)
+            return _Check(name, preflight.__file__, what, ("-P",), URLS_S, _places_answer)
         # Paths need no site-packages, and leaving them out is twice as fast.
-        return _Look(name, preflight.__file__, what, ("-I", "-S"), PATHS_S, _places_answer)
+        return _Check(name, preflight.__file__, what, ("-I", "-S"), PATHS_S, _places_answer)
 
     def end(self) -> None:
         """Kill the running checks."""
@@ -115,7 +115,7 @@ class Looking:
 Reader = Callable[[Sequence[dict[str, Any]], int | None], dict[str, Any]]
 
 
-class _Look:
+class _Check:
     """A check, running in a process."""
 
     def __init__(

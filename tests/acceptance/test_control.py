@@ -109,6 +109,19 @@ def rows_in(session: Session, table: str) -> int:
     return int(session.execute(f"SELECT count(*) FROM {table}").one()[0])
 
 
+def settled_rows(session: Session, table: str) -> int:
+    """Return the rows of a table once their number is the same for a second."""
+    counts = [rows_in(session, table)]
+
+    def settled() -> bool:
+        time.sleep(1)
+        counts.append(rows_in(session, table))
+        return counts[-1] == counts[-2]
+
+    wait_until(settled, "the last rows to be written")
+    return counts[-1]
+
+
 def now_ms(ledger: Ledger) -> int:
     seconds, micros = ledger.caller.command("TIME")
     return int(seconds) * 1000 + int(micros) // 1000
@@ -308,7 +321,8 @@ def test_an_embedded_job_is_paused_and_continues(
         assert process.stderr.readline() == f"paused; to continue: ringhaul resume {job}\n"
         shown = embedded.run("status", job)
         assert shown.code == 7 and f"ringhaul resume {job}" in shown.err
-        rows = rows_in(cassandra_session, table)
+        # The worker ends the requests that it has sent.
+        rows = settled_rows(cassandra_session, table)
         refused = embedded.run("resume", job, "-o", "r.csv")
         assert (refused.code, "resume it first" in refused.err) == (2, True), refused
         assert rows_in(cassandra_session, table) == rows < 3000

@@ -244,7 +244,7 @@ def test_ctrl_c_detaches_from_a_job_on_a_fleet(
 
         # Then the command ends and prints how to follow the job
         assert load.wait(30) == 7
-    assert f"detached; the job goes on.   watch: ringhaul status -f {job}" in log.read_text()
+    assert f"detached; the job continues.   watch: ringhaul status -f {job}" in log.read_text()
     # and the job continues to its end
     assert fleet.run("throttle", job, "--off").code == 0
     followed = fleet.run("status", "-f", job, "--json")

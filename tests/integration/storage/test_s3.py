@@ -56,7 +56,7 @@ def test_a_replacement_of_the_same_size_is_noticed(store: ObjectStore) -> None:
     store.put("changing.csv", b"1\n")
     check_unchanged(file)  # the same bytes, uploaded again, count as unchanged
     store.put("changing.csv", b"2\n")
-    with pytest.raises(SourceChanged, match="was replaced since the job began"):
+    with pytest.raises(SourceChanged, match="was replaced since the job started"):
         check_unchanged(file)
     store.client().delete_object(Bucket=store.bucket, Key="changing.csv")
     with pytest.raises(SourceChanged, match="is gone"):

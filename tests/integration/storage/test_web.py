@@ -167,7 +167,7 @@ def test_a_whole_file_in_answer_to_a_range_is_a_transient_error(server: WebServe
             SourceUnavailable,
             "0-999 were requested, and the server sends bytes 0-998",
         ),
-        ("bytes 0-999/77", SourceChanged, "not the one that the job began with"),
+        ("bytes 0-999/77", SourceChanged, "not the one that the job started with"),
         ("parts", SourceUnavailable, "bytes 0-999 were requested, and the server sends parts"),
     ],
 )

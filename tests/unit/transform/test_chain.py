@@ -157,8 +157,8 @@ def test_time_limits_and_stop_signals_are_not_errors_of_the_function() -> None:
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        (lambda batch: batch.to_pylist(), "returned a list instead of a pyarrow.RecordBatch"),
-        (lambda batch: None, "returned a NoneType"),
+        (lambda batch: batch.to_pylist(), "returned list, not a pyarrow.RecordBatch"),
+        (lambda batch: None, "returned NoneType"),
         (lambda batch: batch_of(a=[1, 2, 3]), "gave 3 rows for 2 without the column _record"),
         (lambda batch: batch_of(a=[1], _record=[2]), "gave _record 2: the batch has the records"),
         (lambda batch: batch_of(a=[1], _record=[-1]), "gave _record -1"),

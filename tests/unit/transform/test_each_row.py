@@ -57,9 +57,9 @@ def test_rows_may_be_yielded_and_an_exception_between_them_fails_the_record() ->
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("text", "TypeError: returned a str instead of a dict"),
+        ("text", "TypeError: returned str, not a dict"),
         (5, "TypeError: 'int' object is not iterable"),
-        ([{"n": 1}, None], "TypeError: returned a NoneType instead of a dict"),
+        ([{"n": 1}, None], "TypeError: returned NoneType, not a dict"),
     ],
 )
 def test_an_invalid_row_is_an_error_of_its_record(given: Any, message: str) -> None:

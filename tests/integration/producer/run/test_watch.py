@@ -115,5 +115,5 @@ def test_a_terminated_command_does_not_wait_for_a_redis_that_refuses_writes(
         ledger.caller.client.config_set("maxmemory", 0)
         timer.join()
     # Then it ended, and printed how to continue
-    assert f"to go on: ringhaul resume {JOB}" in capsys.readouterr().err
+    assert f"to continue: ringhaul resume {JOB}" in capsys.readouterr().err
     assert ledger.status(JOB).state == JobState.RUNNING

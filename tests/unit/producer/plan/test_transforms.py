@@ -176,7 +176,7 @@ def test_columns_of_functions_of_rows_are_declared_or_those_of_the_first_rows(
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda batch: batch.to_pydict(), "returned a dict instead of a pyarrow.RecordBatch"),
+        (lambda batch: batch.to_pydict(), "returned dict, not a pyarrow.RecordBatch"),
         (lambda batch: 1 / 0, "nothing comes of the first 1 record: t:0: ZeroDivisionError"),
         (
             lambda batch: pa.RecordBatch.from_pydict({"x": [1]}),
