@@ -117,9 +117,14 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "ringhaul beat",
         ),
         "flower": Entry(
-            "producer.commands.celery_commands:flower_command",
+            "producer.web.commands:flower_command",
             "Serve the monitoring page.",
             "ringhaul flower --port=5555",
+        ),
+        "metrics": Entry(
+            "producer.metrics.command:metrics_command",
+            "Serve metrics for Prometheus at /metrics, without Flower.",
+            "ringhaul metrics --port 5556",
         ),
     },
     "Set up": {
