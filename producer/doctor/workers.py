@@ -38,7 +38,8 @@ def judge_presence(reports: Sequence[WorkerReport], *, embedded: bool) -> list[F
     if not slots:
         return [WORKERS.warning("up", "none is up", "start some with `ringhaul worker`")]
     hosts = len({one.worker.host for one in reports})
-    found = [WORKERS.ok("up", f"{slots:,} on {count_text(hosts, 'host')}")]
+    processes = count_text(slots, "process", "processes")
+    found = [WORKERS.ok("up", f"{processes} on {count_text(hosts, 'host')}")]
     silent = [(one, one.trouble) for one in reports if one.trouble]
     if silent:
         advice = "look at its log; a worker of an earlier version cannot report"

@@ -116,7 +116,7 @@ def test_missing_parts_and_silent_workers_are_named() -> None:
     assert found.state is State.UNCHECKED and "b: machine, cluster" in found.text
     silent = WorkerReport(Worker("c", 1, 2), None, "it does not answer")
     up, reports = judge_presence([reported("a"), silent], embedded=False)
-    assert up.text == "4 on 2 hosts"
+    assert up.text == "4 processes on 2 hosts"
     assert reports.state is State.WARNING and reports.text == "c: it does not answer"
     (none,) = judge_presence([], embedded=False)
     assert none.state is State.WARNING and "ringhaul worker" in none.advice
