@@ -9,6 +9,7 @@ from producer.web.job_query import KINDS, STATES
 from producer.web.job_views import job_view, jobs_view
 from producer.web.page import Page, check_job_id, query_of
 from producer.web.stream import Stream
+from ringhaul.schedule.runs import schedule_of
 
 
 class JobsPage(Page):
@@ -54,6 +55,7 @@ class JobPage(Page):
             lambda ledger: job_view(site, ledger, job, at_once=True),
             stream=site.url("jobs", job, "events"),
             job=job,
+            schedule=schedule_of(job),
             said=did.done if did else "",
         )
 
