@@ -1,10 +1,11 @@
 """The grammar of records as a state machine: every byte costs the same.
 
 Compiled, it takes some 2 ns a byte; where few bytes mean anything, plain Python jumps from one of
-these to the next, without the 60 MB that numba takes. It handles what costs `records.py` most, whose methods need
-time and memory for each quote and escape: a record that may be hundreds of MiB long and hold
-nothing else, and buffers that are full of them. From one window of a record to the next only a
-state and the place of the last opening quote are carried, so `tick` can be called in between.
+these to the next, without the 60 MB that numba takes. It handles what costs `records.py` most,
+whose methods need time and memory for each quote and escape: a record that may be hundreds of MiB
+long and hold nothing else, and buffers that are full of them. From one window of a record to the
+next only a state and the place of the last opening quote are carried, so `tick` can be called in
+between.
 """
 
 from __future__ import annotations
