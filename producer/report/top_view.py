@@ -14,7 +14,7 @@ from rich.text import Text
 
 from producer.report.snapshot import Snapshot
 from producer.text import count_text, rate_text, time_text
-from ringhaul.ledger.reading import JobStatus, UnitAtWork
+from ringhaul.ledger.reading import DAMAGED, JobStatus, UnitAtWork
 from ringhaul.ledger.workers import Worker
 from ringhaul.plain_text import as_line
 
@@ -34,6 +34,7 @@ _STYLES = {
     "QUARANTINED": "red",
     "FAILED": "red",
     "CANCELLED": "dim",
+    DAMAGED: "red",
 }
 
 
@@ -68,26 +69,7 @@ def as_document(view: View) -> dict[str, Any]:
     """Return the view for programs. Fields are only ever added."""
     return {
         "message_type": "top",
-        "jobs": [
-            {
-                "job": status.job,
-                "kind": status.labels.get("kind"),
-                "table": status.labels.get("table"),
-                "state": status.state_name,
-                "done": snapshot.share,
-                "units": status.units,
-                "units_done": status.done,
-                "units_running": status.leased,
-                "rows": snapshot.rows,
-                "rejected": snapshot.rejected,
-                "rows_per_s": snapshot.rows_per_s,
-                "bytes_per_s": snapshot.bytes_per_s,
-                "eta_s": snapshot.eta_s,
-                "priority": status.priority,
-                "limits": status.pace.to_json() if str(status.pace) else None,
-            }
-            for status, snapshot in view.jobs
-        ],
+        "jobs": [_job_document(status, snapshot) for status, snapshot in view.jobs],
         "hosts": [
             {"host": host.name, "slots": host.slots, "busy": host.busy} for host in hosts_of(view)
         ],
@@ -103,6 +85,31 @@ def as_document(view: View) -> dict[str, Any]:
             }
             for unit in view.units[:UNITS_SHOWN]
         ],
+    }
+
+
+def _job_document(status: JobStatus, snapshot: Snapshot) -> dict[str, Any]:
+    figures = {
+        "done": snapshot.share,
+        "units": status.units,
+        "units_done": status.done,
+        "units_running": status.leased,
+        "rows": snapshot.rows,
+        "rejected": snapshot.rejected,
+        "rows_per_s": snapshot.rows_per_s,
+        "bytes_per_s": snapshot.bytes_per_s,
+        "eta_s": snapshot.eta_s,
+    }
+    return {
+        "job": status.job,
+        "kind": status.labels.get("kind"),
+        "table": status.labels.get("table"),
+        "state": status.state_name,
+        # None of the counts of a damaged job is right.
+        **(dict.fromkeys(figures) if status.damage else figures),
+        "priority": status.priority,
+        "limits": status.pace.to_json() if str(status.pace) else None,
+        **({"damage": list(status.damage)} if status.damage else {}),
     }
 
 
@@ -147,8 +154,10 @@ _Rows = Sequence[Sequence[str | Text]]
 
 def _laid_out(columns: Sequence[_Column], rows: _Rows, *, width: int) -> RenderableType:
     """Return a blank line and a borderless table that fits `width`."""
+    # A plain string would be read as markup.
+    shown = [[Text(as_line(c)) if isinstance(c, str) else c for c in row] for row in rows]
     whole = [
-        max(cell_len(str(cell)) for cell in (column.name, *(row[i] for row in rows)))
+        max(cell_len(str(cell)) for cell in (column.name, *(row[i] for row in shown)))
         for i, column in enumerate(columns)
     ]
     wide = [min(n, column.short or n) for n, column in zip(whole, columns, strict=True)]
@@ -173,10 +182,8 @@ def _laid_out(columns: Sequence[_Column], rows: _Rows, *, width: int) -> Rendera
             no_wrap=True,
             overflow="ellipsis",
         )
-    for row in rows:
-        # A plain string would be read as markup.
-        cells = [Text(as_line(cell)) if isinstance(cell, str) else cell for cell in row]
-        table.add_row(*(cells[i] for i in sorted(kept)))
+    for row in shown:
+        table.add_row(*(row[i] for i in sorted(kept)))
     return Group("", table)
 
 
@@ -200,17 +207,23 @@ def _jobs(view: View) -> tuple[Sequence[_Column], _Rows]:
             status.labels.get("kind", "-"),
             status.labels.get("table", "-"),
             Text(status.state_name, style=_STYLES[status.state_name]),
-            f"{snapshot.share:.0%}",
-            f"{snapshot.rows:,}",
-            rate_text(snapshot.rows_per_s),
-            time_text(snapshot.eta_s),
-            f"{snapshot.rejected:,}",
+            *(["-"] * 5 if status.damage else _figures(snapshot)),
             status.priority,
             str(status.pace) or "-",
         )
         for status, snapshot in view.jobs
     ]
     return columns, rows
+
+
+def _figures(snapshot: Snapshot) -> Sequence[str]:
+    return (
+        f"{snapshot.share:.0%}",
+        f"{snapshot.rows:,}",
+        rate_text(snapshot.rows_per_s),
+        time_text(snapshot.eta_s),
+        f"{snapshot.rejected:,}",
+    )
 
 
 def _hosts(hosts: Sequence[Host]) -> tuple[Sequence[_Column], _Rows]:
