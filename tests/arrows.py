@@ -123,6 +123,8 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform"
     ),
     "producer.schedule.celery_scheduler": "producer.schedule",
+    # `python -m ringhaul`: the command under its package's name.
+    "ringhaul.__main__": "producer producer.__main__",
 }
 
 #: Rooms in which no module reaches a service, a process, a thread or the driver, through any chain

@@ -139,6 +139,7 @@ def _check_exec(options: ExecOptions, loaded: Loaded) -> None:
 _REFUSED = {
     "detach": "a step ends with its job",
     "dry_run": "a step does something",
+    "create_table": "a step loads into a table that exists",
     "job_id": "the id follows from the schedule and the due time",
     "on_interrupt": "beat lets go of a job when it is stopped",
     "config_file": "the settings are beat's own",
