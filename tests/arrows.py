@@ -124,7 +124,7 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.schedule.celery_scheduler": "producer.schedule",
     # `python -m ringhaul`: the command under its package's name.
-    "ringhaul.__main__": "producer producer.__main__",
+    "ringhaul.__main__": "producer.__main__",
 }
 
 #: Rooms in which no module reaches a service, a process, a thread or the driver, through any chain

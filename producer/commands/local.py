@@ -102,7 +102,9 @@ def env() -> None:
 
 
 @local.command()
-@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument(
+    "file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
 @click.option("-e", "--execute", "statements", metavar="STATEMENTS", help="Run these and end.")
 def cql(file: Path | None, statements: str | None) -> None:
     """Open cqlsh on the stack: a shell for CQL, also to create keyspaces and tables.

@@ -16,7 +16,9 @@ from producer.local.errors import ExtraMissing
 from producer.local.stack import Endpoints
 from producer.local.state import write_private
 
-MODULE = "cqlshlib"
+#: The package of cqlsh, and our module that runs it.
+PACKAGE = "cqlshlib"
+MODULE = "producer.local.cqlsh"
 
 
 def run_cqlsh(ends: Endpoints, folder: Path, arguments: Sequence[str]) -> NoReturn:
@@ -24,7 +26,7 @@ def run_cqlsh(ends: Endpoints, folder: Path, arguments: Sequence[str]) -> NoRetu
 
     `folder`: for its configuration. Raises `ExtraMissing` if it is not installed.
     """
-    if find_spec(MODULE) is None:
+    if find_spec(PACKAGE) is None:
         raise ExtraMissing("cqlsh")
     argv = cqlsh_argv(ends, folder, arguments)
     for stream in (sys.stdout, sys.stderr):

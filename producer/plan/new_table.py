@@ -14,15 +14,6 @@ from producer.plan.sources import read_fields
 from producer.request.load import LoadRequest
 from producer.text import count_text
 from ringhaul.cluster.schema import TableSchema
-from ringhaul.cql.infer import (
-    TYPED_JSON,
-    Inferred,
-    NoType,
-    infer_arrow,
-    infer_json,
-    infer_text,
-    widened,
-)
 from ringhaul.cql.nested import parse_json
 from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.formats.csv_read import read_block
@@ -31,6 +22,15 @@ from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.jsonl_read import line_dialect, record_texts
 from ringhaul.formats.split import START, Block, Position, read_blocks
 from ringhaul.formats.suffixes import format_of
+from ringhaul.records.infer import (
+    TYPED_JSON,
+    Inferred,
+    NoType,
+    infer_arrow,
+    infer_json,
+    infer_text,
+    widened,
+)
 from ringhaul.records.mapping import NO_ROW_FIELDS, mapped_fields, refuse_row_functions
 from ringhaul.records.new_table import NewTable, new_table, repeated_keys
 from ringhaul.records.unit import TO_THE_END
@@ -170,9 +170,7 @@ def _sample_parquet(request: LoadRequest, file: SourceFile, skip: int) -> _Sampl
     return _Sample(file, types, infer_arrow, 0)
 
 
-def _pairs(
-    request: LoadRequest, fields: Sequence[str], file: SourceFile
-) -> list[tuple[str, str]]:
+def _pairs(request: LoadRequest, fields: Sequence[str], file: SourceFile) -> list[tuple[str, str]]:
     """Return the fields that get a column, each with the column's name."""
     row = NO_ROW_FIELDS
     if format_of(file.path, request.file_format) == "jsonl":
@@ -195,9 +193,7 @@ def _pairs(
     return pairs
 
 
-def _first_block(
-    file: SourceFile, dialect: CsvDialect, start: Position, skip: int
-) -> Block | None:
+def _first_block(file: SourceFile, dialect: CsvDialect, start: Position, skip: int) -> Block | None:
     """Return the first records of a text file from `start` on, behind the first `skip`; None if
     there are none."""
     with open_records(file, start.offset_bytes, TO_THE_END, dialect) as stream:
@@ -233,7 +229,7 @@ def _joined(samples: Sequence[_Sample]) -> dict[str, Inferred]:
 
 
 def _types_of(name: str, samples: Sequence[_Sample]) -> list[tuple[str, Inferred]]:
-    """Return the type of a column in each group of samples, with the path of a file of the group."""
+    """Return the type of a column in each group of samples, with the path of one of its files."""
     texts = [sample for sample in samples if isinstance(sample.columns[name], pa.Array)]
     lists = [sample for sample in samples if isinstance(sample.columns[name], list)]
     groups: list[tuple[_Sample, Any]] = []

@@ -189,6 +189,18 @@ class QueryOptions(JobOptions, ResultPlace):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PeekOptions(Connection, ResultPlace):
+    """`peek`."""
+
+    keyspace: str | None
+    table: str
+    rows: int
+    where: str | None
+    columns: str | None
+    as_json: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class CountOptions(JobOptions, ResultPlace):
     """`count`."""
 

@@ -29,7 +29,8 @@ def check_inputs(options: ExecOptions) -> None:
     if word and word[0].lower() in _ONCE:
         raise UsageError(
             f"exec runs a statement for each row of values, and {word[0].upper()} runs once: use "
-            f"cqlsh, or for the local stack `ringhaul local cql -e {shlex.quote(options.statement)}`"
+            "cqlsh, or for the local stack "
+            f"`ringhaul local cql -e {shlex.quote(options.statement)}`"
         )
     if (options.params is not None) == bool(options.ranges):
         raise UsageError("give --params FILE, or one --range for each marker")

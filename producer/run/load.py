@@ -75,7 +75,7 @@ def run_load(options: LoadOptions, services: Services) -> int:
                     session,
                     loaded.settings,
                     job_workers.slots,
-                    planned and planned.table.schema,
+                    None if planned is None else planned.table.schema,
                 )
                 for line in dialect_warnings(request, files):
                     shown.warn(line)

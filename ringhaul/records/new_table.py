@@ -1,4 +1,4 @@
-"""A table for the records of a load, from a sample of them: columns, primary key, statement. Pure."""
+"""A table for the records of a load, from a sample: columns, primary key, statement. Pure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ringhaul.cluster.schema import ColumnSchema, TableSchema, nearest
-from ringhaul.cql.infer import Inferred
 from ringhaul.cql.names import spell_name
 from ringhaul.errors import UsageError
 from ringhaul.plain_text import Lines, as_line, lines_of
+from ringhaul.records.infer import Inferred
 
 #: Cassandra's names of keyspaces and tables.
 _TABLE_NAME = re.compile("[A-Za-z0-9_]{1,48}")

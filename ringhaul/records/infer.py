@@ -174,7 +174,9 @@ def _of_numbers(texts: Sequence[str]) -> Inferred | None:
     found = [_NUMBER.fullmatch(text) for text in texts]
     if not any(found):
         return None
-    if not all(number or _NOT_FINITE.fullmatch(text) for number, text in zip(found, texts, strict=True)):
+    if not all(
+        number or _NOT_FINITE.fullmatch(text) for number, text in zip(found, texts, strict=True)
+    ):
         return None
     scales = {len(number[1] or "") for number in found if number}
     plain = all(number and not number[2] for number in found)
