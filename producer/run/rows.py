@@ -28,7 +28,7 @@ from ringhaul.cluster.errors import translate_error
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.names import listed_names
 from ringhaul.errors import EXIT_COMPLETE, UsageError
-from ringhaul.query.select import Select, parse_select
+from ringhaul.query.select import Select, has_limit, parse_select
 from ringhaul.scan.pages import PageReader
 from ringhaul.scan.ranges import TokenRange, unpack_ranges
 from ringhaul.scan.scan import RangeScan, ScanOptions, ScanTarget
@@ -92,6 +92,8 @@ def run_row_query(options: QueryOptions) -> int:
     check_result_output(output, options)
     wanted = Wanted(sql=options.sql)
     check_wanted(wanted)
+    if not has_limit(options.sql):
+        raise UsageError(NO_LIMIT)
     flags = connection_flags(options) | {"cluster.consistency": options.consistency}
     settings = settle(flags, options.config_file).settings
     session = open_session(cluster_config(settings))
@@ -99,9 +101,7 @@ def run_row_query(options: QueryOptions) -> int:
         read = read_selected(session, wanted)
         assert read.select is not None
         limit = read.select.limit
-        if limit is None:
-            raise UsageError(NO_LIMIT)
-        if limit > ROWS_MAX:
+        if limit is None or limit > ROWS_MAX:
             raise UsageError(
                 f"LIMIT {limit}: query shows up to {ROWS_MAX:,} rows; `ringhaul unload --query` "
                 "writes more"

@@ -145,6 +145,11 @@ def selects_rows(sql: str) -> bool:
     return not any(map(_calls_aggregate, tree.expressions))
 
 
+def has_limit(sql: str) -> bool:
+    """Return whether a statement has a LIMIT. Raises `QueryError` for a text that is no SQL."""
+    return parse_statement(sql).args.get("limit") is not None
+
+
 def _refuse(tree: exp.Expr, answered: tuple[str, ...]) -> None:
     for key, value in tree.args.items():
         name = key.rstrip("_")

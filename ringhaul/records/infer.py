@@ -180,8 +180,7 @@ def _of_numbers(texts: Sequence[str]) -> Inferred | None:
         return None
     scales = {len(number[1] or "") for number in found if number}
     plain = all(number and not number[2] for number in found)
-    if plain and len(scales) == 1:
-        (scale,) = scales
+    if plain and len(scales) == 1 and (scale := max(scales)):
         digits = "digit" if scale == 1 else "digits"
         return Inferred("decimal", f"numbers with {scale} {digits} behind the point")
     inexact = next(
