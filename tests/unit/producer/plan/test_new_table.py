@@ -93,14 +93,16 @@ def test_parquet_keeps_its_types_and_files_widen_each_other(plan: Plan, tmp_path
 def test_files_that_disagree_are_refused(plan: Plan, tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"id": pa.array(["x"])}), tmp_path / "b.parquet")
-    with pytest.raises(UsageError, match="b.parquet: column 'id' would be text, .* before int"):
+    with pytest.raises(UsageError, match=r"b\.parquet: column 'id' would be text, .* before int"):
         plan()
 
 
 def test_a_repeated_key_is_warned_of(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("region,n\nEU,1\nEU,2\nUS,3\nEU,4\n")
-    assert plan().notes[1].startswith(
-        "warning: 2 sampled records with a primary key that another one has"
+    assert (
+        plan()
+        .notes[1]
+        .startswith("warning: 2 sampled records with a primary key that another one has")
     )
     assert len(plan(primary_key="region,n").notes) == 1
 
@@ -128,6 +130,6 @@ def test_files_that_show_no_table_are_refused(
 
 def test_json_that_no_type_holds_names_the_column(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"id": 1, "v": [1, null]}\n')
-    with pytest.raises(UsageError, match="column 'v': a null in an array.*--skip-columns"):
+    with pytest.raises(UsageError, match=r"column 'v': a null in an array.*--skip-columns"):
         plan()
     assert types(plan(skip_columns=["v"])) == {"id": "bigint"}
