@@ -122,9 +122,14 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "ringhaul beat",
         ),
         "flower": Entry(
-            "producer.commands.celery_commands:flower_command",
+            "producer.web.commands:flower_command",
             "Serve the monitoring page.",
             "ringhaul flower --port=5555",
+        ),
+        "metrics": Entry(
+            "producer.metrics.command:metrics_command",
+            "Serve metrics for Prometheus at /metrics, without Flower.",
+            "ringhaul metrics --port 5556",
         ),
     },
     "Set up": {
@@ -145,7 +150,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
         ),
         "doctor": Entry(
             "producer.commands.doctor:doctor_command",
-            "Check broker, cluster and workers, and say what to do.",
+            "Check broker, cluster, workers and this host, and say what to do.",
             "ringhaul doctor",
         ),
     },

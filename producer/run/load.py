@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -37,6 +37,7 @@ from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
 from tasks.connect import open_ledger
+from tasks.tracing import job_trace
 from tasks.transforms import transforms_of
 
 
@@ -95,8 +96,20 @@ def run_load(options: LoadOptions, services: Services) -> int:
             print(as_standard_input(text, spool))
             return EXIT_COMPLETE
         # Once the job exists, the spooled input belongs to it.
-        with reporting_lost_job(services.job_id, job):
-            return _run(services, options, request, job, job_workers, on_created=unused.pop_all)
+        with (
+            reporting_lost_job(services.job_id, job),
+            job_trace(services.settings, services.job_id, job.kind) as trace,
+        ):
+            code = _run(
+                services,
+                options,
+                request,
+                job,
+                job_workers,
+                labels=trace.labels,
+                on_created=unused.pop_all,
+            )
+            return trace.ended(code)
 
 
 def _run(
@@ -106,9 +119,10 @@ def _run(
     job: LoadJob,
     job_workers: JobWorkers,
     *,
+    labels: Mapping[str, str],
     on_created: Callable[[], object],
 ) -> int:
-    """Create the job, feed it and follow it."""
+    """Create the job, feed it and follow it. `labels`: further ones of the job."""
     job_id, embedded = services.job_id, services.worker is not None
     settings = services.settings
     ledger = open_ledger(settings)
@@ -121,6 +135,7 @@ def _run(
             QUEUE_LABEL: job_workers.label,
             FINGERPRINT_LABEL: options.fingerprint,
             COMMAND_LABEL: command_line(),
+            **labels,
         },
         json.dumps(job.to_json()),
         error_limit=ErrorLimit.parse(request.max_errors),
