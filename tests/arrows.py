@@ -110,9 +110,9 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.run": (
         "producer.inputs producer.outputs producer.plan producer.report producer.request "
-        "producer.services ringhaul.cluster ringhaul.cql ringhaul.dataplane "
-        "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.records "
-        "ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage "
+        "producer.services ringhaul.cluster ringhaul.cql ringhaul.cql.decode "
+        "ringhaul.dataplane ringhaul.formats.write ringhaul.ledger ringhaul.output "
+        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage "
         "ringhaul.transform"
     ),
     "producer.commands": (

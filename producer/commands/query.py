@@ -87,9 +87,9 @@ def query_command(options: QueryOptions) -> int:
     Workers aggregate token ranges; the partial results are merged, each exactly once. A SELECT of
     rows needs a LIMIT, and makes no job.
     """
-    from ringhaul.query.select import selects_rows
+    from producer.request.scan import wants_rows
 
-    if selects_rows(options.sql):
+    if wants_rows(options.sql):
         from producer.run.rows import run_row_query
 
         return run_row_query(options)

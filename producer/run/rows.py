@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from cassandra import DriverException
@@ -16,11 +16,11 @@ from cassandra.cluster import NoHostAvailable, Session
 from cassandra.protocol import ErrorMessage
 
 from config.settings import Settings
-from producer.plan.scan import Read, plan_units, read_select
+from producer.plan.scan import Read, plan_units, read_selected
 from producer.report.result_table import print_result
 from producer.request.options import PeekOptions, QueryOptions
 from producer.request.result_output import check_result_output, result_output
-from producer.request.scan import Wanted, check_wanted
+from producer.request.scan import Wanted, check_row_query, check_wanted
 from producer.request.settings import connection_flags, settle
 from producer.text import count_text
 from ringhaul.cluster.connect import close_session, consistency_level, open_session
@@ -28,13 +28,15 @@ from ringhaul.cluster.errors import translate_error
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.names import listed_names
 from ringhaul.errors import EXIT_COMPLETE, UsageError
-from ringhaul.query.select import Select, has_limit, parse_select
 from ringhaul.scan.pages import PageReader
 from ringhaul.scan.ranges import TokenRange, unpack_ranges
 from ringhaul.scan.scan import RangeScan, ScanOptions, ScanTarget
 from ringhaul.scan.sizing import FIRST_ROWS
 from ringhaul.scan.statement import scan_fetches, scan_statement
 from tasks.connect import cluster_config
+
+if TYPE_CHECKING:
+    from ringhaul.query.select import Select
 
 #: A longer list is for a file.
 ROWS_MAX = 100_000
@@ -90,10 +92,7 @@ def run_row_query(options: QueryOptions) -> int:
             )
     output = result_output(options)
     check_result_output(output, options)
-    wanted = Wanted(sql=options.sql)
-    check_wanted(wanted)
-    if not has_limit(options.sql):
-        raise UsageError(NO_LIMIT)
+    wanted = check_row_query(options.sql)
     flags = connection_flags(options) | {"cluster.consistency": options.consistency}
     settings = settle(flags, options.config_file).settings
     session = open_session(cluster_config(settings))
@@ -113,20 +112,6 @@ def run_row_query(options: QueryOptions) -> int:
     if not options.quiet:
         print(f" {count_text(rows.num_rows, 'row')}", file=sys.stderr, flush=True)
     return EXIT_COMPLETE
-
-
-NO_LIMIT = (
-    "this SELECT has neither an aggregate nor a LIMIT, and query does not show a whole table: add "
-    "LIMIT 10, write all rows with `ringhaul unload --query`, or look at a few with `ringhaul peek`"
-)
-
-
-def read_selected(session: Session, wanted: Wanted) -> Read:
-    """Return what to read, with its SELECT. Raises as `read_select` does."""
-    read = read_select(session, wanted)
-    if read.select is not None:
-        return read
-    return replace(read, select=parse_select(read.sql, lambda keyspace, table: read.table))
 
 
 def read_rows(session: Session, settings: Settings, read: Read, rows_max: int) -> pa.Table:

@@ -107,12 +107,11 @@ def _check_count(options: CountOptions, loaded: Loaded) -> None:
 
 @_check.register
 def _check_query(options: QueryOptions, loaded: Loaded) -> None:
-    from producer.request.scan import Wanted, check_wanted
-    from ringhaul.query.select import selects_rows
+    from producer.request.scan import Wanted, check_wanted, wants_rows
 
     refuse_two_on_stdout(options.output, options)
     check_wanted(Wanted(sql=options.sql))
-    if selects_rows(options.sql):
+    if wants_rows(options.sql):
         raise UsageError("a step runs a job, and this SELECT is about rows: use unload --query")
 
 
