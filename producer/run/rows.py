@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 ROWS_MAX = 100_000
 #: Options of `query` that are about its job, and a SELECT of rows makes none.
 _OF_A_JOB = {
-    "detach": "--detach",
     "job_id": "--job-id",
     "on_interrupt": "--on-interrupt",
     "priority": "--priority",
