@@ -71,6 +71,10 @@ def read_select(session: Session, wanted: Wanted) -> Read:
     all or at the session's consistency level, and `ClusterError` for a missing table."""
     read = _read(session, wanted)
     refuse_local(session, read.table)
+    if session.cluster.metadata.keyspaces[read.table.keyspace].virtual:
+        raise UsageError(
+            f"{read.table.name} is a virtual table, which has no token ranges: ask its node (cqlsh)"
+        )
     check_consistency(session, read.table.keyspace, Use(writes=False))
     return read
 
