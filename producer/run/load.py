@@ -65,17 +65,33 @@ def run_load(options: LoadOptions, services: Services) -> int:
             if job_workers.warning:
                 shown.warn(job_workers.warning)
             with naming_standard_input(spool):
-                job = plan_load(request, files, session, loaded.settings, job_workers.slots)
+                planned = None
+                if request.create_table:
+                    from producer.run.create_table import create_table, wanted_table
+
+                    planned = wanted_table(request, files, session, shown)
+                job = plan_load(
+                    request,
+                    files,
+                    session,
+                    loaded.settings,
+                    job_workers.slots,
+                    None if planned is None else planned.table.schema,
+                )
                 for line in dialect_warnings(request, files):
                     shown.warn(line)
-            services.opening.close()
+            if planned is None or options.dry_run:
+                services.opening.close()
             visibility.judge(job_workers.workers, shown.warn)
+            if planned is not None and not options.dry_run:
+                job = create_table(planned, job, options, session, loaded.settings)
+                services.opening.close()
         if options.dry_run:
             transforms = transforms_of(loaded.settings, job.transforms)
             text = (
-                json_text(dry_run_json(job, job_workers.slots, transforms))
+                json_text(dry_run_json(job, job_workers.slots, transforms, planned))
                 if options.as_json
-                else dry_run_text(job, job_workers.slots, transforms)
+                else dry_run_text(job, job_workers.slots, transforms, planned)
             )
             print(as_standard_input(text, spool))
             return EXIT_COMPLETE

@@ -50,7 +50,7 @@ def map_fields(
     """
     _check_skips(fields, skip, source)
     left_out = set(skip)
-    wanted = _by_mapping(fields, mapping, source) if mapping else {name: name for name in fields}
+    wanted = mapped_fields(fields, mapping, source) if mapping else {name: name for name in fields}
     known = table.column_names
     if not mapping:
         skip = [*skip, *(name for name in taken if name is not None and name not in known)]
@@ -71,13 +71,13 @@ def map_fields(
     for field, column in unknown:
         raise UsageError(
             f"{source}: field {field!r} has no column {column!r} in {table.name}. "
-            f"{_way_out(field, column)}{nearest(column, known)}"
+            f"{way_out(field, column)}{nearest(column, known)}"
         )
     _check_pairs(pairs, table, source)
     return pairs
 
 
-def _way_out(field: str, column: str) -> str:
+def way_out(field: str, column: str) -> str:
     """Return what to do about a field without a column."""
     skip = f"--skip-columns {shlex.quote(field)}"
     function = field.partition("(")[0].lower()
@@ -87,6 +87,14 @@ def _way_out(field: str, column: str) -> str:
         return f"If it says {meaning}, load takes {taken}; or leave it out with {skip}"
     pair = shlex.quote(f"{field}=COLUMN")
     return f"Leave it out with {skip}, or name its column with --mapping {pair}"
+
+
+def refuse_row_functions(fields: Sequence[str], source: str) -> None:
+    """Raise `UsageError` for a field of an unload that says how rows were written: it is meant for
+    an option, not for a column."""
+    for field in fields:
+        if field.endswith(")") and field.partition("(")[0].lower() in _ROW_FUNCTIONS:
+            raise UsageError(f"{source}: {field!r}: {way_out(field, field)}")
 
 
 def find_row_fields(
@@ -227,7 +235,7 @@ def _check_skips(fields: Sequence[str], skip: Sequence[str], source: str) -> Non
             )
 
 
-def _by_mapping(fields: Sequence[str], mapping: Mapping[str, str], source: str) -> dict[str, str]:
+def mapped_fields(fields: Sequence[str], mapping: Mapping[str, str], source: str) -> dict[str, str]:
     """Return field name -> column for an explicit mapping; a number is a 0-based position."""
     wanted: dict[str, str] = {}
     for name, column in mapping.items():
