@@ -16,6 +16,7 @@ from producer.inputs.stdin_spool import (
 )
 from producer.inputs.urlfile import NO_PLACES, read_urlfile
 from producer.outputs.stdout import json_text
+from producer.plan.case_notes import case_notes
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.dry_run import dry_run_json, dry_run_text
 from producer.plan.load import plan_load
@@ -33,6 +34,7 @@ from producer.services.start import Services
 from producer.services.workers import JobWorkers, choose_workers, standing_ledger
 from producer.text import bytes_text, count_text
 from ringhaul.errors import EXIT_COMPLETE
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
@@ -67,6 +69,10 @@ def run_load(options: LoadOptions, services: Services) -> int:
                 job = plan_load(request, files, session, loaded.settings, job_workers.slots)
                 for line in dialect_warnings(request, files):
                     shown.warn(line)
+                if not request.mapping:
+                    verb = "loaded into" if request.kind is JobKind.LOAD else "compared with"
+                    for line in case_notes(job.sources, verb=verb):
+                        shown.say(line)
             services.opening.close()
             visibility.judge(job_workers.workers, shown.warn)
         if options.dry_run:
