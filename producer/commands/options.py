@@ -219,7 +219,12 @@ def output_options(command: Command) -> Command:
                 default=None,
                 help="CSV: the columns' names in front of each file [yes].",
             ),
-            click.option("-d", "--delimiter", metavar="CHAR", help="CSV: between fields [,]."),
+            click.option(
+                "-d",
+                "--delimiter",
+                metavar="CHAR",
+                help="CSV: between fields, such as ; tab ^A [,].",
+            ),
             click.option("--quote", metavar="CHAR", help='CSV: around fields that need it ["].'),
             click.option("--null", metavar="TEXT", help="CSV: stands for null [empty]."),
             click.option(
