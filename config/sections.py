@@ -18,6 +18,7 @@ from config.errors import ConfigError
 from config.layers import Layer, all_layers, find_file
 from config.names import ENV_PREFIX, setting_fields
 from config.values import (
+    Authentication,
     BrokerUrl,
     Bytes,
     Consistency,
@@ -25,9 +26,11 @@ from config.values import (
     Count,
     EndpointUrl,
     HostIds,
+    HostNames,
     LogFormat,
     LogLevel,
     MaxErrors,
+    OptionalBool,
     OptionalPath,
     Profile,
     Roots,
@@ -200,6 +203,21 @@ class ScheduleSettings(Section):
     runs_max: Count = Field(default=8, ge=1, le=100)
 
 
+class WebSettings(Section):
+    """Who may see and do what in `ringhaul flower`."""
+
+    #: Whether its pages change nothing: neither jobs nor schedules.
+    read_only: bool = True
+    #: Whether pages show data of rows: samples of rejects. None: only on loopback.
+    show_data: OptionalBool = None
+    #: Names, besides `localhost` and this host's own, under which browsers and proxies reach it.
+    hosts: HostNames = ()
+    #: Who asks for a log-in if it listens beyond loopback: Flower, or something in front of it.
+    authentication: Authentication = "flower"
+    #: Lines `user:password` for Flower's log-in.
+    basic_auth_file: OptionalPath = None
+
+
 class LoggingSettings(Section):
     """What is logged, and in which format. Logs go to stderr."""
 
@@ -260,6 +278,7 @@ class Settings(BaseSettings):
     transform: TransformSettings = TransformSettings()
     worker: WorkerSettings = WorkerSettings()
     schedule: ScheduleSettings = ScheduleSettings()
+    web: WebSettings = WebSettings()
     logging: LoggingSettings = LoggingSettings()
     #: Jobs' files, the embedded Valkey's data, the local stack. Created with mode 0700 if needed.
     state_dir: Path = Field(default_factory=state_dir_default)

@@ -1,4 +1,4 @@
-"""`ringhaul worker`, `beat` and `flower`: Celery's own commands with our defaults.
+"""`ringhaul worker`, and how it, `beat` and `flower` run Celery's own commands with our defaults.
 
 Options that are not defined here are passed on, so every option of Celery and Flower works.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NoReturn
@@ -69,34 +69,6 @@ def worker_command(
             stack.enter_context(reporting_profiles(loaded.settings, _say))
         run_celery(loaded, [*WORKER_ARGUMENTS, *celery_options], _run_worker)
     end_process()
-
-
-@click.command("flower", context_settings=PASS_ON)
-@config_option
-@click.argument("flower_options", nargs=-1, type=click.UNPROCESSED)
-def flower_command(config_file: Path | None, flower_options: tuple[str, ...]) -> None:
-    """Serve the monitoring page.
-
-    On loopback, unless --address says otherwise. Further options are those of `celery flower`.
-    """
-    from config.celery_config import FLOWER_ARGUMENTS
-
-    loaded = settle({}, config_file)
-    own = _flower_files(flower_options, loaded.settings.state_dir)
-    run_celery(loaded, ["flower", *FLOWER_ARGUMENTS, *own, *flower_options])
-    end_process()
-
-
-def _flower_files(options: Sequence[str], state_dir: Path) -> list[str]:
-    """Options that keep Flower from files of the current folder, unless the user names some: it
-    runs `flowerconfig.py` as Python, and `--persistent` unpickles `flower`."""
-    names = {option.lstrip("-").partition("=")[0].replace("-", "_") for option in options}
-    files = {"conf": os.devnull, "db": str(state_dir / "flower")}
-    return [
-        f"--{name}={path}"
-        for name, path in files.items()
-        if name not in names and f"FLOWER_{name.upper()}" not in os.environ
-    ]
 
 
 def run_celery(

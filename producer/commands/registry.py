@@ -117,7 +117,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "ringhaul beat",
         ),
         "flower": Entry(
-            "producer.commands.celery_commands:flower_command",
+            "producer.web.commands:flower_command",
             "Serve the monitoring page.",
             "ringhaul flower --port=5555",
         ),
@@ -140,7 +140,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
         ),
         "doctor": Entry(
             "producer.commands.doctor:doctor_command",
-            "Check broker, cluster and workers, and say what to do.",
+            "Check broker, cluster, workers and this host, and say what to do.",
             "ringhaul doctor",
         ),
     },

@@ -140,30 +140,17 @@ def _print_history(ledger: Ledger, job_id: str, as_json: bool) -> int:
 
 
 def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-untyped-def]
-    from producer.report.snapshot import RateMeter
+    from producer.report.job_rows import job_row
+    from producer.report.recent import recent_snapshot
     from producer.text import rate_text, time_text
+    from ringhaul.ledger.history import History
 
-    snapshots = []
-    for status in ledger.jobs(limit):
-        meter = RateMeter(int(status.labels.get("bytes_total", "0")))
-        snapshots.append((status, meter.look(status)))
+    history = History(ledger.caller)
+    snapshots = [
+        (status, recent_snapshot(status, history.recent(status))) for status in ledger.jobs(limit)
+    ]
     if as_json:
-        rows = [
-            {
-                "job": status.job,
-                "kind": status.labels.get("kind"),
-                "table": status.labels.get("table"),
-                "state": status.state_name,
-                "priority": status.priority,
-                "done": None if status.damage else snapshot.share,
-                "rows": None if status.damage else snapshot.rows,
-                "rejected": None if status.damage else snapshot.rejected,
-                "created_ms": status.created_ms,
-                "finished_ms": status.finished_ms,
-                **({"damage": list(status.damage)} if status.damage else {}),
-            }
-            for status, snapshot in snapshots
-        ]
+        rows = [job_row(status, snapshot) for status, snapshot in snapshots]
         print(json_text(rows, indent=2))
         return
     width = max([10, *(len(status.job) for status, _ in snapshots)])  # ids of schedules are long

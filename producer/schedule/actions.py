@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from config.settings import Loaded
 from producer.outputs.stdout import json_text
@@ -21,6 +21,7 @@ from producer.report.next_command import next_command
 from producer.request.settings import settle
 from producer.schedule.arrivals import ArrivalPoller, odd_text
 from producer.schedule.file import ScheduleFile, need_schedule_file
+from producer.schedule.overview import look_at_schedules
 from producer.schedule.run import RunWork, step_environment
 from producer.schedule.scheduler import LOOK_SOON_S, log_folder
 from producer.schedule.text import run_document, run_line, step_text, time_text
@@ -37,7 +38,7 @@ from ringhaul.errors import (
 )
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
-from ringhaul.ledger.schedules import Beats, Claim, ScheduleBook, Standing
+from ringhaul.ledger.schedules import Claim, ScheduleBook
 from ringhaul.ledger.states import JobState
 from ringhaul.schedule.runs import Run, RunState, new_run, take_over, try_again
 from ringhaul.schedule.schedules import Schedule
@@ -63,47 +64,22 @@ def _opened(config_file: Path | None) -> Iterator[_Opened]:
 def print_schedules(config_file: Path | None, *, as_json: bool) -> int:
     """Run `schedule list`; return the exit code."""
     with _opened(config_file) as opened:
-        beats = Beats(opened.ledger.caller).alive()
-        rows = [_describe(opened, schedule) for schedule in opened.file.schedules.values()]
+        overview = look_at_schedules(opened.ledger, opened.file)
     if as_json:
-        document = {"file": str(opened.file.path), "beats": beats, "schedules": rows}
-        print(json_text(document, indent=2))
+        print(json_text(overview.to_json(), indent=2))
         return EXIT_COMPLETE
     print(f" {'SCHEDULE':<32} {'STATE':<8} {'NEXT DUE':<20}  {'LAST RUN':<17} STATE    WHEN")
-    for row in rows:
-        last = row["last"] or {}
+    for row in overview.rows:
+        last = ("-", "-") if row.last is None else (row.last.id, str(row.last.state))
         print(
-            f" {row['name']:<32} {row['state']:<8} {row['next_due'] or '-':<20}  "
-            f"{last.get('run', '-'):<17} {last.get('state', '-'):<8} {row['when']}"
+            f" {row.name:<32} {row.state:<8} {time_text(row.next_ms) or '-':<20}  "
+            f"{last[0]:<17} {last[1]:<8} {row.when}"
         )
-    for warning in chain.from_iterable(row["warnings"] for row in rows):
+    for warning in chain.from_iterable(row.warnings for row in overview.rows):
         print(f"warning: {warning}", file=sys.stderr)
-    if not beats:
+    if not overview.beats:
         print("no beat is up: start one with `ringhaul beat`", file=sys.stderr)
     return EXIT_COMPLETE
-
-
-def _describe(opened: _Opened, schedule: Schedule) -> dict[str, Any]:
-    standing = opened.book.standing(schedule.name)
-    last = next(iter(opened.book.runs(schedule.name, 1)), None)
-    timing = schedule.timing
-    next_ms = timing.due_after(standing.now_ms)
-    return {
-        "name": schedule.name,
-        "state": _state(standing),
-        "when": f"{timing.text}: {', '.join(schedule.arrive)}" if schedule.arrive else timing.text,
-        "next_due": None if standing.paused_ms is not None else time_text(next_ms),
-        "paused_since": time_text(standing.paused_ms),
-        "running": standing.run,
-        "last": None if last is None else run_document(last),
-        "warnings": list(opened.file.warnings[schedule.name]),
-    }
-
-
-def _state(standing: Standing) -> str:
-    if standing.run is not None:
-        return "running"
-    return "waiting" if standing.paused_ms is None else "paused"
 
 
 def print_history(config_file: Path | None, name: str, limit: int, *, as_json: bool) -> int:

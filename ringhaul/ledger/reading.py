@@ -1,7 +1,7 @@
 """Read what the ledger knows about jobs. Nothing here changes a job."""
 
 import struct
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -249,6 +249,11 @@ class Reader:
                     self.caller.command("ZREM", keys.JOBS, name.decode())
                     offset -= 1
         return found[:limit]
+
+    def listed(self, jobs: Iterable[str]) -> list[JobStatus]:
+        """Return those of the jobs that exist, in the same order, as `jobs` does."""
+        statuses = (self._listed(job) for job in jobs)
+        return [status for status in statuses if status is not None]
 
     def unended(self) -> list[JobStatus]:
         """Return the jobs that run or are paused, the newest first."""

@@ -25,6 +25,9 @@ RUNS_KEPT = 200
 UNSEEN_MAX_MS = 60_000
 #: How often to record that a timing is still looked at.
 _SEEN_EVERY_MS = 10_000
+#: A wish for a run that no beat has fulfilled for this long is void: a beat that comes up hours
+#: later must not surprise anybody.
+WANTED_MAX_MS = 600_000
 #: Files queried at once.
 _PATHS_PER_READ = 1000
 
@@ -50,6 +53,7 @@ class Standing(NamedTuple):
     paused_ms: int | None  #: Since when.
     run: str | None  #: The run that has not ended.
     lease_ms: int  #: Until when its beat alone may continue it.
+    wanted_ms: int | None = None  #: Since when a beat is asked to run it now.
 
 
 class Wait(NamedTuple):
@@ -57,6 +61,12 @@ class Wait(NamedTuple):
 
     troubles: int  #: Such runs in a row.
     until_ms: int  #: No run starts before, unless by hand.
+
+
+def is_wanted(standing: Standing) -> bool:
+    """Return whether somebody asked for a run lately, and none has started since."""
+    wanted_ms = standing.wanted_ms
+    return wanted_ms is not None and standing.now_ms - wanted_ms <= WANTED_MAX_MS
 
 
 class ScheduleBook:
@@ -86,7 +96,7 @@ class ScheduleBook:
     def _look(self, name: str, timing: str) -> Standing:
         limits = (keys.SCHEDULE_TTL_S, _SEEN_EVERY_MS, UNSEEN_MAX_MS)
         words: list[bytes] = self._script("schedule_look", name, timing, *limits)
-        now, settled, since, paused, run, lease = (word.decode() for word in words)
+        now, settled, since, paused, run, lease, wanted = (word.decode() for word in words)
         return Standing(
             now_ms=int(now),
             settled_ms=int(settled) if settled else None,
@@ -94,6 +104,7 @@ class ScheduleBook:
             paused_ms=int(paused) if paused else None,
             run=run or None,
             lease_ms=int(lease or 0),
+            wanted_ms=int(wanted) if wanted else None,
         )
 
     def claim(
@@ -183,6 +194,20 @@ class ScheduleBook:
         key = keys.schedule_key(name, "state")
         self._caller.command("HSET", key, "settled_ms", standing.now_ms)
         self._caller.command("HDEL", key, "paused_ms")
+
+    def want_run(self, name: str) -> bool:
+        """Ask beats to run the schedule now, within `WANTED_MAX_MS`. Returns False if somebody has
+        already done so. `claim` of a run by hand fulfils the wish."""
+        key, standing = keys.schedule_key(name, "state"), self.standing(name)
+        if is_wanted(standing):
+            return False
+        self._caller.command("HSET", key, "wanted_ms", standing.now_ms)
+        self._caller.command("EXPIRE", key, keys.SCHEDULE_TTL_S)
+        return True
+
+    def give_up_wish(self, name: str) -> None:
+        """Forget that somebody wants a run: nothing is left to do about it."""
+        self._caller.command("HDEL", keys.schedule_key(name, "state"), "wanted_ms")
 
     def run(self, name: str, run: str) -> Run | None:
         """Return one run of the history."""

@@ -46,6 +46,7 @@ SHARED_SCRIPTS = (
     "fleet",
     "open_units",
     "forget",
+    "heads",
     "schedule_claim",
     "schedule_gone",
     "schedule_keep",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -40,6 +41,8 @@ LATE_MS = 5000
 GO_ON_MS = 1000
 #: Exit codes of a failure that is not due to the request: the step is tried again.
 _RETRIED = frozenset({EXIT_FATAL, EXIT_CRASH})
+#: The id of a step's job: see `_job`.
+_JOB = re.compile(r"(.+)-\d{8}T\d{6}Z-\d+")
 #: Exit codes of a command that detached from its job, or was interrupted.
 _LET_GO = frozenset({EXIT_STILL_RUNNING, EXIT_INTERRUPTED})
 #: Limits for reading a record: more steps, files or characters than any schedule leads to.
@@ -256,6 +259,12 @@ def _step(data: Any, job: str, files: Sequence[Arrived]) -> Step:
 
 def _job(schedule: str, due_ms: int, number: int) -> str:
     return f"{schedule}-{run_id(due_ms)}-{number}"
+
+
+def schedule_of(job: str) -> str:
+    """Return the schedule whose step has this job id; empty if it is not of that form."""
+    found = _JOB.fullmatch(job)
+    return found[1] if found else ""
 
 
 def fingerprint(schedule: Schedule, index: int) -> str:

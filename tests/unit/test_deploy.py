@@ -19,7 +19,7 @@ from flower.events import get_prometheus_metrics
 
 from config.celery_config import (
     BEAT_ARGUMENTS,
-    FLOWER_ARGUMENTS,
+    FLOWER_DEFAULTS,
     WORKER_ARGUMENTS,
     WORKER_ENVIRONMENT,
     celery_settings,
@@ -103,7 +103,7 @@ def test_the_arguments_are_options() -> None:
     for name, arguments in (
         ("worker", WORKER_ARGUMENTS),
         ("beat", BEAT_ARGUMENTS),
-        ("flower", FLOWER_ARGUMENTS),
+        ("flower", [f"--{name}" for name in FLOWER_DEFAULTS]),
     ):
         assert {argument.partition("=")[0] for argument in arguments} <= options_of(name)
 

@@ -86,6 +86,7 @@ def detail(units: int = 0, **facts: object) -> JobDetail:
             settings=(Setting(name="consistency", value="LOCAL_QUORUM"),),
             environment=(Setting(name="python", value="3.11"),),
             show_data=True,
+            units_read=True,
             at_ms=STARTED_MS,
         ),
         **facts,  # type: ignore[arg-type]
