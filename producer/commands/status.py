@@ -101,7 +101,6 @@ def _one(
             return follow_job(
                 ledger,
                 job_id,
-                int(status.labels.get("bytes_total", "0")),
                 shown,
                 on_end=publish,
             )

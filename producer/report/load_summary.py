@@ -20,6 +20,7 @@ from producer.report.outcome import (
     sharing_json,
     unfinished,
 )
+from producer.report.recent import whole_rate
 from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
@@ -134,7 +135,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "retries": report.retries,
         "repeated_units": report.repeated_units,
         "elapsed_s": summary.status.elapsed_s,
-        "rows_per_s": report.written / status.worked_s if status.worked_s else None,
+        "rows_per_s": whole_rate(status, report.written) if status.worked_s else None,
         "cpu_us_per_row": report.cpu_us_per_row,
         "worker_rss_bytes_max": report.rss_bytes_max,
         "p50_ms": report.p50_ms,
@@ -173,7 +174,7 @@ def _figures(summary: Summary) -> list[str]:
     ]
     text += [_line(line, width) for line in lines]
     worked_s = summary.status.worked_s
-    speed = rate_text(report.written / worked_s) if worked_s else "-"
+    speed = rate_text(whole_rate(summary.status, report.written)) if worked_s else "-"
     text += [
         rule,
         f"{_line(total, width)}   {time_text(summary.status.elapsed_s)}   {speed} rows/s",

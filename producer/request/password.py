@@ -54,15 +54,23 @@ def password_asked(options: Options) -> Iterator[Options]:
 
     Raises `UsageError` without a terminal, or for an empty password.
     """
+    with password_file_asked(options.user, options.password_file) as path:
+        yield options if path == options.password_file else replace(options, password_file=path)
+
+
+@contextmanager
+def password_file_asked(user: str | None, given: str | None) -> Iterator[str | None]:
+    """Yield the password file: `given`, or one with the password if the running command has `-p`.
+    Raises as `password_asked` does."""
     context = click.get_current_context(silent=True)
     if context is None or not context.meta.get(ASK_KEY):
-        yield options
+        yield given
         return
-    if options.password_file is not None:
+    if given is not None:
         raise UsageError("-p and --password-file both say what the password is: give one of them")
-    refuse_blank("--user", options.user, "a name")
-    with _private_file(_ask(options.user)) as path:
-        yield replace(options, password_file=path)
+    refuse_blank("--user", user, "a name")
+    with _private_file(_ask(user)) as path:
+        yield path
 
 
 def _ask(user: str | None) -> str:

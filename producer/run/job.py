@@ -163,7 +163,6 @@ def _run(stack: ExitStack, options: JobOptions, services: Services, plan: Plan, 
     return follow_job(
         ledger,
         job_id,
-        0,
         shown,
         on_look=on_look and (lambda status: on_look(ledger, status)),
         on_end=on_end and (lambda status: on_end(ledger, status)),

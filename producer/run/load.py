@@ -133,7 +133,6 @@ def _run(
     code = follow_job(
         ledger,
         job_id,
-        job.total_bytes,
         shown,
         feeder=feeder,
         broker=services.broker,

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console, ConsoleDimensions
 
-from producer.report.snapshot import RateMeter
+from producer.report.recent import recent_snapshot
 from producer.report.top_view import UNITS_SHOWN, Host, View, as_document, as_screen, hosts_of
 from ringhaul.ledger.pace import Limits, Pace
 from ringhaul.ledger.reading import JobStatus, Live, UnitAtWork
@@ -59,7 +59,7 @@ def view() -> View:
     ]
     workers = [Worker(host, number, 8) for number, host in enumerate(["h0", "h0", "h1"])]
     return View(
-        jobs=[(found, RateMeter(0).look(found)) for found in statuses],
+        jobs=[(found, recent_snapshot(found, [])) for found in statuses],
         workers=workers,
         units=[unit(number, ("h0", "h1", "gone")[number % 3]) for number in range(14)],
     )
