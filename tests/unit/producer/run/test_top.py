@@ -96,6 +96,20 @@ def test_nothing_is_cut_on_a_large_screen() -> None:
     assert "a_keyspace_with_a_long_name.and_its_table" in text
 
 
+def test_long_names_that_differ_at_their_end_are_told_apart() -> None:
+    jobs = [status(10, job=f"nightly-20261125T0200Z-{step}") for step in (1, 2, 3)]
+    looks = View(jobs=[(one, recent_snapshot(one, [])) for one in jobs], workers=[], units=[])
+    for width in (60, 80, 120):
+        out = io.StringIO()
+        size = ConsoleDimensions(width, 24)
+        Console(width=width, file=out).print(as_screen(looks, size=size))
+        names = [line.split()[0] for line in out.getvalue().splitlines() if "nightly" in line]
+        assert len(set(names)) == 3, names
+        assert all(name.startswith("night") and name[-1] in "123" for name in names)
+        # Columns that say the same of all jobs take no room from them
+        assert "PRIORITY" not in out.getvalue() and "LIMITS" not in out.getvalue()
+
+
 def test_a_pipe_gets_all_units_whatever_its_height() -> None:
     assert sum(line.startswith("ld-91c0d2") for line in drawn(120, 5, whole=True)) == 11
 
