@@ -73,10 +73,12 @@ def _one(
     ledger: Ledger, job_id: str, follow: bool, as_json: bool, report: Path | None = None
 ) -> int:
     from producer.report.reporter import Shown, close_job
+    from producer.report.step_without_job import raise_step_without_job
     from producer.run.finish import publish_watched
     from producer.run.follow import follow_job
     from ringhaul.errors import OutputUnavailable, OutputUnusable
     from ringhaul.ledger.audit import JobDamaged
+    from ringhaul.ledger.reading import JobMissing
 
     shown = Shown(
         progress="json" if as_json and follow else "auto", as_json=as_json, report_place=report
@@ -85,6 +87,9 @@ def _one(
         status = ledger.status(job_id)
     except JobDamaged:
         return close_job(ledger, job_id, shown)
+    except JobMissing:
+        raise_step_without_job(ledger, job_id)
+        raise
 
     def publish(status: JobStatus) -> None:
         try:
