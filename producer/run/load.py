@@ -31,7 +31,12 @@ from producer.run.gone import reporting_lost_job
 from producer.run.spool_cleanup import drop_if_done, forget_spooled
 from producer.services.preflight import Visibility
 from producer.services.start import Services
-from producer.services.workers import JobWorkers, choose_workers, standing_ledger
+from producer.services.workers import (
+    JobWorkers,
+    choose_workers,
+    idle_workers_note,
+    standing_ledger,
+)
 from producer.text import bytes_text, count_text
 from ringhaul.errors import EXIT_COMPLETE
 from ringhaul.ledger.kinds import JobKind
@@ -123,6 +128,8 @@ def _run(
     if "-" in options.sources:
         forget_spooled(ledger, settings.state_dir)
     shown = Shown.from_options(options)
+    if note := idle_workers_note(services, ledger):
+        shown.say(note)
     verb = "load ->" if job.kind == "load" else job.kind
     shown.say(
         f"{job_id}  {verb} {job.table.name}   {count_text(len(job.sources), 'file')}"
