@@ -110,9 +110,9 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.run": (
         "producer.inputs producer.outputs producer.plan producer.report producer.request "
-        "producer.services ringhaul.cluster ringhaul.cql ringhaul.dataplane "
-        "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.records "
-        "ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage "
+        "producer.services ringhaul.cluster ringhaul.cql ringhaul.cql.decode "
+        "ringhaul.dataplane ringhaul.formats.write ringhaul.ledger ringhaul.output "
+        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage "
         "ringhaul.transform"
     ),
     "producer.commands": (
@@ -138,6 +138,8 @@ ROOMS: Mapping[str, str] = {
         "producer.commands producer.metrics producer.outputs producer.report producer.request "
         "producer.run producer.schedule ringhaul.ledger ringhaul.schedule"
     ),
+    # `python -m ringhaul`: the command under its package's name.
+    "ringhaul.__main__": "producer.__main__",
 }
 
 #: Rooms in which no module reaches a service, a process, a thread or the driver, through any chain

@@ -32,7 +32,7 @@ _SECRET_OPTIONS = {
 #: Lets any web site that is open in a browser call Flower's API.
 _OPEN_API = "FLOWER_UNAUTHENTICATED_API"
 #: File of `--persistent`, in a folder of the state folder: Flower unpickles it.
-_DB = ("flower", "tasks")
+_DB = ("web", "tasks")
 
 
 def refuse_unsafe(arguments: Sequence[str]) -> None:

@@ -7,12 +7,15 @@ where data of rows is meant to be.
 from __future__ import annotations
 
 import base64
+import gzip
 import http.client
 import json
 import re
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import psutil
@@ -26,7 +29,7 @@ from tests.acceptance.command import Ringhaul, wait_until
 from tests.acceptance.conftest import fleet_settings
 from tests.acceptance.flower_site import FlowerSite, flower_site
 from tests.acceptance.oracle import create_table
-from tests.acceptance.running import Running, running, wait_for_worker
+from tests.acceptance.running import Running, answers, free_port, get, running, wait_for_worker
 from tests.services import running_valkey
 
 #: Passwords: of Cassandra, of Flower, and of Redis (the last is the test server's own).
@@ -55,6 +58,7 @@ class Scene:
     command_output: str
     command_lines: str  #: Of all processes, while the load ran.
     traffic: str  #: Every command that reached Redis, and the bodies of messages.
+    spans: list[str]  #: What was sent to the collector of traces.
 
     @property
     def secrets(self) -> list[str]:
@@ -93,7 +97,7 @@ def scene(
         + "".join(f"{number},{LOADED}\n" for number in range(ROWS))
         + f"{REJECTED},{REJECTED}\n" * 3
     )
-    with running_valkey() as valkey:
+    with running_valkey() as valkey, trace_collector() as (collector, spans):
         env = fleet_settings(endpoints, folder / "state", valkey.url) | {
             "RINGHAUL_CLUSTER_USER": "loader",
             "RINGHAUL_CLUSTER_PASSWORD_FILE": str(folder / "cluster_password"),
@@ -101,6 +105,8 @@ def scene(
             "RINGHAUL_WEB_SHOW_DATA": "false",
             "RINGHAUL_SCHEDULE_FILE": str(folder / "schedule.toml"),
             "RINGHAUL_LOGGING_LEVEL": "DEBUG",
+            "RINGHAUL_METRICS_JOBS": "true",
+            "RINGHAUL_TRACING_ENDPOINT": collector,
         }
         ringhaul = Ringhaul(env, folder)
         worker_argv = ringhaul.argv("worker", "-c", "1")
@@ -126,9 +132,47 @@ def scene(
                 command_output=loaded.out + loaded.err,
                 command_lines="\n".join(lines),
                 traffic="\n".join(traffic),
+                spans=spans,
             )
             wait_until(lambda: len(task_ids(scene)) > 2, "Flower to hear of the units")
+            wait_until(lambda: len("".join(spans)) > 1000, "spans of the job and its units")
             yield scene
+
+
+@contextmanager
+def trace_collector() -> Iterator[tuple[str, list[str]]]:
+    """A collector of OpenTelemetry; yields its URL and what it receives."""
+    received: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+            received.append(f"{self.path} {self.headers} {body.decode(errors='replace')}")
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", received
+        server.shutdown()
+
+
+def metrics(scene: Scene) -> dict[str, str]:
+    """What the server of metrics says, one gauge for each job among it."""
+    port = free_port()
+    argv = scene.ringhaul.argv("metrics", "--port", port)
+    log = scene.ringhaul.cwd / "metrics.log"
+    with running(argv, scene.ringhaul.env, scene.ringhaul.cwd, log) as server:
+        wait_until(lambda: server.read() and answers(port), f"the server; see {server.log}")
+        status, text = get(f"http://127.0.0.1:{port}/metrics")
+        assert status == 200 and "ringhaul_" in text
+        return {"metrics": text, "log": server.read()}
 
 
 class watching:
@@ -241,7 +285,7 @@ def commands(scene: Scene) -> dict[str, str]:
         " ".join(map(str, arguments)): scene.command(*arguments)
         for arguments in (
             *(("status",), ("status", "--json"), ("status", job), ("status", job, "--json")),
-            *(("status", job, "--events"), ("top", "--once"), ("config", "show", "--json")),
+            *(("status", job, "--events"), ("config", "show", "--json")),
             *(("throttle", job), ("schedule", "list", "--json"), ("report", job, "-o", "-")),
         )
     }
@@ -263,6 +307,8 @@ SURFACES: dict[str, Callable[[Scene], dict[str, str]]] = {
     "pages": pages,
     "commands": lambda scene: {**commands(scene), "load --json": scene.command_output},
     "files": files,
+    "metrics": metrics,
+    "traces": lambda scene: {"spans": "\n".join(scene.spans)},
 }
 
 
