@@ -72,7 +72,9 @@ class ClusterSettings(Section):
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if self.user and self.password_file is None:
-            raise ValueError("cluster.user needs cluster.password_file (passwords are never flags)")
+            raise ValueError(
+                "cluster.user needs cluster.password_file, or -p, which asks for the password"
+            )
         if self.password_file is not None and not self.user:
             raise ValueError("cluster.password_file needs cluster.user")
         if (self.tls_cert is None) != (self.tls_key is None):

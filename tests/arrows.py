@@ -130,13 +130,13 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform"
     ),
     "producer.schedule.celery_scheduler": "producer.schedule",
-    "producer.web": (
-        "producer.commands producer.outputs producer.report producer.request producer.run "
-        "producer.schedule ringhaul.ledger ringhaul.schedule"
-    ),
     "producer.metrics": (
         "producer.commands producer.report producer.request producer.schedule "
         "producer.services ringhaul.dataplane ringhaul.ledger ringhaul.schedule"
+    ),
+    "producer.web": (
+        "producer.commands producer.metrics producer.outputs producer.report producer.request "
+        "producer.run producer.schedule ringhaul.ledger ringhaul.schedule"
     ),
     # `python -m ringhaul`: the command under its package's name.
     "ringhaul.__main__": "producer.__main__",

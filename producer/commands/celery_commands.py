@@ -50,9 +50,11 @@ def worker_command(
 ) -> None:
     """Work on units of all jobs, until stopped.
 
-    Further options are those of `celery worker`.
+    Further options are those of `celery worker`. The first worker of a host is celery@HOST, the
+    next celery2@HOST, unless --hostname names it.
     """
     from config.celery_config import WORKER_ARGUMENTS
+    from producer.services.node_name import node_name
 
     flags = {
         "worker.concurrency": concurrency,
@@ -67,7 +69,8 @@ def worker_command(
             from producer.services.profiles import reporting_profiles
 
             stack.enter_context(reporting_profiles(loaded.settings, _say))
-        run_celery(loaded, [*WORKER_ARGUMENTS, *celery_options], _run_worker)
+        named = node_name(celery_options)
+        run_celery(loaded, [*WORKER_ARGUMENTS, *named, *celery_options], _run_worker)
     end_process()
 
 

@@ -48,8 +48,8 @@ OPTION_GROUPS = {
     ),
     "Display": ("--progress", "--json", "--quiet", "--summary", "--report"),
     "Cluster and broker": (
-        *("--contact-points", "--port", "--local-dc", "--user", "--password-file"),
-        *("--broker", "--config"),
+        *("--contact-points", "--port", "--local-dc", "--user", "--password"),
+        *("--password-file", "--broker", "--config"),
     ),
 }
 #: Commands that run a job have enough options for groups.

@@ -19,7 +19,7 @@ from prometheus_client.core import (
 )
 
 from producer.metrics.figures import Figures, ScheduleFigures
-from producer.report.snapshot import RateMeter
+from producer.report.recent import recent_snapshot
 from ringhaul.dataplane.latency import bucket_ceiling_us
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.reading import DAMAGED, JobStatus
@@ -287,8 +287,7 @@ def _single_jobs(unended: Sequence[JobStatus]) -> Iterator[Metric]:
     }
     units = GaugeMetricFamily("ringhaul_job_units", "Units by state.", labels=[*labels, "state"])
     for status in [one for one in unended if not one.damage][:JOBS_MAX]:
-        size = status.labels.get("bytes_total", "")
-        snapshot = RateMeter(int(size) if size.isdecimal() else 0).look(status)
+        snapshot = recent_snapshot(status, [])
         kind = status.labels.get("kind", "")
         job = [status.job, kind if kind in _KINDS else "other"]
         for name, value in (

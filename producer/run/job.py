@@ -22,7 +22,7 @@ from producer.run.gone import reporting_lost_job
 from producer.services.embedded import default_workers
 from producer.services.ledger import READ_PATIENCE_MS, on_behalf_of
 from producer.services.start import Services, own_worker
-from producer.services.workers import choose_workers, standing_ledger
+from producer.services.workers import choose_workers, idle_workers_note, standing_ledger
 from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
@@ -153,6 +153,8 @@ def _run(stack: ExitStack, options: JobOptions, services: Services, plan: Plan, 
     if options.job_id is not None:
         _check_units(ledger, job_id, plan)
     shown = Shown.from_options(options)
+    if note := idle_workers_note(services, ledger):
+        shown.say(note)
     shown.say(f"{job_id}  {plan.headline}")
     feeder = None
     if plan.split is not None:
@@ -166,7 +168,6 @@ def _run(stack: ExitStack, options: JobOptions, services: Services, plan: Plan, 
     code = follow_job(
         ledger,
         job_id,
-        0,
         shown,
         on_look=on_look and (lambda status: on_look(ledger, status)),
         on_end=on_end and (lambda status: on_end(ledger, status)),

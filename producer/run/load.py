@@ -16,6 +16,7 @@ from producer.inputs.stdin_spool import (
 )
 from producer.inputs.urlfile import NO_PLACES, read_urlfile
 from producer.outputs.stdout import json_text
+from producer.plan.case_notes import case_notes
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.dry_run import dry_run_json, dry_run_text
 from producer.plan.load import plan_load
@@ -30,9 +31,15 @@ from producer.run.gone import reporting_lost_job
 from producer.run.spool_cleanup import drop_if_done, forget_spooled
 from producer.services.preflight import Visibility
 from producer.services.start import Services
-from producer.services.workers import JobWorkers, choose_workers, standing_ledger
+from producer.services.workers import (
+    JobWorkers,
+    choose_workers,
+    idle_workers_note,
+    standing_ledger,
+)
 from producer.text import bytes_text, count_text
 from ringhaul.errors import EXIT_COMPLETE
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
@@ -80,6 +87,10 @@ def run_load(options: LoadOptions, services: Services) -> int:
                 )
                 for line in dialect_warnings(request, files):
                     shown.warn(line)
+                if not request.mapping:
+                    verb = "loaded into" if request.kind is JobKind.LOAD else "compared with"
+                    for line in case_notes(job.sources, verb=verb):
+                        shown.say(line)
             if planned is None or options.dry_run:
                 services.opening.close()
             visibility.judge(job_workers.workers, shown.warn)
@@ -148,6 +159,8 @@ def _run(
     if "-" in options.sources:
         forget_spooled(ledger, settings.state_dir)
     shown = Shown.from_options(options)
+    if note := idle_workers_note(services, ledger):
+        shown.say(note)
     verb = "load ->" if job.kind == "load" else job.kind
     shown.say(
         f"{job_id}  {verb} {job.table.name}   {count_text(len(job.sources), 'file')}"
@@ -158,7 +171,6 @@ def _run(
     code = follow_job(
         ledger,
         job_id,
-        job.total_bytes,
         shown,
         feeder=feeder,
         broker=services.broker,

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from config.settings import Loaded
 from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
+from producer.report.tables import Column, screen_width, table_lines
 from producer.request.settings import settle
 from producer.schedule.arrivals import ArrivalPoller, odd_text
 from producer.schedule.file import ScheduleFile, need_schedule_file
@@ -68,13 +69,27 @@ def print_schedules(config_file: Path | None, *, as_json: bool) -> int:
     if as_json:
         print(json_text(overview.to_json(), indent=2))
         return EXIT_COMPLETE
-    print(f" {'SCHEDULE':<32} {'STATE':<8} {'NEXT DUE':<20}  {'LAST RUN':<17} STATE    WHEN")
-    for row in overview.rows:
-        last = ("-", "-") if row.last is None else (row.last.id, str(row.last.state))
-        print(
-            f" {row.name:<32} {row.state:<8} {time_text(row.next_ms) or '-':<20}  "
-            f"{last[0]:<17} {last[1]:<8} {row.when}"
+    columns = (
+        Column("SCHEDULE", short=20, ends=True),
+        Column("STATE"),
+        Column("NEXT DUE"),
+        Column("LAST RUN", goes=2),
+        Column("ENDED"),
+        Column("WHEN", goes=1, short=12),
+    )
+    cells = [
+        (
+            *(row.name, row.state, time_text(row.next_ms) or "-"),
+            *(("-", "-") if row.last is None else (row.last.id, str(row.last.state))),
+            row.when,
         )
+        for row in overview.rows
+    ]
+    for line in table_lines(columns, cells, width=screen_width(sys.stdout)):
+        print(line)
+    for row in overview.rows:
+        if row.last is not None and row.last.state is RunState.FAILED:
+            print(f" {row.name} {row.last.id} failed: {row.last.reason}")
     for warning in chain.from_iterable(row.warnings for row in overview.rows):
         print(f"warning: {warning}", file=sys.stderr)
     if not overview.beats:
@@ -96,7 +111,11 @@ def print_history(config_file: Path | None, name: str, limit: int, *, as_json: b
         for step in run.steps:
             rows = "" if step.rows is None else f"  {step.rows:,} rows"
             tries = f"  {step.tries} tries" if step.tries > 1 else ""
-            print(f"    {step_text(step):<12} {step.job}  {step.state or '-'}{rows}{tries}")
+            print(f"    {step_text(step)}  {step.job}  {step.state or 'no job'}{rows}{tries}")
+            if step.error and step.error not in run.reason:
+                print(f"        last error: {step.error}")
+        if run.state is RunState.FAILED and (path := _log(logs, run)):
+            print(f"    log {path}")
     return EXIT_COMPLETE
 
 

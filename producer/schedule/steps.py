@@ -34,6 +34,7 @@ from producer.request.options import (
     UnloadOptions,
 )
 from producer.request.output import STDOUT, output_of, refuse_two_on_stdout
+from producer.request.password import ASK_KEY
 from producer.request.settings import settings_with
 from producer.schedule.listing import find_strange
 from producer.schedule.step_output import check_output
@@ -225,11 +226,14 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
     if command is None:
         raise UsageError(f"{name} is no command of a step")
     try:
-        return command.make_context(name, list(arguments[1:]), obj=AS_STEP)
+        context = command.make_context(name, list(arguments[1:]), obj=AS_STEP)
     except Exit:
         raise UsageError("--help is not allowed in a step") from None
     except click.ClickException as error:
         raise UsageError(error.format_message()) from None
+    if context.meta.get(ASK_KEY):
+        raise UsageError("-p: a step has no terminal to ask on: give --password-file")
+    return context
 
 
 def _refuse(options: JobOptions) -> None:

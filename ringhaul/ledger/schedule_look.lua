@@ -4,7 +4,7 @@
 -- beats may have two timings.
 -- KEYS: ringhaul:schedule:{NAME}:state (hash): for each timing since:TIMING, when it started, and
 --   seen:TIMING, when it was last looked at
--- ARGV: timing ('': none), ttl_s, seen_every_ms, unseen_max_ms, '1' to change nothing
+-- ARGV: timing ('': start nothing), ttl_s, seen_every_ms, unseen_max_ms, '1' to change nothing
 -- Returns {now in ms, settled_ms, since, paused_ms, run, lease_ms, wanted_ms}, '' for what does not
 -- exist.
 local clock = redis.call('TIME')

@@ -279,7 +279,9 @@ OPTIONS = {
     ),
     "a delimiter of two": (
         ["--delimiter", "::"],
-        "--delimiter: '::' cannot be used; give one ASCII character that is not a line end",
+        "--delimiter: '::' has 2 characters, and one divides fields; give one ASCII character, "
+        "\\x with two digits, ^A, or tab, \\t, comma, semicolon, pipe, space. A file with such a "
+        "delimiter must be rewritten with one that its values do not have",
     ),
     "a quote that delimits": (
         ["--quote", ","],

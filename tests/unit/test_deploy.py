@@ -359,6 +359,9 @@ def test_prometheus_scrapes_existing_services() -> None:
     assert job["job_name"] == "ringhaul", "rules name it"
     targets = [target for group in job["static_configs"] for target in group["targets"]]
     assert targets == ["flower:5555"]
+    # Flower refuses requests for other names, and addresses other than loopback without a log-in.
+    web = load_settings(config_file=DEPLOY / "etc" / "ringhaul.toml").settings.web
+    assert (web.hosts, web.authentication) == (("flower",), "proxy")
     assert set(PROFILES["prometheus"]) <= set(PROFILES["flower"])
     assert "--config.file=/etc/prometheus/prometheus.yml" in SERVICES["prometheus"]["command"]
     assert "./deploy/prometheus:/etc/prometheus:ro" in SERVICES["prometheus"]["volumes"]

@@ -19,7 +19,7 @@ from config.settings import Settings, load_settings
 from producer.local.valkey import EmbeddedValkey
 from producer.metrics import look
 from producer.metrics.collector import register
-from producer.report.snapshot import RateMeter
+from producer.report.recent import recent_snapshot
 from producer.schedule.scheduler import Beat
 from ringhaul.ledger import keys
 from ringhaul.ledger.ledger import Ledger
@@ -114,7 +114,7 @@ def test_the_figures_are_those_of_the_ledger(
     assert count == sum(sum(ledger.latencies(job).values()) for job in ("ld-1", "ld-2"))
     assert value(metrics, "ringhaul_jobs_ended", kind="load", state="PARTIAL") == 1
     # Those of the running job are what `status --json` shows
-    snapshot = RateMeter(1000).look(statuses["ld-1"])
+    snapshot = recent_snapshot(statuses["ld-1"], [])
     assert value(metrics, "ringhaul_job_rows", job_id="ld-1") == snapshot.rows == 79
     assert value(metrics, "ringhaul_job_progress_ratio", job_id="ld-1") == snapshot.share
     assert value(metrics, "ringhaul_job_paused", job_id="un-3") == 1

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from producer.plan.case_notes import case_notes
 from producer.plan.dry_run import dry_run_text
 from producer.plan.sources import plan_sources, with_empty
 from producer.plan.units import split_sources
@@ -234,22 +235,28 @@ def test_commas_in_a_header_with_another_delimiter_are_reported(plan: Plan, tmp_
         plan(dialect=CsvDialect(delimiter=";"))
 
 
-def test_names_in_another_case_are_reported_with_what_to_give(plan: Plan, tmp_path: Path) -> None:
-    message = "only in case: use --mapping ID=id,Note=note"
+def test_names_in_another_case_fill_their_columns(plan: Plan, tmp_path: Path) -> None:
+    pairs = (("ID", "id"), ("Note", "note"))
     (tmp_path / "x.csv").write_text("ID,Note\n1,a\n")
-    with pytest.raises(UsageError, match=f"{message} or --columns id,note$"):
-        plan()
+    assert plan()[0].mapping == pairs
+    assert case_notes(plan()) == ["field ID is loaded into column id, Note loaded into note"]
     assert plan(columns=["id", "note"])[0].mapping == (("id", "id"), ("note", "note"))
-    assert plan(mapping={"ID": "id", "Note": "note"})[0].mapping == (("ID", "id"), ("Note", "note"))
-    # JSON Lines and Parquet name their values: they take no --columns.
+    assert case_notes(plan(columns=["id", "note"])) == []
     (tmp_path / "x.csv").unlink()
     pq.write_table(pa.table({"ID": [1], "Note": ["a"]}), tmp_path / "x.parquet")
-    with pytest.raises(UsageError, match=f"{message}$"):
-        plan()
+    assert plan()[0].mapping == pairs
     (tmp_path / "x.parquet").unlink()
-    (tmp_path / "x.jsonl").write_text('{"ID": 1, "Note": "a"}\n')
-    with pytest.raises(UsageError, match=f"{message}$"):
-        plan()
+    # JSON Lines: as the first records spell them, those that lack a member, too.
+    (tmp_path / "x.jsonl").write_text('{"ID": 1}\n{"ID": 2, "Note": "a"}\n')
+    source = plan()[0]
+    assert {pair for pair in source.mapping if pair[0] != pair[1]} == {*pairs}
+    assert not {"id", "note"} & {*source.fields}
+
+
+def test_of_members_in_both_cases_only_the_exact_one_is_loaded(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"id": 1, "Note": "a"}\n{"id": 2, "note": "a"}\n')
+    assert ("note", "note") in plan()[0].mapping
+    assert case_notes(plan()) == []
 
 
 def test_a_file_that_may_not_be_read_is_named_once(
