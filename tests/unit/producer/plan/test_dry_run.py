@@ -106,7 +106,7 @@ def test_the_sample_counts_what_the_load_will_reject(tmp_path: Path) -> None:
     assert re.fullmatch(
         r" timestamps from \d{4}-\d\d-\d\dT[\d:.]{15}Z on, 1 us more for each record", moment
     )
-    far = dry_run_text(replace(job, base_us=2**62), 2)
+    far = dry_run_text(replace(planned(tmp_path), base_us=2**62), 2)
     assert f" timestamps from {2**62} us on, " in far
 
 
