@@ -218,6 +218,20 @@ class WebSettings(Section):
     basic_auth_file: OptionalPath = None
 
 
+class MetricsSettings(Section):
+    """What the metrics for Prometheus tell."""
+
+    #: Each new job is a new value of a label, which Prometheus keeps as long as its data.
+    jobs: bool = False
+
+
+class TracingSettings(Section):
+    """Where the spans of jobs and units go."""
+
+    #: Collector of OpenTelemetry (OTLP over HTTP), such as http://collector:4318. Empty: none.
+    endpoint: EndpointUrl = ""
+
+
 class LoggingSettings(Section):
     """What is logged, and in which format. Logs go to stderr."""
 
@@ -279,6 +293,8 @@ class Settings(BaseSettings):
     worker: WorkerSettings = WorkerSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     web: WebSettings = WebSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    tracing: TracingSettings = TracingSettings()
     logging: LoggingSettings = LoggingSettings()
     #: Jobs' files, the embedded Valkey's data, the local stack. Created with mode 0700 if needed.
     state_dir: Path = Field(default_factory=state_dir_default)

@@ -26,6 +26,7 @@ OPTION_GROUPS = {
         *("--skip-rows", "--max-rows", "--nulls", "--ttl", "--ttl-field"),
         *("--timestamp", "--timestamp-field"),
     ),
+    "New table": ("--create-table", "--primary-key", "--yes"),
     "Output": ("--output", "--max-rows-per-file", "--max-file-size", "--order"),
     "Format": (
         *("--format", "--header", "--delimiter", "--quote", "--escape", "--null"),

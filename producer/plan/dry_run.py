@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from producer.outputs.stdout import prints_to_stderr
+from producer.plan.new_table import Planned
 from producer.plan.unit_count import CountedUnits, count_units
 from producer.text import bytes_text, count_text
 from ringhaul.cluster.schema import TableSchema
@@ -34,13 +35,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def dry_run_json(
-    job: LoadJob, slots: int, transforms: tuple[Transform, ...] = ()
+    job: LoadJob,
+    slots: int,
+    transforms: tuple[Transform, ...] = (),
+    planned: Planned | None = None,
 ) -> dict[str, Any]:
     """Return what the load would do, and a converted sample of each of the first sources, for
     programs.
 
-    `slots`: worker processes that share it. `transforms`: those that the job names. Fields are only
-    ever added.
+    `slots`: worker processes that share it. `transforms`: those that the job names. `planned`: the
+    table that would be created before it. Fields are only ever added.
     """
     table, source = job.table, job.sources[0]
     given = source.results or source.fields
@@ -78,6 +82,7 @@ def dry_run_json(
         "worker_processes": slots,
         "strategy": job.strategy,
         "first_timestamp_us": job.base_us,
+        "new_table": _new_table_json(planned),
         "samples": [
             _sample_json(job, sampled, _wanted_start(job, index, counted), transforms)
             for index, sampled in enumerate(job.sources[:SAMPLE_SOURCES])
@@ -85,12 +90,36 @@ def dry_run_json(
     }
 
 
-def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = ()) -> str:
+def _new_table_json(planned: Planned | None) -> dict[str, Any] | None:
+    if planned is None:
+        return None
+    schema, reasons = planned.table.schema, planned.table.reasons
+    return {
+        "statement": str(planned.table.statement),
+        "columns": [
+            {"name": column.name, "type": column.cql_type, "reason": reasons[column.name]}
+            for column in schema.columns
+        ],
+        "partition_key": list(schema.partition_key),
+        "clustering_key": list(schema.clustering_key),
+        "key_reason": planned.table.key_reason,
+        "notes": list(planned.notes),
+    }
+
+
+def dry_run_text(
+    job: LoadJob,
+    slots: int,
+    transforms: tuple[Transform, ...] = (),
+    planned: Planned | None = None,
+) -> str:
     """Return what the load would do, for people; arguments as for `dry_run_json`."""
     plan = dry_run_json(job, slots, transforms)
     through = f"through {' and '.join(plan['transforms'])} " if plan["transforms"] else ""
     only = f" where {plan['where']}" if plan["where"] else ""
+    before = [] if planned is None else [*planned.notes, planned.table.text, ""]
     lines = [
+        *before,
         f"would load {count_text(plan['files'], 'file')} ({bytes_text(plan['bytes'])}) "
         f"{through}into {plan['table']}{only} at {plan['consistency']}; nothing was written",
         "",

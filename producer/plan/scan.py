@@ -6,7 +6,7 @@ All errors that can be found early are found here, before the job exists and any
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cassandra.cluster import Session
@@ -71,8 +71,22 @@ def read_select(session: Session, wanted: Wanted) -> Read:
     all or at the session's consistency level, and `ClusterError` for a missing table."""
     read = _read(session, wanted)
     refuse_local(session, read.table)
+    if session.cluster.metadata.keyspaces[read.table.keyspace].virtual:
+        raise UsageError(
+            f"{read.table.name} is a virtual table, which has no token ranges: ask its node (cqlsh)"
+        )
     check_consistency(session, read.table.keyspace, Use(writes=False))
     return read
+
+
+def read_selected(session: Session, wanted: Wanted) -> Read:
+    """Do the same, and parse the SELECT even if it is all columns of all rows."""
+    from ringhaul.query.select import parse_select
+
+    read = read_select(session, wanted)
+    if read.select is not None:
+        return read
+    return replace(read, select=parse_select(read.sql, lambda keyspace, table: read.table))
 
 
 def refuse_local(session: Session, table: TableSchema) -> None:

@@ -24,10 +24,11 @@ EVENTS_MAX = 60
 STYLE = "job.css"
 
 
-def job_body(detail: JobDetail, *, live: bool = False) -> str:
+def job_body(detail: JobDetail, *, live: bool = False, actions: str = "") -> str:
     """Return the job as an HTML element of class `rh`; it needs `job_style` on its page.
 
-    `live`: the page is kept up to date, so that it does not say when this was read.
+    `live`: the page is kept up to date, so that it does not say when this was read. `actions`: HTML
+    that stands below the figures.
     """
     snapshot, status = detail.snapshot, detail.status
     processes = sum(host.processes for host in detail.hosts)
@@ -35,6 +36,7 @@ def job_body(detail: JobDetail, *, live: bool = False) -> str:
         "job_body.html",
         detail=detail,
         live=live,
+        actions=actions,
         share=f"{snapshot.share:.4f}",
         percent=f"{snapshot.share:.0%}",
         progress=progress_bar(snapshot.share, title="Progress"),

@@ -31,7 +31,8 @@ def recent_snapshot(
     job's start. `workers`, `hosts`: None: as the last sample has them. `p50_ms`, `p99_ms`: as the
     caller knows them.
     """
-    bytes_total = int(status.labels.get("bytes_total", "0"))
+    size = status.labels.get("bytes_total", "")
+    bytes_total = int(size) if size.isdecimal() else 0
     rows = status.totals.get("rows", 0) + status.live.rows
     bytes_done = status.totals.get("bytes", 0) + status.live.bytes
     if bytes_total:

@@ -14,7 +14,7 @@ from rich.text import Text
 from producer.report.snapshot import Snapshot
 from producer.report.tables import GAP, Column, fit_columns, shorten
 from producer.text import count_text, rate_text, time_text
-from ringhaul.ledger.reading import JobStatus, UnitAtWork
+from ringhaul.ledger.reading import DAMAGED, JobStatus, UnitAtWork
 from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.workers import Worker
 from ringhaul.plain_text import as_line
@@ -33,6 +33,7 @@ _STYLES = {
     "QUARANTINED": "red",
     "FAILED": "red",
     "CANCELLED": "dim",
+    DAMAGED: "red",
 }
 
 
@@ -67,26 +68,7 @@ def as_document(view: View) -> dict[str, Any]:
     """Return the view for programs. Fields are only ever added."""
     return {
         "message_type": "top",
-        "jobs": [
-            {
-                "job": status.job,
-                "kind": status.labels.get("kind"),
-                "table": status.labels.get("table"),
-                "state": status.state_name,
-                "done": snapshot.share,
-                "units": status.units,
-                "units_done": status.done,
-                "units_running": status.leased,
-                "rows": snapshot.rows,
-                "rejected": snapshot.rejected,
-                "rows_per_s": snapshot.rows_per_s,
-                "bytes_per_s": snapshot.bytes_per_s,
-                "eta_s": snapshot.eta_s,
-                "priority": status.priority,
-                "limits": status.pace.to_json() if str(status.pace) else None,
-            }
-            for status, snapshot in view.jobs
-        ],
+        "jobs": [_job_document(status, snapshot) for status, snapshot in view.jobs],
         "hosts": [
             {"host": host.name, "slots": host.slots, "busy": host.busy} for host in hosts_of(view)
         ],
@@ -102,6 +84,31 @@ def as_document(view: View) -> dict[str, Any]:
             }
             for unit in view.units[:UNITS_SHOWN]
         ],
+    }
+
+
+def _job_document(status: JobStatus, snapshot: Snapshot) -> dict[str, Any]:
+    figures = {
+        "done": snapshot.share,
+        "units": status.units,
+        "units_done": status.done,
+        "units_running": status.leased,
+        "rows": snapshot.rows,
+        "rejected": snapshot.rejected,
+        "rows_per_s": snapshot.rows_per_s,
+        "bytes_per_s": snapshot.bytes_per_s,
+        "eta_s": snapshot.eta_s,
+    }
+    return {
+        "job": status.job,
+        "kind": status.labels.get("kind"),
+        "table": status.labels.get("table"),
+        "state": status.state_name,
+        # None of the counts of a damaged job is right.
+        **(dict.fromkeys(figures) if status.damage else figures),
+        "priority": status.priority,
+        "limits": status.pace.to_json() if str(status.pace) else None,
+        **({"damage": list(status.damage)} if status.damage else {}),
     }
 
 
@@ -180,17 +187,23 @@ def _jobs(view: View) -> tuple[Sequence[Column], _Rows]:
             status.labels.get("kind", "-"),
             status.labels.get("table", "-"),
             Text(status.state_name, style=_STYLES[status.state_name]),
-            f"{snapshot.share:.0%}",
-            f"{snapshot.rows:,}",
-            rate_text(snapshot.rows_per_s),
-            time_text(snapshot.eta_s),
-            f"{snapshot.rejected:,}",
+            *(["-"] * 5 if status.damage else _figures(snapshot)),
             *([status.priority] if prioritized else []),
             *([str(status.pace) or "-"] if limited else []),
         )
         for status, snapshot in view.jobs
     ]
     return columns, rows
+
+
+def _figures(snapshot: Snapshot) -> Sequence[str]:
+    return (
+        f"{snapshot.share:.0%}",
+        f"{snapshot.rows:,}",
+        rate_text(snapshot.rows_per_s),
+        time_text(snapshot.eta_s),
+        f"{snapshot.rejected:,}",
+    )
 
 
 def _hosts(hosts: Sequence[Host]) -> tuple[Sequence[Column], _Rows]:

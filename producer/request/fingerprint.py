@@ -32,6 +32,8 @@ _HOW = frozenset(
         *("workers", "on_interrupt", "progress", "as_json", "quiet", "summary", "report"),
         *("rate", "priority", "consistency", "strategy", "unit_size", "max_errors"),
         "result_format",
+        # How the table came about. Its key counts: rows of one key overwrite each other.
+        *("create_table", "yes"),
     )
 )
 #: Options that name files or folders.

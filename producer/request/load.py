@@ -64,6 +64,9 @@ class LoadRequest:
     #: Fields with the rows' write times and TTLs, by name or position.
     timestamp_field: str | None = None
     ttl_field: str | None = None
+    #: The table is created first, for what the files hold; with this key, or the usual one.
+    create_table: bool = False
+    primary_key: str | None = None
 
     @property
     def wanted_row_fields(self) -> RowFields:
@@ -180,7 +183,14 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         where=options.where or "",
         timestamp_field=options.timestamp_field,
         ttl_field=options.ttl_field,
+        create_table=options.create_table,
+        primary_key=options.primary_key,
     )
+    refuse_blank("--primary-key", options.primary_key, "A,B or (A,B),C")
+    for name in ("primary_key", "yes"):
+        if name in options.given and not options.create_table:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} goes with --create-table: give both, or leave it out")
     check_request(request)
     return request
 

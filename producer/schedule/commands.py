@@ -7,7 +7,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from producer.commands.celery_commands import PASS_ON, end_process, run_celery
+from producer.commands.celery_commands import PASS_ON, end_process, logs_json, run_celery
 from producer.commands.options import config_option, ledger_options
 from producer.request.settings import settle
 
@@ -99,5 +99,6 @@ def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> N
     path = find_schedule_file(loaded.settings)
     if path is not None:
         read_schedule_file(path)  # report errors now, and not at night
-    run_celery(loaded, ["beat", *BEAT_ARGUMENTS, *celery_options])
+    quiet = ["--quiet"] if logs_json(loaded) else []
+    run_celery(loaded, [*quiet, "beat", *BEAT_ARGUMENTS, *celery_options])
     end_process()

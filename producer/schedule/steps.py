@@ -108,10 +108,12 @@ def _check_count(options: CountOptions, loaded: Loaded) -> None:
 
 @_check.register
 def _check_query(options: QueryOptions, loaded: Loaded) -> None:
-    from producer.request.scan import Wanted, check_wanted
+    from producer.request.scan import Wanted, check_wanted, wants_rows
 
     refuse_two_on_stdout(options.output, options)
     check_wanted(Wanted(sql=options.sql))
+    if wants_rows(options.sql):
+        raise UsageError("a step runs a job, and this SELECT is about rows: use unload --query")
 
 
 @_check.register
@@ -140,6 +142,7 @@ def _check_exec(options: ExecOptions, loaded: Loaded) -> None:
 _REFUSED = {
     "detach": "a step ends with its job",
     "dry_run": "a step does something",
+    "create_table": "a step loads into a table that exists",
     "job_id": "the id follows from the schedule and the due time",
     "on_interrupt": "beat lets go of a job when it is stopped",
     "config_file": "the settings are beat's own",

@@ -6,6 +6,7 @@ from tornado.web import authenticated
 
 from producer.web.job_actions import ACTIONS, Overtaken, act_on_job, actions_for
 from producer.web.page import Page, Problem, as_problem
+from producer.web.said import note_done
 from ringhaul.errors import RinghaulError, UsageError
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.shares import WEIGHTS
@@ -48,7 +49,8 @@ class JobActionPage(ActionPage):
             return
         except RinghaulError as error:
             raise as_problem(error) from error
-        self.redirect(f"{self.site.url('jobs', job)}?did={name}", status=303)
+        note_done(self, job, name)
+        self.redirect(self.site.url("jobs", job), status=303)
 
     async def _ask(self, job: str, name: str, form: dict[str, str], problem: str) -> None:
         status: JobStatus = await self.look(lambda ledger: ledger.status(job))

@@ -60,6 +60,7 @@ class JobIndex:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._heads: dict[str, JobHead] = {}
+        self._gone: dict[str, int] = {}  #: Listed jobs without keys, and when they were created.
         self._listed: dict[str, _Kept] = {}
         self._read_s = self._all_s = float("-inf")
 
@@ -107,19 +108,22 @@ class JobIndex:
     def _refresh(self, ledger: Ledger, *, everything: bool) -> None:
         names = job_names(ledger.caller, JOBS_MAX)
         if everything:
-            self._heads, self._all_s = {}, time.monotonic()
-        else:
-            gone = [job for job in self._heads if job not in names.created]
-            for job in gone:
-                del self._heads[job]
-        wanted = [
-            job
+            self._heads, self._gone, self._all_s = {}, {}, time.monotonic()
+        wanted = {
+            job: created_ms
             for job, created_ms in names.created.items()
             if self._is_outdated(job, created_ms) or job in names.unended
-        ]
-        for head in read_heads(ledger.caller, wanted):
-            self._heads[head.job] = head
+        }
+        read = {head.job: head for head in read_heads(ledger.caller, wanted)}
+        self._gone |= {job: created_ms for job, created_ms in wanted.items() if job not in read}
+        self._heads = {
+            job: head
+            for job, head in {**self._heads, **read}.items()
+            if job in names.created and self._gone.get(job) != names.created[job]
+        }
 
     def _is_outdated(self, job: str, created_ms: int) -> bool:
+        if self._gone.get(job) == created_ms:
+            return False
         head = self._heads.get(job)
         return head is None or not head.ended or head.created_ms != created_ms

@@ -8,7 +8,9 @@ from producer.web.job_actions import ACTIONS
 from producer.web.job_query import KINDS, STATES
 from producer.web.job_views import job_view, jobs_view
 from producer.web.page import Page, check_job_id, query_of
+from producer.web.said import take_done
 from producer.web.stream import Stream
+from ringhaul.schedule.runs import schedule_of
 
 
 class JobsPage(Page):
@@ -48,12 +50,13 @@ class JobPage(Page):
     async def get(self, job: str) -> None:
         """Show a job."""
         site, job = self.site, check_job_id(job)
-        did = ACTIONS.get(self.arguments_given().get("did", ""))
+        did = ACTIONS.get(take_done(self, job))
         await self.show_live(
             "job.html",
             lambda ledger: job_view(site, ledger, job, at_once=True),
             stream=site.url("jobs", job, "events"),
             job=job,
+            schedule=schedule_of(job),
             said=did.done if did else "",
         )
 

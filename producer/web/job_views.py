@@ -20,13 +20,9 @@ def job_view(site: Site, ledger: Ledger, job: str, *, at_once: bool = False) -> 
     except JobDamaged as error:
         html = site.render("damaged.html", job=job, message=str(error))
         return View(title=f"{job} DAMAGED", html=html, quiet=True)
-    html = site.render(
-        "job_view.html",
-        detail=detail,
-        body=job_body(detail, live=True),
-        schedule=schedule_of(job),
-        actions={} if site.exposure.read_only else actions_for(detail.status.state_name),
-    )
+    possible = {} if site.exposure.read_only else actions_for(detail.status.state_name)
+    actions = site.render("job_actions.html", job=job, actions=possible)
+    html = job_body(detail, live=True, actions=actions)
     over = detail.status.finished and not detail.status.leased
     return View(title=f"{job} {detail.snapshot.state}", html=html, quiet=over)
 

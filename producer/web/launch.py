@@ -32,7 +32,7 @@ _SECRET_OPTIONS = {
 #: Lets any web site that is open in a browser call Flower's API.
 _OPEN_API = "FLOWER_UNAUTHENTICATED_API"
 #: File of `--persistent`, in a folder of the state folder: Flower unpickles it.
-_DB = ("flower", "tasks")
+_DB = ("web", "tasks")
 
 
 def refuse_unsafe(arguments: Sequence[str]) -> None:
@@ -105,7 +105,7 @@ def _guarded(flower_class: Any, web: WebSettings) -> Any:
     """Return Flower's application class with our guards."""
     from producer.web.exposure import Listening, exposure_of
     from producer.web.guards import Guarded
-    from producer.web.plugin import add_pages
+    from producer.web.plugin import add_metrics, add_pages
 
     class GuardedFlower(Guarded, flower_class):  # type: ignore[misc]
         def __init__(self, options: Any = None, **kwargs: Any) -> None:
@@ -123,6 +123,7 @@ def _guarded(flower_class: Any, web: WebSettings) -> Any:
             super().__init__(options=options, **kwargs)
             self.guard(exposure, options.url_prefix)
             add_pages(self, exposure)
+            add_metrics()
 
     return GuardedFlower
 

@@ -30,6 +30,8 @@ THREADS = 4
 WAITING_MAX = 100
 #: A page does not wait longer for an absent Redis: it says so, and tries again.
 PATIENCE_MS = 1500
+#: How long one answer of Redis may take: one that hangs must not keep all threads for long.
+ANSWER_S = 5.0
 #: Several viewers within this time share one look.
 FRESH_S = 0.5
 #: A page does not wait for the units of a larger job that nobody looked at before: reading 50,000

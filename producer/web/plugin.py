@@ -61,6 +61,7 @@ def _add(application: Application, exposure: Exposure) -> None:
     from producer.web.job_actions import ACTIONS
     from producer.web.job_api import JobApi, JobsApi
     from producer.web.job_pages import JobPage, JobsPage, JobsStream, JobStream
+    from producer.web.metrics_page import MetricsPage
     from producer.web.schedule_actions import ACTIONS as SCHEDULE_ACTIONS
 
     templates = PageTemplates(flower_templates(application), links=_LINKS)
@@ -87,6 +88,7 @@ def _add(application: Application, exposure: Exposure) -> None:
             route("/hosts", pages.HostsPage, "hosts"),
             route("/events/hosts", pages.HostsStream),
             route("/api/schedules", pages.SchedulesApi),
+            route("/metrics", MetricsPage),
             route("/api/jobs", JobsApi),
             route("/api/jobs/([^/]+)", JobApi),
             _files(site, f"({STYLE})", template_folder()),
@@ -96,6 +98,18 @@ def _add(application: Application, exposure: Exposure) -> None:
     application.settings["template_loader"] = templates
     # Reading thousands of jobs for the first time takes a while.
     site.looks.start(lambda ledger: site.index.page(ledger, JobQuery()))
+
+
+def add_metrics() -> None:
+    """Add the metrics of the ledger to those that Flower serves at `/metrics`, unless an error,
+    which the log shows, prevents it."""
+    from producer.metrics.collector import register
+    from tasks.settings import process_settings
+
+    try:
+        register(process_settings())  # with an embedded broker by now
+    except Exception:
+        logger.warning("The metrics of jobs are left out, because of an error:", exc_info=True)
 
 
 def _files(site: Site, pattern: str, folder: Path) -> URLSpec:
@@ -109,8 +123,8 @@ def _route(site: Site, path: str, handler: type[RequestHandler], name: str = "")
 
 def _open_ledger() -> Ledger:
     """Open the ledger of this process's settings; an embedded broker is among them by now."""
-    from producer.web.looks import PATIENCE_MS
+    from producer.web.looks import ANSWER_S, PATIENCE_MS
     from tasks.connect import open_ledger
     from tasks.settings import process_settings
 
-    return open_ledger(process_settings(), PATIENCE_MS)
+    return open_ledger(process_settings(), PATIENCE_MS, timeout_s=ANSWER_S)

@@ -10,6 +10,7 @@ from producer.schedule.overview import look_at_schedules
 from producer.web.action_pages import ActionPage
 from producer.web.job_actions import Overtaken
 from producer.web.page import Api, Page, Problem, as_problem
+from producer.web.said import note_done, take_done
 from producer.web.schedule_actions import ACTIONS, act_on_schedule
 from producer.web.schedule_views import (
     hosts_view,
@@ -60,7 +61,7 @@ class SchedulePage(Page):
     async def get(self, name: str) -> None:
         """Show a schedule."""
         site = self.site
-        did = ACTIONS.get(self.arguments_given().get("did", ""))
+        did = ACTIONS.get(take_done(self, name))
         await self.look(lambda ledger: _known(name))
         await self.show_live(
             "schedule.html",
@@ -107,7 +108,8 @@ class ScheduleActionPage(ActionPage):
             return
         except RinghaulError as error:
             raise as_problem(error) from error
-        self.redirect(f"{self.site.url('schedules', name)}?did={action}", status=303)
+        note_done(self, name, action)
+        self.redirect(self.site.url("schedules", name), status=303)
 
     async def _ask(self, name: str, action: str, problem: str) -> None:
         await self.look(lambda ledger: _known(name))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from producer.report.top_view import View as TopView
 from producer.report.top_view import hosts_of
-from producer.run.top import Look
 from producer.schedule.file import (
     ScheduleFile,
     file_version,
@@ -18,6 +18,7 @@ from producer.web.live import View
 from producer.web.schedule_actions import actions_for
 from producer.web.site import Site
 from ringhaul.errors import UsageError
+from ringhaul.ledger.fleet import look_at_fleet
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.schedules import Beats, ScheduleBook
 from tasks.settings import process_settings
@@ -76,13 +77,15 @@ def schedule_view(site: Site, ledger: Ledger, name: str) -> View:
 
 def hosts_view(site: Site, ledger: Ledger) -> View:
     """Return the hosts, their workers, and the units at work."""
-    view = Look(ledger).view()
+    fleet = look_at_fleet(ledger.caller)
+    found = [unit for job in fleet.jobs for unit in ledger.units_at_work(job)]
+    units = sorted(found, key=lambda unit: -unit.seconds)
     html = site.render(
         "hosts_view.html",
-        hosts=hosts_of(view),
-        workers=view.workers,
-        units=view.units[:UNITS_SHOWN],
-        units_all=len(view.units),
+        hosts=hosts_of(TopView(jobs=(), workers=fleet.workers, units=units)),
+        workers=fleet.workers,
+        units=units[:UNITS_SHOWN],
+        units_all=len(units),
         beats=Beats(ledger.caller).alive(),
     )
     return View(title="Hosts", html=html)

@@ -59,6 +59,10 @@ def _seams(application: Application) -> Iterator[tuple[str, Callable[[], bool]]]
     """Yield what may be different, in words, and whether it is as it was."""
     yield "its application is none of Tornado's", lambda: isinstance(application, Application)
     yield "it loads templates in its own way", lambda: "template_loader" not in application.settings
+    yield (
+        "it has other metrics",
+        lambda: callable(getattr(application, "purge_offline_worker_metrics", None)),
+    )
     yield "its options have other names", lambda: _has_options(application)
     yield "its base handler cannot be imported", lambda: bool(_base_handler())
     base = _base_handler()

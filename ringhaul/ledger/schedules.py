@@ -5,7 +5,7 @@ by a lease; if its beat does not renew the lease, another takes the run over.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from typing import Any, NamedTuple
@@ -80,9 +80,12 @@ class ScheduleBook:
         self._caller = caller
         self._token = token or new_token()
 
-    def standing(self, name: str) -> Standing:
-        """Return the state of a schedule without changing it."""
-        return self._look(name, "")
+    def standing(self, name: str, timing: str = "") -> Standing:
+        """Return the state of a schedule without changing it.
+
+        `timing`: the one whose `since_ms` is wanted.
+        """
+        return self._look(name, timing, self._caller.reading_script, "1")
 
     def look(self, name: str, timing: str) -> Standing:
         """Return the state of a schedule, for a beat that looks at it with a timing.
@@ -91,11 +94,12 @@ class ScheduleBook:
         due times do not count. So does one that returns to a timing that no beat has looked at for
         `UNSEEN_MAX_MS`, while some looked at another.
         """
-        return self._look(name, timing)
+        return self._look(name, timing, self._caller.script, "")
 
-    def _look(self, name: str, timing: str) -> Standing:
+    def _look(self, name: str, timing: str, script: Callable[..., Any], only_look: str) -> Standing:
         limits = (keys.SCHEDULE_TTL_S, _SEEN_EVERY_MS, UNSEEN_MAX_MS)
-        words: list[bytes] = self._script("schedule_look", name, timing, *limits)
+        key = keys.schedule_key(name, "state")
+        words: list[bytes] = script("schedule_look", key, timing, *limits, only_look)
         now, settled, since, paused, run, lease, wanted = (word.decode() for word in words)
         return Standing(
             now_ms=int(now),
@@ -283,7 +287,7 @@ class Beats:
 
     def alive(self) -> list[str]:
         """Return the beats whose heartbeat has not expired, sorted."""
-        members: list[bytes] = self._caller.script("slots", keys.BEATS)
+        members: list[bytes] = self._caller.reading_script("slots", keys.BEATS)
         return sorted(member.decode() for member in members)
 
 

@@ -63,7 +63,7 @@ def map_fields(
     left_out = set(skip)
     known = table.column_names
     if mapping:
-        wanted = _by_mapping(fields, mapping, source)
+        wanted = mapped_fields(fields, mapping, source)
     else:
         left_out |= {name for name in taken if name is not None and name not in known}
         meant = other_case([name for name in fields if name not in left_out], known)
@@ -82,13 +82,13 @@ def map_fields(
     for field, column in unknown:
         raise UsageError(
             f"{source}: field {field!r} has no column {column!r} in {table.name}. "
-            f"{_way_out(field, column)}{nearest(column, known)}"
+            f"{way_out(field, column)}{nearest(column, known)}"
         )
     _check_pairs(pairs, table, source)
     return pairs
 
 
-def _way_out(field: str, column: str) -> str:
+def way_out(field: str, column: str) -> str:
     """Return what to do about a field without a column."""
     skip = f"--skip-columns {shlex.quote(field)}"
     function = field.partition("(")[0].lower()
@@ -98,6 +98,14 @@ def _way_out(field: str, column: str) -> str:
         return f"If it says {meaning}, load takes {taken}; or leave it out with {skip}"
     pair = shlex.quote(f"{field}=COLUMN")
     return f"Leave it out with {skip}, or name its column with --mapping {pair}"
+
+
+def refuse_row_functions(fields: Sequence[str], source: str) -> None:
+    """Raise `UsageError` for a field of an unload that says how rows were written: it is meant for
+    an option, not for a column."""
+    for field in fields:
+        if field.endswith(")") and field.partition("(")[0].lower() in _ROW_FUNCTIONS:
+            raise UsageError(f"{source}: {field!r}: {way_out(field, field)}")
 
 
 def find_row_fields(
@@ -225,7 +233,7 @@ def _check_skips(fields: Sequence[str], skip: Sequence[str], source: str) -> Non
             )
 
 
-def _by_mapping(fields: Sequence[str], mapping: Mapping[str, str], source: str) -> dict[str, str]:
+def mapped_fields(fields: Sequence[str], mapping: Mapping[str, str], source: str) -> dict[str, str]:
     """Return field name -> column for an explicit mapping; a number is a 0-based position."""
     wanted: dict[str, str] = {}
     for name, column in mapping.items():

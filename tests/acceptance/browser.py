@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.acceptance.command import wait_until
 
@@ -22,6 +22,7 @@ def running_browser() -> Iterator[Browser]:
     thread."""
     chromium = shutil.which("chromium")  # playwright's own browsers are not downloaded
     assert chromium, "chromium is missing: make test-tools"
+    expect.set_options(timeout=TIMEOUT_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import bz2
 import json
+import re
 import time
 import zlib
 from collections.abc import Iterator
@@ -113,6 +114,10 @@ def test_a_lost_key_and_a_lost_job_are_reported(
     assert data.code == 4 and json.loads(data.out)["state"] == "DAMAGED"
     assert ringhaul.run("errors", "one").code == 4
     assert "DAMAGED" in ringhaul.run("status").out
+    finished = ringhaul.run("top", "--once")
+    assert finished.code == 0 and re.search(r"DAMAGED +- +- +- +- +-", finished.out), finished
+    (listed,) = json.loads(ringhaul.run("top", "--once", "--json").out)["jobs"]
+    assert (listed["state"], listed["rows"]) == ("DAMAGED", None) and listed["damage"]
     # The command that created the job knows that rows may be in the table.
     slow = (*load, "--job-id", "two", "--unit-size", "4K", "--rate", "2000")
     with ringhaul.started(*slow) as process:

@@ -376,7 +376,7 @@ def test_a_package_of_ours_that_is_hidden(command: Ringhaul, tmp_path: Path, nam
     found = doctor(command, code=4, **path)
     assert list(found) == [("machine", "packages")]
     assert f"Python imports {name} from {package}" in found["machine", "packages"]["text"]
-    assert "an environment of its own" in found["machine", "packages"]["advice"]
+    assert "a separate environment" in found["machine", "packages"]["advice"]
     for arguments in (("doctor",), ("status",), ("worker", "-c", "1")):
         done = command.run(*arguments, **path)
         assert done.code == 4 and str(package) in done.out + done.err, done

@@ -18,6 +18,7 @@ import pytest
 import redis
 from flower.urls import handlers
 
+from bench.made_jobs import make_load
 from producer.local.valkey import EmbeddedValkey
 from ringhaul.ledger.history import History
 from ringhaul.ledger.ledger import Ledger
@@ -97,9 +98,7 @@ def ledger(broker: EmbeddedValkey) -> Iterator[Ledger]:
 def job(ledger: Ledger, request: pytest.FixtureRequest) -> str:
     """A running job of ten units."""
     name = f"ld-{abs(hash(request.node.name)) % 10**9}"
-    ledger.create(name, {"kind": "load", "table": "shop.orders"}, "{}")
-    ledger.add_units(name, 1, 0, [f"unit {number}" for number in range(10)])
-    ledger.seal(name, 1, 10)
+    make_load(ledger, name, 10, done=0)
     return name
 
 
@@ -250,7 +249,7 @@ def test_beyond_loopback_it_listens_with_a_log_in(ringhaul: Ringhaul) -> None:
 
 
 def test_what_flower_keeps_is_private(opened: FlowerSite, ringhaul: Ringhaul) -> None:
-    folder = Path(ringhaul.env["RINGHAUL_STATE_DIR"]) / "flower"
+    folder = Path(ringhaul.env["RINGHAUL_STATE_DIR"]) / "web"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert not (ringhaul.cwd / "flower").exists()
     assert os.listdir(folder) == [] or all(name.startswith("tasks") for name in os.listdir(folder))
@@ -314,7 +313,7 @@ def test_each_action_acts_and_is_an_event_of_the_page(
         path = f"/jobs/{job}/{name}"
         answer = opened.send_form(path, form, Authorization=LOG_IN, Origin=opened.url)
         assert answer.status == 303, answer
-        assert answer.headers["Location"] == f"/jobs/{job}?did={name}"
+        assert answer.headers["Location"] == f"/jobs/{job}"
 
     send("throttle", seen="RUNNING", rows_per_second="500", between="08:00-18:00")
     assert str(ledger.status(job).pace) == "500 rows/s, 08:00-18:00 UTC"
@@ -352,6 +351,23 @@ def test_the_second_of_two_people_is_told_what_happened(
     assert f"ringhaul resume {job}" in late.text
     assert ledger.status(job).state_name == "CANCELLED"
     ledger.cancel("other")
+
+
+def test_a_page_says_what_was_done_once_and_by_no_link(opened: FlowerSite, job: str) -> None:
+    path = f"/jobs/{job}"
+    said = "The priority is changed."
+    answer = opened.send_form(
+        f"{path}/priority", {"seen": "RUNNING", "priority": "low"}, Authorization=LOG_IN
+    )
+    cookie = re.search(r"ringhaul_did=[^;]+", answer.headers["Set-Cookie"])
+    assert cookie and "HttpOnly" in answer.headers["Set-Cookie"]
+    after = opened.get(path, Authorization=LOG_IN, Cookie=cookie[0])
+    assert said in after.text and 'ringhaul_did="";' in after.headers["Set-Cookie"]
+    # Neither on another page, nor because a link or another's cookie says so.
+    assert said not in opened.get(f"{path}x", Authorization=LOG_IN, Cookie=cookie[0]).text
+    for forged in ("", f"ringhaul_did={job} priority", f"{cookie[0]}x"):
+        page = opened.get(f"{path}?did=priority", Authorization=LOG_IN, Cookie=forged)
+        assert page.status == 200 and said not in page.text
 
 
 @pytest.mark.parametrize(

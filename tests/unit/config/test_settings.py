@@ -69,6 +69,8 @@ def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.Monke
         "broker.url": "rediss://broker.example:6380/3",
         "load.strategy": "concurrent",
         "load.max_errors": "2.5%",
+        "metrics.jobs": "true",
+        "tracing.endpoint": "http://collector.example:4318",
         "logging.level": "debug",
         "logging.format": "json",
         "broker.visibility_timeout_s": "7777",

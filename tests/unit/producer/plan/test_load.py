@@ -176,6 +176,9 @@ def test_the_table_may_name_its_keyspace(
         ({"epoch_unit": "h"}, "epoch"),
         ({"timezone": "Mars/Olympus"}, "Mars/Olympus"),
         ({"blob": "octal"}, "octal"),
+        ({"given": {"yes"}, "yes": True}, "--yes goes with --create-table"),
+        ({"given": {"primary_key"}, "primary_key": "a"}, "--primary-key goes with --create-table"),
+        ({"create_table": True, "primary_key": " "}, "--primary-key is empty: give A,B"),
         ({"timestamp": "5", "timestamp_field": "at"}, "--timestamp and --timestamp-field both say"),
     ],
 )

@@ -49,7 +49,7 @@ def test_defaults(settings: Settings) -> None:
     assert found.address == "127.0.0.1"
     assert (found.max_tasks, found.max_workers, found.purge_offline_workers) == (20_000, 500, 300)
     assert found.conf == os.devnull
-    assert found.db == str(settings.state_dir / "flower" / "tasks")
+    assert found.db == str(settings.state_dir / "web" / "tasks")
     assert found.read_only is None, "the application sets it"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import flower.views
 import pytest
+from flower.app import Flower
 from flower.options import options
 from flower.urls import handlers, settings
 from tornado.web import Application
@@ -46,6 +47,7 @@ def application(tmp_path: Path) -> Application:
     shutil.copytree(settings["template_path"], folder)
     application = Application(handlers, **{**settings, "template_path": str(folder)})
     application.options = options  # type: ignore[attr-defined]
+    application.purge_offline_worker_metrics = Flower.purge_offline_worker_metrics  # type: ignore
     return application
 
 
@@ -94,6 +96,10 @@ def other_loader(application: Application, monkeypatch: pytest.MonkeyPatch) -> N
     application.settings["template_loader"] = object()
 
 
+def other_metrics(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    del application.purge_offline_worker_metrics  # type: ignore[attr-defined]
+
+
 def own_prepare(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flower.views.BaseHandler, "prepare", lambda self: None, raising=False)
 
@@ -116,6 +122,7 @@ CHANGES: dict[str, Callable[[Any, Any], None]] = {
     **{f"no method {name}": remove_method(name) for name in METHODS},
     **{f"no option {name}": remove_option(name) for name in OPTIONS},
     "another loader": other_loader,
+    "other metrics": other_metrics,
     "its own prepare": own_prepare,
     "no base handler": no_base,
     "another base handler": other_base,
