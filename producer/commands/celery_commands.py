@@ -78,11 +78,8 @@ def worker_command(
     end_process()
 
 
-def run_celery(
-    loaded: Loaded, arguments: list[str], run: Callable[[list[str]], None] | None = None
-) -> None:
-    """Hand over to Celery's command line in this process."""
-    run = run or _run
+def run_celery(loaded: Loaded, arguments: list[str], run: Callable[[list[str]], None]) -> None:
+    """Hand over to Celery in this process: `run` runs a command of it with these arguments."""
     show_as_written()
     from config.celery_config import WORKER_ENVIRONMENT
 
@@ -111,7 +108,8 @@ def _check_broker(loaded: Loaded) -> None:
         return
 
 
-def _run(arguments: list[str]) -> None:
+def run_celery_command(arguments: list[str]) -> None:
+    """Run a command of Celery's own command line."""
     from tasks import app
 
     stay()

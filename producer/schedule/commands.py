@@ -7,7 +7,13 @@ from pathlib import Path
 
 import rich_click as click
 
-from producer.commands.celery_commands import PASS_ON, end_process, logs_json, run_celery
+from producer.commands.celery_commands import (
+    PASS_ON,
+    end_process,
+    logs_json,
+    run_celery,
+    run_celery_command,
+)
 from producer.commands.options import config_option, ledger_options
 from producer.request.settings import settle
 
@@ -100,5 +106,16 @@ def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> N
     if path is not None:
         read_schedule_file(path)  # report errors now, and not at night
     quiet = ["--quiet"] if logs_json(loaded) else []
-    run_celery(loaded, [*quiet, "beat", *BEAT_ARGUMENTS, *celery_options])
+    run_celery(loaded, [*quiet, "beat", *BEAT_ARGUMENTS, *celery_options], _run_beat)
     end_process()
+
+
+def _run_beat(arguments: list[str]) -> None:
+    """Run beat with its scheduler imported: once Celery handles signals, one in the middle of the
+    import would end beat with an error."""
+    from kombu.utils.imports import symbol_by_name
+
+    from tasks import app
+
+    symbol_by_name(app.conf.beat_scheduler)
+    run_celery_command(arguments)
