@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from datetime import datetime
 from pathlib import Path
 
@@ -113,9 +114,7 @@ def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> N
 def _run_beat(arguments: list[str]) -> None:
     """Run beat with its scheduler imported: once Celery handles signals, one in the middle of the
     import would end beat with an error."""
-    from kombu.utils.imports import symbol_by_name
-
     from tasks import app
 
-    symbol_by_name(app.conf.beat_scheduler)
+    importlib.import_module(str(app.conf.beat_scheduler).partition(":")[0])
     run_celery_command(arguments)
