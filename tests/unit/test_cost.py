@@ -22,8 +22,8 @@ from cassandra import InvalidRequest, ReadFailure, WriteFailure
 
 from config.values import parse_bytes
 from ringhaul.cql import long_numbers, types
-from ringhaul.cql.failures import with_reasons
 from ringhaul.cql.decode.scalars import number_text
+from ringhaul.cql.failures import with_reasons
 from ringhaul.cql.literal import parse_literal
 from ringhaul.cql.long_numbers import digits_of, integer_of, product
 from ringhaul.cql.names import listed_names, read_names
