@@ -143,6 +143,7 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         "enable_utc": True,
         # Our own: it keeps all state in the ledger and none on beat's host. (Celery's own uses
         # a shelve file, which is pickle.)
+        "beat_max_loop_interval": 1,  # as often as it checks; for beat's banner
         "beat_scheduler": "producer.schedule.celery_scheduler:ScheduleScheduler",
     }
     tls = broker_tls(broker)

@@ -52,8 +52,15 @@ def set_up_logging(
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.level)
+    logging.captureWarnings(True)  # those of Python's `warnings`, on lines like all others
     for name in _QUIET:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+
+
+def is_json(settings: LoggingSettings, stream: TextIO | None = None) -> bool:
+    """Return whether each line of a log to `stream` (stderr by default) is JSON."""
+    out = stream if stream is not None else sys.stderr
+    return settings.format == "json" or (settings.format == "auto" and not out.isatty())
 
 
 def _formatter(
@@ -63,7 +70,7 @@ def _formatter(
     # Format tracebacks first, so that they are masked too. Use plain ones: rich ones show local
     # variables, which hold rows.
     form: list[Processor] = [structlog.processors.format_exc_info, _mask_all]
-    if settings.format == "console" or (settings.format == "auto" and terminal):
+    if not is_json(settings, out):
         form.append(lambda _logger, _method, event: _plain_all(event, plain))
         form.append(
             structlog.dev.ConsoleRenderer(

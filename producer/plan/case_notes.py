@@ -1,9 +1,11 @@
-"""Say which fields fill columns whose names differ from theirs in case."""
+"""Say which fields fill columns whose names differ in case, and which a verification leaves out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from producer.request.load import LoadRequest
+from ringhaul.cluster.schema import TableSchema
 from ringhaul.records.job import LoadSource
 
 #: How many fields are named; a file may write all its names in capitals.
@@ -26,3 +28,20 @@ def case_notes(sources: Sequence[LoadSource], *, verb: str = "loaded into") -> l
     if len(pairs) > SHOWN_MAX:
         parts.append(f"and {len(pairs) - SHOWN_MAX:,} more whose names differ in case")
     return [", ".join(parts)]
+
+
+def left_out_notes(
+    request: LoadRequest, sources: Sequence[LoadSource], table: TableSchema
+) -> list[str]:
+    """Return one line about write times and TTLs that a verification leaves out, or none."""
+    found = dict.fromkeys(
+        name
+        for source in sources
+        for name in request.skipped(source.results or source.fields, table.column_names)
+        if name not in request.skip_columns
+    )
+    if not found:
+        return []
+    names = ", ".join([*found][:SHOWN_MAX])
+    more = f" and {len(found) - SHOWN_MAX:,} more" if len(found) > SHOWN_MAX else ""
+    return [f"not compared: {names}{more} (verify reads no write times and no TTLs)"]

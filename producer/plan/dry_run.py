@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ REJECTS_SHOWN = 5
 #: How many results of transforms are shown.
 ROWS_SHOWN = 3
 RESULT_CHARACTERS_MAX = 160
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def dry_run_json(
@@ -134,8 +136,7 @@ def dry_run_text(
         "",
         f" statement  {plan['statement']}",
         f" plan       {'about ' if plan['units_more'] else ''}"
-        f"{count_text(plan['units'], 'unit')} of about "
-        f"{bytes_text(plan['unit_bytes'])} for "
+        f"{count_text(plan['units'], 'unit')} of {_unit_size_text(plan)} for "
         f"{count_text(plan['worker_processes'], 'worker process', 'worker processes')}, "
         f"strategy {plan['strategy']}",
         f" timestamps {_timestamps_text(plan)}",
@@ -145,10 +146,26 @@ def dry_run_text(
     return lines_of(lines)
 
 
+def _unit_size_text(plan: dict[str, Any]) -> str:
+    """Return the size of a unit, which is never more than there is to load."""
+    units = max(plan["units"], 1)
+    size_bytes = min(plan["unit_bytes"], plan["bytes"] // units)
+    size = count_text(size_bytes, "byte") if size_bytes < 1024 else bytes_text(size_bytes)
+    return size if units == 1 and not plan["units_more"] else f"about {size}"
+
+
 def _timestamps_text(plan: dict[str, Any]) -> str:
-    by_place = f"from {plan['first_timestamp_us']} us, one more for each record"
+    by_place = f"from {_moment_text(plan['first_timestamp_us'])} on, 1 us more for each record"
     field = plan["timestamp_field"]
     return by_place if field is None else f"of {field}; where it is empty {by_place}"
+
+
+def _moment_text(timestamp_us: int) -> str:
+    try:
+        moment = _EPOCH + timedelta(microseconds=timestamp_us)
+    except OverflowError:  # Cassandra takes times that no calendar has
+        return f"{timestamp_us} us"
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
 def _part_of_key(table: TableSchema, column: str) -> str | None:
@@ -212,6 +229,8 @@ def _sample_lines(shown: dict[str, Any], *, transforms: bool, where: bool) -> It
     for problem in shown["problems"]:
         place = f"{problem['file']}:{problem['line']} {problem['column'] or problem['stage']}"
         yield f"   {place}: {problem['reason']}"
+    if more := shown["rejected"] - len(shown["problems"]):
+        yield f"   {count_text(shown['rejected'], 'problem')}, {more:,} more"
     for row in shown["results"]:
         values = (f"{name}={value}" for name, value in row.items())
         yield f"   {', '.join(values)}"[:RESULT_CHARACTERS_MAX]
@@ -236,11 +255,16 @@ def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position |
 def sample(
     job: LoadJob, source: LoadSource, start: Position, transforms: tuple[Transform, ...] = ()
 ) -> list[Part]:
-    """Convert the records of the first block from `start` on that has wanted records."""
+    """Convert the wanted records of about `SAMPLE_BYTES` from `start` on. What cannot be read, such
+    as a quote that is never closed, is a record, too, in a block of its own."""
     encoder = RowEncoder(job, source, transforms)
     blocks = read_records(source, job, start, TO_THE_END, SAMPLE_BYTES)
+    found: list[Part] = []
+    read_bytes = 0
     for block in islice(blocks, SAMPLE_BLOCKS_MAX):
-        parts = list(encoder.parts(block))
-        if any(part.records for part in parts):
-            return parts
-    return []
+        parts = [part for part in encoder.parts(block) if part.records]
+        found += parts
+        read_bytes += block.size_bytes if parts else 0
+        if read_bytes >= SAMPLE_BYTES // 2:  # a block ends before the record that would exceed it
+            break
+    return found

@@ -40,7 +40,7 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
         fields, mapping = map_names(
             table,
             mapping=request.mapping,
-            skip=request.skip_columns,
+            skip=request.skipped(seen, table.column_names),
             source=file.path,
             taken=row,
             seen=seen,

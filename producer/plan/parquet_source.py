@@ -69,7 +69,8 @@ def _columns_of(
     """Return which column of a Parquet file fills which column of the table."""
     if request.by_name:
         return find_fields(names, table, source=file.path)
-    known, skip = table.column_names, request.skip_columns
+    known = table.column_names
+    skip = request.skipped(names, known)
     if not request.mapping and not set(names) & set(known) and not other_case(names, known):
         raise UsageError(
             f"{file.path}: no column of it is one of {table.name} (it has "

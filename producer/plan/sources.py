@@ -109,7 +109,9 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
                 fields,
                 table,
                 mapping=request.mapping,
-                skip=request.skip_columns if request.header or request.columns else (),
+                skip=request.skipped(fields, table.column_names)
+                if request.header or request.columns
+                else (),
                 source=file.path,
                 taken=row,
             )

@@ -160,7 +160,12 @@ def _mapped(
             f"table has {', '.join(known[:12])})"
         )
     mapping = map_fields(
-        results, table, mapping=request.mapping, skip=request.skip_columns, source=place, taken=row
+        results,
+        table,
+        mapping=request.mapping,
+        skip=request.skipped(results, known),
+        source=place,
+        taken=row,
     )
     return replace(
         source, mapping=mapping, results=results, timestamp_field=row.timestamp, ttl_field=row.ttl

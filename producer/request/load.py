@@ -17,7 +17,7 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.records.mapping import RowFields, find_row_fields
+from ringhaul.records.mapping import RowFields, find_row_fields, row_functions
 from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
 
 #: Option about how text is written -> the field of a dialect, and the formats that use
@@ -72,6 +72,14 @@ class LoadRequest:
     def wanted_row_fields(self) -> RowFields:
         """Return the fields with write times and TTLs, as the options name them."""
         return RowFields(self.timestamp_field, self.ttl_field)
+
+    def skipped(self, fields: Collection[str], columns: Collection[str]) -> Sequence[str]:
+        """Return the fields to leave out: those of --skip-columns and, by a verification, write
+        times and TTLs, which it does not read. `columns`: of the table."""
+        if self.kind is not JobKind.VERIFY or self.mapping or self.by_name:
+            return self.skip_columns
+        own = (name for name in row_functions(fields, columns) if name not in self.skip_columns)
+        return [*self.skip_columns, *own]
 
     def row_fields(
         self, fields: Sequence[str], source: str, *, positions: bool = True

@@ -16,7 +16,7 @@ from producer.inputs.stdin_spool import (
 )
 from producer.inputs.urlfile import NO_PLACES, read_urlfile
 from producer.outputs.stdout import json_text
-from producer.plan.case_notes import case_notes
+from producer.plan.case_notes import case_notes, left_out_notes
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.dry_run import dry_run_json, dry_run_text
 from producer.plan.load import plan_load
@@ -90,6 +90,8 @@ def run_load(options: LoadOptions, services: Services) -> int:
                 if not request.mapping:
                     verb = "loaded into" if request.kind is JobKind.LOAD else "compared with"
                     for line in case_notes(job.sources, verb=verb):
+                        shown.say(line)
+                    for line in left_out_notes(request, job.sources, job.table):
                         shown.say(line)
             if planned is None or options.dry_run:
                 services.opening.close()

@@ -30,6 +30,18 @@ _ROW_FUNCTIONS = {
 }
 
 
+def row_functions(fields: Collection[str], known: Collection[str]) -> list[str]:
+    """Return the fields that are named as an unload names write times and TTLs, such as `ttl(c)`,
+    and are no columns."""
+    return [
+        field
+        for field in fields
+        if field.endswith(")")
+        and field.partition("(")[0].lower() in _ROW_FUNCTIONS
+        and field not in known
+    ]
+
+
 def map_fields(
     fields: Sequence[str],
     table: TableSchema,
@@ -80,7 +92,7 @@ def way_out(field: str, column: str) -> str:
     """Return what to do about a field without a column."""
     skip = f"--skip-columns {shlex.quote(field)}"
     function = field.partition("(")[0].lower()
-    if field == column and field.endswith(")") and function in _ROW_FUNCTIONS:
+    if field == column and row_functions([field], ()):
         option, meaning = _ROW_FUNCTIONS[function]
         taken = f"{option} {shlex.quote(field)}"
         return f"If it says {meaning}, load takes {taken}; or leave it out with {skip}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
+import pytest
 from cassandra.cluster import Session
 
 from tests.acceptance.command import Ringhaul, wait_until
@@ -39,3 +41,32 @@ def test_each_line_about_a_unit_names_it(
         assert line["job"] == JOB, line
         assert isinstance(line["unit"], int), line
     assert SECRET not in text
+
+
+@pytest.mark.parametrize("command", ["worker", "beat"])
+def test_all_that_a_process_writes_is_json_to_its_last_line(
+    fleet: Ringhaul, tmp_path: Path, command: str
+) -> None:
+    # Given a worker or a beat, of which Celery prints a banner, and warns if it runs as root
+    log = tmp_path / f"{command}.log"
+    started = '"celery@' if command == "worker" else '"beat: Starting..."'
+    (tmp_path / "schedule.toml").write_text("")
+    settings = {"RINGHAUL_SCHEDULE_FILE": str(tmp_path / "schedule.toml")}
+    options = ["-c", "1", "--queues", "of-nobody", "-n", "celery@json"]
+    with fleet.started(command, *(options if command == "worker" else []), log=log, **settings) as (
+        process
+    ):
+        wait_until(
+            lambda: (
+                started in log.read_text() and ("ready" in log.read_text() or command == "beat")
+            ),
+            "its start",
+        )
+        # When it is stopped
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0, log.read_text()
+    # Then each line is an object with a level and a message
+    lines = log.read_text().splitlines()
+    assert lines
+    for line in lines:
+        assert {"level", "message", "timestamp", "logger"} <= set(json.loads(line)), line

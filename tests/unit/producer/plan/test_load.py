@@ -169,7 +169,7 @@ def test_the_table_may_name_its_keyspace(
         ({"table": "a.orders"}, "--table names keyspace a, --keyspace shop"),
         ({"mapping": "id"}, "--mapping 'id': expected FIELD=COLUMN, separated by commas"),
         ({"mapping": "id=,a=b"}, "--mapping 'id=': expected FIELD=COLUMN, separated by commas"),
-        ({"delimiter": ";;"}, "--delimiter: ';;' cannot be used"),
+        ({"delimiter": ";;"}, "--delimiter: ';;' has 2 characters"),
         ({"quote": ","}, "--quote: ',' is already the delimiter"),
         ({"encoding": "klingon"}, "--encoding: 'klingon' is not known"),
         ({"null_strings": ("x" * 5000,)}, "--null: 'xxxxxxxxxxxxxxxxxxxx'... is longer than"),
