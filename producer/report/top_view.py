@@ -201,7 +201,7 @@ def _jobs(view: View) -> tuple[Sequence[_Column], _Rows]:
         _Column("PRIORITY", goes=3),
         _Column("LIMITS", short=12),
     )
-    rows = [
+    rows: list[Sequence[str | Text]] = [
         (
             status.job,
             status.labels.get("kind", "-"),
