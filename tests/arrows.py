@@ -92,7 +92,7 @@ ROOMS: Mapping[str, str] = {
         "producer.inputs producer.outputs producer.request ringhaul.cluster ringhaul.cql "
         "ringhaul.cql.spell ringhaul.dataplane ringhaul.formats ringhaul.formats.write "
         "ringhaul.ledger ringhaul.load ringhaul.output ringhaul.records ringhaul.scan "
-        "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.units"
+        "ringhaul.schedule ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.units"
     ),
     "producer.plan": (
         "producer.outputs producer.request ringhaul.cluster ringhaul.cql "
@@ -110,9 +110,9 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.run": (
         "producer.inputs producer.outputs producer.plan producer.report producer.request "
-        "producer.services ringhaul.cluster ringhaul.cql ringhaul.dataplane "
-        "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.records "
-        "ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage "
+        "producer.services ringhaul.cluster ringhaul.cql ringhaul.cql.decode "
+        "ringhaul.dataplane ringhaul.formats.write ringhaul.ledger ringhaul.output "
+        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage "
         "ringhaul.transform"
     ),
     "producer.commands": (
@@ -130,6 +130,16 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform"
     ),
     "producer.schedule.celery_scheduler": "producer.schedule",
+    "producer.metrics": (
+        "producer.commands producer.report producer.request producer.schedule "
+        "producer.services ringhaul.dataplane ringhaul.ledger ringhaul.schedule"
+    ),
+    "producer.web": (
+        "producer.commands producer.metrics producer.outputs producer.report producer.request "
+        "producer.run producer.schedule ringhaul.ledger ringhaul.schedule"
+    ),
+    # `python -m ringhaul`: the command under its package's name.
+    "ringhaul.__main__": "producer.__main__",
 }
 
 #: Rooms in which no module reaches a service, a process, a thread or the driver, through any chain

@@ -43,6 +43,7 @@ def doctor_command(
     from producer.doctor.examine import Subject, examine
     from producer.doctor.finding import exit_code
     from producer.doctor.render import json_document, pipe_lines, terminal_lines
+    from producer.request.password import password_file_asked
     from producer.request.settings import CONNECTION_FLAGS, settle
     from producer.request.values import refuse_blank
 
@@ -50,8 +51,10 @@ def doctor_command(
     refuse_blank("--output", output, "a folder or a URL")
     for one in inputs:
         refuse_blank("--input", one, "a path or a URL")
-    loaded = settle({key: flags[flag] for flag, key in CONNECTION_FLAGS.items()}, config_file)
-    findings = examine(loaded, Subject(keyspace=keyspace, inputs=inputs, output=output or ""))
+    with password_file_asked(flags["user"], flags["password_file"]) as path:
+        flags["password_file"] = path
+        loaded = settle({key: flags[flag] for flag, key in CONNECTION_FLAGS.items()}, config_file)
+        findings = examine(loaded, Subject(keyspace=keyspace, inputs=inputs, output=output or ""))
     seconds = time.monotonic() - started_at
     if as_json:
         print(json_text(json_document(findings, seconds), indent=2))

@@ -12,6 +12,7 @@ from cassandra.query import SimpleStatement
 
 from config.settings import Settings
 from producer.doctor.finding import CLUSTER, Finding
+from producer.text import count_text
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.cluster.consistency import Replication, too_far, too_few
 from tasks.connect import cluster_config
@@ -76,8 +77,9 @@ def judge_nodes(nodes: Sequence[Node], down: Sequence[str]) -> Finding:
         text = f"{len(down)} of {len(nodes)} nodes down ({', '.join(down[:_SHOWN])})"
         return CLUSTER.warning("nodes", text, "start them, or expect retries")
     far = sum(not node.used for node in nodes)
-    text = f"{len(nodes) - far} answer" + (f", {far} are in other data centres" if far else "")
-    return CLUSTER.ok("nodes", text)
+    used = len(nodes) - far
+    text = f"{count_text(used, 'node')} {'answers' if used == 1 else 'answer'}"
+    return CLUSTER.ok("nodes", text + (f", {far} in other data centres" if far else ""))
 
 
 def judge_schema(versions: Iterable[object]) -> Finding:
@@ -116,9 +118,9 @@ def judge_replication(
         or (words := too_far(level, replications[name], local_dc))
     ]
     if not wanted:
-        return CLUSTER.unchecked(check, "there is no keyspace yet")
+        return CLUSTER.ok(check, "there is no keyspace yet")
     if not lacking:
-        where = keyspace or f"{len(wanted)} keyspace" + ("" if len(wanted) == 1 else "s")
+        where = keyspace or count_text(len(wanted), "keyspace")
         return CLUSTER.ok(check, f"{level} can be reached in {where}")
     more = f"; the same of {len(lacking) - 1} more" if len(lacking) > 1 else ""
     if keyspace is not None:

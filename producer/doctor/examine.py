@@ -54,12 +54,12 @@ class Subject:
 def examine(loaded: Loaded, subject: Subject) -> list[Finding]:
     """Run all checks and return their findings, by section."""
     settings = loaded.settings
-    embedded = is_embedded(loaded)
+    has_broker = bool(settings.broker.url)  # that of the local stack, if none is configured
     if subject.inputs or subject.output:  # readers of files: slow to import, and not in a thread
         from producer.doctor.files import check_files
     machine = Timed(MACHINE, "disks", MACHINE_S, lambda: measure_machine(settings))
     broker: Timed[Broker | None] = Timed(
-        BROKER, "address", BROKER_S, lambda: None if embedded else open_broker(settings)
+        BROKER, "address", BROKER_S, lambda: open_broker(settings) if has_broker else None
     )
 
     def read_workers() -> list[WorkerReport]:
@@ -77,21 +77,21 @@ def examine(loaded: Loaded, subject: Subject) -> list[Finding]:
     cluster = Timed(CLUSTER, "address", CLUSTER_S, lambda: open_cluster(settings, subject.keyspace))
     files = Timed(FILES, "inputs", FILES_S, look_at_files)
     found = [
-        *_of_broker(broker.value(), embedded=embedded),
+        *_of_broker(broker.value(), has_broker=has_broker),
         *_of_all(loaded, machine.value(), broker.value(), cluster.value(), workers.value()),
         *(files.value() or ()),
     ]
     for check in (machine, broker, workers, cluster, files):
         found += check.troubles()
-    if broker.value() is None and not embedded:
+    if broker.value() is None and has_broker:
         found.append(WORKERS.unchecked("up", "not known without the broker"))
     order = [section.about for section in SECTIONS]
     masked = [replace(one, text=mask(one.text), advice=mask(one.advice)) for one in found]
     return sorted(masked, key=lambda finding: order.index(finding.about))
 
 
-def _of_broker(broker: Broker | None, *, embedded: bool) -> Sequence[Finding]:
-    if embedded:
+def _of_broker(broker: Broker | None, *, has_broker: bool) -> Sequence[Finding]:
+    if not has_broker:
         text = "none is configured: each command starts its own, and workers"
         return [BROKER.ok("address", text)]
     return [] if broker is None else broker.findings
@@ -127,7 +127,7 @@ def _of_all(
     found.append(judge_clocks(relative_clocks(clock, view, reports)))
     found += () if cluster is None else cluster.findings
     if workers is not None and broker is not None:
-        found += judge_presence(reports)
+        found += judge_presence(reports, embedded=is_embedded(loaded))
         found += judge_reports(
             reports,
             versions=versions(),

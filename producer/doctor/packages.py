@@ -15,7 +15,7 @@ from ringhaul.errors import EXIT_FATAL
 from ringhaul.plain_text import as_line
 from ringhaul.shadowed import Shadow
 
-_ALONE = "install ringhaul in an environment of its own"
+_ALONE = "install ringhaul in a separate environment"
 HIDDEN_ADVICE = f"{_ALONE}, and take that folder out of PYTHONPATH"
 TWICE_ADVICE = f"the files of one may have replaced those of the other: {_ALONE}"
 

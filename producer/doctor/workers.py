@@ -30,13 +30,16 @@ OF_COMMANDS_TOO = frozenset(
 _VISIBILITY = "broker.visibility_timeout_s"
 
 
-def judge_presence(reports: Sequence[WorkerReport]) -> list[Finding]:
-    """Judge whether workers are up and answer."""
+def judge_presence(reports: Sequence[WorkerReport], *, embedded: bool) -> list[Finding]:
+    """Judge whether workers are up and answer. `embedded`: each command starts its own."""
     slots = sum(one.worker.slots for one in reports)
+    if not slots and embedded:
+        return [WORKERS.ok("up", "none is needed: each command starts its own")]
     if not slots:
         return [WORKERS.warning("up", "none is up", "start some with `ringhaul worker`")]
     hosts = len({one.worker.host for one in reports})
-    found = [WORKERS.ok("up", f"{slots:,} on {count_text(hosts, 'host')}")]
+    processes = count_text(slots, "process", "processes")
+    found = [WORKERS.ok("up", f"{processes} on {count_text(hosts, 'host')}")]
     silent = [(one, one.trouble) for one in reports if one.trouble]
     if silent:
         advice = "look at its log; a worker of an earlier version cannot report"
@@ -46,11 +49,11 @@ def judge_presence(reports: Sequence[WorkerReport]) -> list[Finding]:
 
 def judge_versions(mine: Mapping[str, str], reports: Sequence[WorkerReport]) -> Finding | None:
     """Judge whether all workers run the versions that this command runs."""
-    told = _told(reports)
-    if not told:
+    answered = _answered(reports)
+    if not answered:
         return None
     wrong = []
-    for one, report in told:
+    for one, report in answered:
         unlike = [
             f"{name} {theirs} (here {mine[name]})"
             for name, theirs in report.versions.items()
@@ -70,21 +73,21 @@ def judge_settings(mine: Mapping[str, Any], reports: Sequence[WorkerReport]) -> 
 
     The value that most workers have counts as the right one.
     """
-    told = _told(reports)
-    if not told:
+    answered = _answered(reports)
+    if not answered:
         return []
-    names = sorted({name for _, report in told for name in report.settings})
+    names = sorted({name for _, report in answered for name in report.settings})
     usual = {
-        name: _usual([report.settings.get(name) for _, report in told], mine.get(name))
+        name: _usual([report.settings.get(name) for _, report in answered], mine.get(name))
         for name in names
     }
     timeout = [
         (one, f"{report.settings[_VISIBILITY]} s")
-        for one, report in told
+        for one, report in answered
         if report.settings.get(_VISIBILITY, mine[_VISIBILITY]) != mine[_VISIBILITY]
     ]
     wrong = []
-    for one, report in told:
+    for one, report in answered:
         unlike = [
             f"{name} = {_value(value)} (others {_value(usual[name])})"
             for name, value in report.settings.items()
@@ -120,22 +123,24 @@ def _judge_equal(wrong: str) -> Finding:
 def judge_clusters(name: str | None, reports: Sequence[WorkerReport]) -> Finding | None:
     """Judge whether every worker's host reaches the cluster. `name`: the cluster's, as this host
     sees it; None: this host does not reach it."""
-    told = [(one, report.cluster) for one, report in _told(reports) if report.cluster is not None]
-    if not told:
+    answered = [
+        (one, report.cluster) for one, report in _answered(reports) if report.cluster is not None
+    ]
+    if not answered:
         return None
     check = "cluster"
-    cut = [(one, view.error) for one, view in told if view.error]
+    cut = [(one, view.error) for one, view in answered if view.error]
     if cut:
         advice = "open the way from that host, or correct its settings: it takes units and fails"
         return WORKERS.fault(check, _some(cut), advice)
-    expected = name or _usual([view.name for _, view in told])
-    other = [(one, f"connected to {view.name}") for one, view in told if view.name != expected]
+    expected = name or _usual([view.name for _, view in answered])
+    other = [(one, f"connected to {view.name}") for one, view in answered if view.name != expected]
     if other:
         advice = f"set cluster.contact_points of all hosts to {expected}, or use two brokers"
         return WORKERS.fault(check, _some(other), advice)
     silent = [
         (one, f"no answer from {', '.join(blind[:_SHOWN])}")
-        for one, view in told
+        for one, view in answered
         if (blind := [node.address for node in view.nodes if node.used and node.error])
     ]
     if silent:
@@ -146,10 +151,12 @@ def judge_clusters(name: str | None, reports: Sequence[WorkerReport]) -> Finding
 
 def judge_rights(reports: Sequence[WorkerReport], advice: str) -> Finding | None:
     """Judge whether every worker's user may run what is needed; `advice`: if one may not."""
-    told = [(one, report.refused) for one, report in _told(reports) if report.refused is not None]
-    if not told:
+    answered = [
+        (one, report.refused) for one, report in _answered(reports) if report.refused is not None
+    ]
+    if not answered:
         return None
-    wrong = [(one, refused) for one, refused in told if refused]
+    wrong = [(one, refused) for one, refused in answered if refused]
     if wrong:
         return WORKERS.fault("rights", _some(wrong), advice)
     return WORKERS.ok("rights", "every worker may run the commands that it needs")
@@ -166,7 +173,9 @@ def judge_hosts(reports: Sequence[WorkerReport], *, one_clock: bool) -> list[Fin
 
 def _judge_each(check: str, judge: Judge, reports: Sequence[WorkerReport]) -> Finding | None:
     judged = [
-        (one, judge(report.machine)) for one, report in _told(reports) if report.machine is not None
+        (one, judge(report.machine))
+        for one, report in _answered(reports)
+        if report.machine is not None
     ]
     for state, make in _WORST_FIRST.items():
         found = [(one, result) for one, result in judged if result.state is state]
@@ -176,7 +185,9 @@ def _judge_each(check: str, judge: Judge, reports: Sequence[WorkerReport]) -> Fi
             return make(check, _some(texts), "; ".join(advices))
     if not judged:
         return None
-    return WORKERS.ok(check, _some([(one, result.text) for one, result in judged]))
+    texts = [(one, result.text) for one, result in judged]
+    alike = len({text for _, text in texts}) == 1
+    return WORKERS.ok(check, texts[0][1] if alike else _some(texts))
 
 
 _WORST_FIRST: Mapping[State, Callable[[str, str, str], Finding]] = {
@@ -212,7 +223,7 @@ def judge_missing_parts(reports: Sequence[WorkerReport]) -> Finding | None:
     parts = ("machine", "broker_clock", "cluster")
     missing = [
         (one, ", ".join(name.replace("_", " ") for name in gone))
-        for one, report in _told(reports)
+        for one, report in _answered(reports)
         if (gone := [name for name in parts if getattr(report, name) is None])
     ]
     if not missing:
@@ -221,7 +232,7 @@ def judge_missing_parts(reports: Sequence[WorkerReport]) -> Finding | None:
     return WORKERS.unchecked("reports", f"not in time from {_some(missing)}", advice)
 
 
-def _told(reports: Sequence[WorkerReport]) -> list[tuple[WorkerReport, HostReport]]:
+def _answered(reports: Sequence[WorkerReport]) -> list[tuple[WorkerReport, HostReport]]:
     return [(one, one.report) for one in reports if one.report is not None]
 
 

@@ -92,11 +92,13 @@ def connect(
     tls_ca: str | None = None,
     tls_cert: str | None = None,
     tls_key: str | None = None,
+    timeout_s: float = SOCKET_TIMEOUT_S,
 ) -> redis.Redis:
     """Return a client for `url` (`redis://`, `rediss://` or `unix://`) with bounded waits.
 
     It connects at the first command, and its pool reconnects after a fork. `password` takes
-    precedence over one in the URL. Retries are `Caller`'s task, so the client makes none.
+    precedence over one in the URL. `timeout_s`: how long it waits for an answer, and at most for a
+    connection. Retries are `Caller`'s task, so the client makes none.
     """
     options: dict[str, Any] = {}
     if password is not None:
@@ -105,10 +107,10 @@ def connect(
         options |= {"ssl_ca_certs": tls_ca, "ssl_certfile": tls_cert, "ssl_keyfile": tls_key}
     if not url.startswith("unix://"):
         options["socket_keepalive"] = True
-        options["socket_connect_timeout"] = CONNECT_TIMEOUT_S
+        options["socket_connect_timeout"] = min(CONNECT_TIMEOUT_S, timeout_s)
     return redis.Redis.from_url(
         url,
-        socket_timeout=SOCKET_TIMEOUT_S,
+        socket_timeout=timeout_s,
         health_check_interval=PING_IDLE_S,
         retry=Retry(NoBackoff(), 0),
         decode_responses=False,
@@ -150,12 +152,18 @@ class Caller:
           LedgerUnavailable: no response within `patience_ms`.
           LedgerRefused: the server does not accept this user.
         """
+        return self._script("", name, key, *arguments)
 
+    def reading_script(self, name: str, key: str, *arguments: str | int | bytes) -> Any:
+        """Do the same with a script that changes nothing: a user who may only read can run it."""
+        return self._script("_RO", name, key, *arguments)
+
+    def _script(self, how: str, name: str, key: str, *arguments: str | int | bytes) -> Any:
         def run() -> Any:
             try:
-                return self._execute("EVALSHA", self._digests[name], 1, key, *arguments)
+                return self._execute(f"EVALSHA{how}", self._digests[name], 1, key, *arguments)
             except NoScriptError:  # the server restarted, or this is the first use
-                return self._execute("EVAL", self._texts[name], 1, key, *arguments)
+                return self._execute(f"EVAL{how}", self._texts[name], 1, key, *arguments)
 
         return self.insist(run)
 

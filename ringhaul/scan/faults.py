@@ -1,9 +1,9 @@
 """Read failures caused by the data: which errors they are, and how certain that is. Pure.
 
-A timeout or an unavailable node passes. A partition with too many tombstones, or a damaged SSTable,
-fails every read of it. The server reports some of these with a reason code: in a map by address
-since native protocol v5, before that in the text of the message (Cassandra 4.0 and later). If the
-reason is UNKNOWN or missing, only repeating the read can tell.
+A timeout or an unavailable node passes. A partition with too many tombstones, a damaged SSTable or
+a partition on the server's denylist fails every read of it. The server reports some of these with a
+reason code: in a map by address since native protocol v5, before that in the text of the message
+(Cassandra 4.0 and later). If the reason is UNKNOWN or missing, only repeating the read can tell.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from cassandra import ReadFailure
+from cassandra import InvalidRequest, ReadFailure
 from cassandra.protocol import ServerError
 
 from ringhaul.cql.failures import server_message
@@ -28,19 +28,24 @@ _REASONS = {
     7: "READ_TOO_MANY_INDEXES",
     503: "INDEX_BUILD_IN_PROGRESS",
 }
+#: Reasons that lie in the amount of data: a read of fewer rows may succeed.
+_BY_AMOUNT = ("READ_TOO_MANY_TOMBSTONES", "READ_SIZE", "READ_TOO_MANY_INDEXES")
+DENYLISTED = "DENYLISTED"
 #: Reasons that lie in the data: the next read fails in the same way.
-CERTAIN = ("READ_TOO_MANY_TOMBSTONES", "READ_SIZE", "READ_TOO_MANY_INDEXES")
+CERTAIN = (*_BY_AMOUNT, DENYLISTED)
 #: What each reason means, and what to do about it.
 _WORDS = {
     "READ_TOO_MANY_TOMBSTONES": "more tombstones than tombstone_failure_threshold allows",
     "READ_SIZE": "more bytes than the server's read size threshold allows",
     "READ_TOO_MANY_INDEXES": "more SSTable indexes than the server allows",
+    DENYLISTED: "the server's denylist forbids reading it",
     "UNKNOWN": "the node's log has the cause, such as a corrupt SSTable",
 }
 _ADVICE = {
     "READ_TOO_MANY_TOMBSTONES": "Compact the table when gc_grace_seconds have passed, or raise the "
     "threshold",
     "READ_SIZE": "Raise the threshold",
+    DENYLISTED: "Take the partition off system_distributed.partition_denylist",
     "UNKNOWN": "Scrub or repair the table",
 }
 _ADVICE_ELSE = "Look into the node's log"
@@ -49,6 +54,10 @@ _ADVICE_ELSE = "Look into the node's log"
 _IN_WORDS = re.compile(r"\b([A-Z][A-Z_]+) from ([^\s,]+)")
 #: The end of such an endpoint, behind its last slash.
 _ADDRESS = re.compile(r"((?:\d+\.){3}\d+|\[?[0-9a-fA-F:]+\]?):\d+")
+#: Sent as an invalid request, for a partition as well as for a range that holds one.
+_ON_DENYLIST = re.compile(r"\bdenylisted (?:keys|partition)\b")
+#: The guardrail `page_size_fail_threshold`.
+_PAGE_SIZE = re.compile(r"Guardrail page_size violated\b")
 #: Sent by a coordinator that added up the tombstones or bytes of all replicas.
 _ABORTED = (
     (re.compile(r"tombstone", re.IGNORECASE), "READ_TOO_MANY_TOMBSTONES"),
@@ -69,6 +78,11 @@ class ReadFault(NamedTuple):
         return self.name in CERTAIN
 
     @property
+    def by_amount(self) -> bool:
+        """Whether a read of fewer rows may succeed."""
+        return self.name in _BY_AMOUNT
+
+    @property
     def reason(self) -> str:
         """The reason in words, without the node."""
         return f"{self.name}: {_WORDS.get(self.name, self.said)}"
@@ -86,6 +100,8 @@ def data_fault(error: BaseException, coordinator: str) -> ReadFault | None:
     """
     if isinstance(error, ServerError):
         return ReadFault("server_error", coordinator, _said(error))
+    if isinstance(error, InvalidRequest) and _ON_DENYLIST.search(_said(error)):
+        return ReadFault(DENYLISTED, coordinator, _said(error))
     if not isinstance(error, ReadFailure):
         return None
     said = _said(error)
@@ -95,6 +111,11 @@ def data_fault(error: BaseException, coordinator: str) -> ReadFault | None:
         if nodes:
             return ReadFault(name, ", ".join(nodes), said)
     return None
+
+
+def forbids_page(error: BaseException) -> bool:
+    """Return whether a guardrail forbids pages of as many rows as were requested."""
+    return isinstance(error, InvalidRequest) and bool(_PAGE_SIZE.search(_said(error)))
 
 
 def _reasons(error: ReadFailure, said: str) -> list[tuple[str, str]]:

@@ -40,7 +40,7 @@ from ringhaul.dataplane.retry import Verdict, backoff_s, classify, message
 from ringhaul.errors import ClusterError, Transient
 from ringhaul.output.missing import MissingRange, place_text
 from ringhaul.scan.cursor import Rest, pack_cursor, token_reached, unpack_cursor
-from ringhaul.scan.faults import ReadFault, data_fault
+from ringhaul.scan.faults import ReadFault, data_fault, forbids_page
 from ringhaul.scan.narrowing import SHRINK, Narrowing
 from ringhaul.scan.pages import Page, PageReader
 from ringhaul.scan.ranges import TokenRange, split_range
@@ -395,6 +395,11 @@ class RangeScan:
         if fault is not None:
             self._faulty(run, fault)
             return
+        if run.rows > 1 and forbids_page(error):
+            self.stats.retries += 1
+            with self._changed:
+                self._size.refused(run.rows)
+            return
         if classify(error) is not Verdict.RETRY:
             # A scan sends no rows: an error that blames a row blames the statement here.
             raise translate_error(
@@ -463,7 +468,7 @@ class RangeScan:
             self._narrowing.failed()
             halves = self._halves(run) if self._narrowing.may_cut(fault) else None
             fresh = run.faults == 1 and not run.suspect
-            if fault.certain and run.rows > 1 and (fresh or halves is None):
+            if fault.by_amount and run.rows > 1 and (fresh or halves is None):
                 run.brake.rows = max(run.rows // SHRINK, 1)
                 return
             if halves is not None and not fresh:

@@ -28,16 +28,22 @@ class PageSize:
     def __init__(self, bytes_wanted: int, rows_first: int = FIRST_ROWS) -> None:
         self.rows = max(min(rows_first, ROWS_MAX), 1)
         self._bytes_wanted = bytes_wanted
+        self._rows_max = ROWS_MAX
 
     def saw(self, rows: int, bytes_count: int) -> None:
         """Learn from a page of `rows` rows; a short page says little about the width of others."""
         if rows == 0:
             return
-        fitting = min(self._bytes_wanted * rows // max(bytes_count, 1), ROWS_MAX)
+        fitting = min(self._bytes_wanted * rows // max(bytes_count, 1), self._rows_max)
         if fitting < self.rows:
             self.rows = max(fitting, 1)
         else:
             self.rows = max(self.rows, min(fitting, rows * GROWTH))
+
+    def refused(self, rows: int) -> None:
+        """Note that the server forbids pages of `rows` rows: stay below from now on."""
+        self._rows_max = min(self._rows_max, max(rows // 2, 1))
+        self.rows = min(self.rows, self._rows_max)
 
 
 class Brake:

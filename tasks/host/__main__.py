@@ -19,7 +19,7 @@ LIMIT_S = 7.0
 #: Sessions that open at the same time over all hosts, see `ringhaul.ledger.openings`: more than
 #: workers may, since these stay open for a moment only.
 OPENINGS_FACTOR = 4
-OPENING_WAIT_S = 3.0
+OPENING_WAIT_S = 2.0
 OPENING_TTL_MS = 10_000
 #: How long Redis is tried.
 PATIENCE_MS = 2000

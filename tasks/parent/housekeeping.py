@@ -124,7 +124,8 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             found = sweep_running(self._ledger, windows(self._ledger), publisher(self._ledger))
             running = [job for job, swept in found.items() if swept.state is JobState.RUNNING]
             for job in self._abandoned.look(running):
-                log.warning("job %s: its command has ended, and it cannot be resumed", job)
+                text = "job %s: its command has ended, and it cannot be resumed"
+                log.warning(text, job, extra={"job": job})
             remove_forgotten(self._ledger.caller, self._prefix)
             self._sampling.look(running)
             if self._some_are_gone:

@@ -26,7 +26,7 @@ import redis
 from cassandra.cluster import Session
 
 import ringhaul
-from producer.local.stack import Endpoints
+from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
@@ -188,14 +188,22 @@ def test_a_broker_that_is_down(command: Ringhaul) -> None:
     assert found["workers", "up"]["level"] == "unchecked"
 
 
-def test_a_broker_that_does_not_answer_holds_up_nothing_else(command: Ringhaul) -> None:
+def test_servers_that_do_not_answer_hold_up_nothing_else(command: Ringhaul) -> None:
+    """They take connections and stay silent, as behind a firewall that drops packets."""
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         began = time.monotonic()
-        url = f"redis://127.0.0.1:{deaf.getsockname()[1]}/0"
-        found = doctor(command, code=4, RINGHAUL_BROKER_URL=url)
+        port = deaf.getsockname()[1]
+        env = {
+            "RINGHAUL_BROKER_URL": f"redis://127.0.0.1:{port}/0",
+            "RINGHAUL_CLUSTER_PORT": str(port),
+        }
+        found = doctor(command, "-o", command.cwd / "file" / "out", code=4, **env)
         assert time.monotonic() - began < HANGING_S_MAX
     assert "no answer within 8 s" in found["broker", "address"]["text"]
-    assert not any(about == "cluster" for about, _ in found)
+    assert "127.0.0.1" in found["cluster", "address"]["text"]
+    unchecked = {("workers", "up"), ("machine", "clocks")}
+    assert set(found) == {("broker", "address"), ("cluster", "address")} | unchecked
+    assert {found[name]["level"] for name in unchecked} == {"unchecked"}
 
 
 def test_a_wrong_password_of_the_broker(command: Ringhaul, valkey: EmbeddedValkey) -> None:
@@ -368,7 +376,7 @@ def test_a_package_of_ours_that_is_hidden(command: Ringhaul, tmp_path: Path, nam
     found = doctor(command, code=4, **path)
     assert list(found) == [("machine", "packages")]
     assert f"Python imports {name} from {package}" in found["machine", "packages"]["text"]
-    assert "an environment of its own" in found["machine", "packages"]["advice"]
+    assert "a separate environment" in found["machine", "packages"]["advice"]
     for arguments in (("doctor",), ("status",), ("worker", "-c", "1")):
         done = command.run(*arguments, **path)
         assert done.code == 4 and str(package) in done.out + done.err, done
@@ -394,6 +402,16 @@ def test_the_password_of_the_broker_is_nowhere(
     assert password not in done.out + done.err
     with redis.Redis.from_url(valkey.url) as client:
         assert client.keys("ringhaul:look*") == [], "nothing is left behind"
+
+
+def test_the_local_stack_needs_no_worker(command: Ringhaul, stack: Stack) -> None:
+    """Commands use its Valkey, and start workers of their own."""
+    env = {name: text for name, text in command.env.items() if not name.startswith("RINGHAUL_")}
+    folder = stack.valkey.password_file.parents[1]
+    local = Ringhaul(env | {"RINGHAUL_STATE_DIR": str(folder)}, command.cwd)
+    done = local.run("doctor")
+    assert done.code == 0, done
+    assert "each command starts its own" in done.out and "noeviction" in done.out
 
 
 def test_without_a_broker_the_rest_is_checked(

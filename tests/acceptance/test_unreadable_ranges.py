@@ -32,7 +32,12 @@ class Node:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        yaml = {"tombstone_failure_threshold": TOMBSTONES_MAX, "tombstone_warn_threshold": 500}
+        yaml = {
+            "tombstone_failure_threshold": TOMBSTONES_MAX,
+            "tombstone_warn_threshold": 500,
+            "partition_denylist_enabled": "true",
+            "denylist_consistency_level": "ONE",
+        }
         self.stack = Stack(folder, user_cache_dir(), extra_yaml={"127.0.0.1": yaml})
         self.stack.up(1, heap="512M", any_port=True)
 
@@ -72,7 +77,7 @@ def _fill(session: Session) -> None:
     session.execute(
         "CREATE KEYSPACE h WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
     )
-    for table in ("deleted", "damaged"):
+    for table in ("deleted", "damaged", "denied"):
         session.execute(
             f"CREATE TABLE h.{table} (p int, c int, v text, PRIMARY KEY (p, c)) "
             "WITH compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 4}"
@@ -82,10 +87,17 @@ def _fill(session: Session) -> None:
     session.execute("INSERT INTO h.deleted (p, c, v) VALUES (1, 200000, 'behind')")
     insert = session.prepare("INSERT INTO h.deleted (p, c, v) VALUES (?, ?, ?)")
     execute_concurrent_with_args(session, insert, sorted(KEPT))
-    insert = session.prepare("INSERT INTO h.damaged (p, c, v) VALUES (?, ?, ?)")
-    execute_concurrent_with_args(session, insert, DAMAGED)
+    for table in ("damaged", "denied"):
+        insert = session.prepare(f"INSERT INTO h.{table} (p, c, v) VALUES (?, ?, ?)")
+        execute_concurrent_with_args(session, insert, DAMAGED)
+    # Nodes read the list when they start.
+    session.execute(
+        "INSERT INTO system_distributed.partition_denylist (ks_name, table_name, key) "
+        f"VALUES ('h', 'denied', intasblob({DENIED}))"
+    )
 
 
+DENIED = 7
 _random = random.Random(7)
 #: Texts that do not compress, so that the damage hits few chunks.
 DAMAGED = [(p, c, _random.randbytes(60).hex()) for p in range(400) for c in range(ROWS_EACH)]
@@ -182,6 +194,19 @@ def test_a_corrupt_sstable(node: Node, tmp_path: Path) -> None:
     for p in set(tokens) - lost:
         inside = [one for one in missing if one["token_after"] < tokens[p] <= one["token_to"]]
         assert not inside, (p, inside)
+
+
+def test_a_partition_on_the_denylist(node: Node, tmp_path: Path) -> None:
+    done = node.run("count", "-t", "h.denied")
+    assert done.returncode == 4
+    assert "token 1634052884888577606 of h.denied cannot be read: 127.0.0.1: " in done.stderr
+    assert "DENYLISTED: the server's denylist forbids reading it. " in done.stderr
+    out = tmp_path / "out"
+    done = node.run("unload", "-t", "h.denied", "-o", str(out), "--skip-failed-ranges")
+    assert done.returncode == 1, done.stderr
+    assert sorted(_rows(out)) == [row for row in DAMAGED if row[0] != DENIED]
+    [missing] = json.loads((out / "manifest.json").read_text())["missing"]
+    assert missing["token_to"] == missing["token_after"] + 1 == 1634052884888577606
 
 
 def _tokens(session: Session) -> dict[int, int]:

@@ -155,7 +155,7 @@ def test_doctor_looks_from_every_host(fleet: Fleet) -> None:
     cluster = checks["workers", "cluster"]
     assert cluster["level"] == "fail" and cluster["text"].startswith("C: no node answers")
     # The local data centre's nodes are contacted; the other's are known.
-    assert checks["cluster", "nodes"]["text"] == "1 answer, 1 are in other data centres"
+    assert checks["cluster", "nodes"]["text"] == "1 node answers, 1 in other data centres"
     assert checks["cluster", "data centre"]["text"] == "dc1 of dc1, dc2"
     assert checks["cluster", "replication"]["level"] == "ok"
     # Of this host, the broker, a node, and A, B and C.

@@ -1,4 +1,4 @@
-"""A server's guardrails refuse rows of ordinary users: each is a reject, and the job goes on."""
+"""A server's guardrails refuse rows of ordinary users: each is a reject, and the job continues."""
 
 from __future__ import annotations
 

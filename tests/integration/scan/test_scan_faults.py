@@ -8,12 +8,18 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from cassandra import ConsistencyLevel, OperationTimedOut, ReadTimeout, Unavailable
+from cassandra import (
+    ConsistencyLevel,
+    InvalidRequest,
+    OperationTimedOut,
+    ReadTimeout,
+    Unavailable,
+)
 
 from producer.local.stack import Endpoints
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 from ringhaul.dataplane import retry
-from ringhaul.errors import Transient
+from ringhaul.errors import ClusterError, Transient
 from ringhaul.scan import scan as scanning
 from ringhaul.scan.cursor import unpack_cursor
 from ringhaul.scan.pages import PageReader
@@ -169,6 +175,30 @@ def test_a_range_is_split_after_some_pages(rows: Rows, target: ScanTarget, seed:
         splits += scan.stats.splits
     assert by_key(table_of(found)) == rows.expected
     assert splits > 0
+
+
+class Guarded(TooWide):
+    """A guardrail forbids long pages; it applies to users only if the server checks log-ins."""
+
+    def trouble(self, tokens: TokenRange, state: bytes | None, rows: int) -> Exception | None:
+        if rows <= self.rows_max:
+            return None
+        return InvalidRequest(
+            f"Guardrail page_size violated: Aborting query for table t, page size {rows} exceeds "
+            f"fail threshold of {self.rows_max}."
+        )
+
+
+def test_pages_that_a_guardrail_forbids_are_made_smaller(rows: Rows, target: ScanTarget) -> None:
+    reader = Guarded(target.reader)
+    reader.rows_max = 300
+    scan = RangeScan(target._replace(reader=reader), [FULL_RING], decoder(), options())
+    assert by_key(table_of(scan.batches())) == rows.expected
+    assert 1 <= scan.stats.retries <= 4, "a length that was refused was requested again"
+    reader.rows_max = 0
+    scan = RangeScan(target._replace(reader=reader), [FULL_RING], decoder(), options())
+    with pytest.raises(ClusterError, match="Guardrail page_size violated"):
+        list(scan.batches())
 
 
 class TooManyRows(TooWide):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cassandra import OperationTimedOut, ReadFailure, ReadTimeout
+from cassandra import InvalidRequest, OperationTimedOut, ReadFailure, ReadTimeout
 from cassandra.protocol import OverloadedErrorMessage, ServerError
 
 from ringhaul.output.missing import MissingRange, join_missing
@@ -25,7 +25,7 @@ def failure(text: str = "failed", codes: dict[str, int] | None = None) -> ReadFa
 @pytest.mark.parametrize("name", ["READ_TOO_MANY_TOMBSTONES", "READ_SIZE"])
 def test_reasons_before_protocol_v5(name: str) -> None:
     fault = data_fault(failure(V4.format(name)), "10.0.0.1")
-    assert fault is not None and fault.certain
+    assert fault is not None and fault.certain and fault.by_amount
     assert (fault.name, fault.nodes) == (name, "10.0.0.7")
 
 
@@ -41,6 +41,20 @@ def test_without_a_reason_a_failure_must_repeat() -> None:
         assert fault is not None and not fault.certain
         assert fault.nodes == "10.0.0.7"
     assert data_fault(ServerError(0, "broken", {}), "10.0.0.7") is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Attempted to read a range containing 2 denylisted keys in h/d. Range read: (1, 2]",
+        "Unable to read denylisted partition [0xDecoratedKey(7, 00000007)] in h/d",
+    ],
+)
+def test_partitions_on_the_denylist(text: str) -> None:
+    fault = data_fault(InvalidRequest(text), "10.0.0.1")
+    assert fault is not None and fault.certain and not fault.by_amount
+    assert (fault.name, fault.nodes) == ("DENYLISTED", "10.0.0.1")
+    assert data_fault(InvalidRequest("unconfigured table denylisted"), "10.0.0.1") is None
 
 
 def test_transient_errors_are_not_the_datas_fault() -> None:

@@ -15,8 +15,10 @@ from config.settings import load_settings
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.host_requests import HostRequests
+from ringhaul.ledger.openings import Openings
 from ringhaul.ledger.workers import Worker
 from ringhaul.storage import preflight
+from tasks.host.__main__ import OPENINGS_FACTOR
 from tasks.host.report import read_report
 from tasks.parent import preflight as parent_preflight
 from tasks.parent.preflight import HostChecks
@@ -168,6 +170,16 @@ def test_a_host_reports_what_it_sees(caller: Caller, reporting: HostChecks, tmp_
     # Nothing stays in Redis but the answer.
     names = {key.decode().split(":")[1] for key in caller.command("KEYS", "ringhaul:*")}
     assert names == {"look", "looks"}
+
+
+def test_hosts_do_not_all_open_sessions_at_once(caller: Caller, reporting: HostChecks) -> None:
+    """While all places are taken, the cluster is not looked at, and the rest is reported."""
+    places = OPENINGS_FACTOR * load_settings().settings.worker.session_openings_max
+    openings = Openings(caller)
+    for _ in range(places):
+        assert openings.acquire("doctor", places, 60_000, 0)
+    report = read_report(answer(caller, request_report(caller), reporting)["host"])
+    assert report is not None and report.cluster is None and report.broker_clock is not None
 
 
 def test_a_report_without_its_slow_parts(

@@ -19,10 +19,10 @@ def near(ms: float, width: float = 2) -> Offset:
 
 
 def report(host: str, broker: Offset, *nodes: Node, boot: str = "b") -> WorkerReport:
-    told = HostReport(
+    seen = HostReport(
         machine=Machine(boot=boot), broker_clock=broker, cluster=ClusterView(nodes=nodes)
     )
-    return WorkerReport(Worker(host, 1, 1), told)
+    return WorkerReport(Worker(host, 1, 1), seen)
 
 
 def test_clocks_that_agree_are_fine() -> None:

@@ -53,13 +53,13 @@ def test_replicas_in_another_data_centre_only_are_found() -> None:
 
 
 def test_an_empty_cluster_has_nothing_to_judge() -> None:
-    assert judge_replication("ONE", "dc1", {}, None).state is State.UNCHECKED
+    assert judge_replication("ONE", "dc1", {}, None).state is State.OK
 
 
 def test_nodes_that_do_not_answer_are_named() -> None:
     good, bad = Node(address="10.0.0.1"), Node(address="10.0.0.2", error="timed out")
     far = Node(address="10.0.9.1", used=False)
-    assert judge_nodes([good, far], []).text == "1 answer, 1 are in other data centres"
+    assert judge_nodes([good, far], []).text == "1 node answers, 1 in other data centres"
     cut = judge_nodes([good, bad], [])
     assert cut.state is State.FAULT and "10.0.0.2 (timed out)" in cut.text
     down = judge_nodes([good, bad], ["10.0.0.2"])

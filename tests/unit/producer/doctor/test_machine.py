@@ -64,7 +64,7 @@ def test_hidden_and_doubly_installed_packages_are_found() -> None:
     hidden = judge_packages_of(Machine(hidden=(("config", "/x/config"),)))
     assert hidden.state is State.FAULT
     assert "Python imports config from /x/config" in hidden.text
-    assert "environment of its own" in hidden.advice
+    assert "separate environment" in hidden.advice
     twice = judge_packages_of(Machine(twice=(("tasks", "other"),)))
     assert twice.state is State.FAULT and "other installs tasks, too" in twice.text
 

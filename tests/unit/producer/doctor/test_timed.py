@@ -33,7 +33,7 @@ def test_work_that_hangs_is_left_behind() -> None:
     (found,) = check.troubles()
     assert found.state is State.FAULT and found.text.startswith("no answer within 0 s")
     assert time.monotonic() - began < 10
-    # A result that comes later changes nothing: others have been told that there is none.
+    # A result that comes later changes nothing: others have already seen that there is none.
     stop.set()
     time.sleep(0.1)
     assert check.value() is None and check.troubles() == [found]
