@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,8 @@ from producer.local.stack import Endpoints, Stack
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 
 KEYSPACE = "bench"
+#: Python's arguments for the command `ringhaul`.
+PROGRAM = ("-m", "producer")
 #: After a TRUNCATE the node deletes files; a run that starts at once would pay for it.
 SETTLE_S = 3.0
 #: Cassandra's own rule (conf/jvm-server.options) for a machine of 24 GiB: a quarter, at most 8G.
@@ -72,11 +74,11 @@ class Stage:
         return int(self.session.execute(query, timeout=60).one()[0])
 
     @contextmanager
-    def worker(self, processes: int) -> Iterator[int]:
-        """Run a `ringhaul worker`, and yield its pid."""
+    def worker(self, processes: int, program: Sequence[str] = PROGRAM) -> Iterator[int]:
+        """Run a `ringhaul worker`, and yield its pid. `program`: Python's arguments before it."""
         log = (self.folder / "worker.log").open("wb")
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "producer", "worker", "-c", str(processes)],
+            [sys.executable, "-P", *program, "worker", "-c", str(processes)],
             env=self.env,
             stdin=subprocess.DEVNULL,
             stdout=log,

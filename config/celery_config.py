@@ -6,6 +6,7 @@ tasks, results, priorities) is off, and everything that could let a client hang 
 messages is bounded.
 """
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -33,16 +34,18 @@ WORKER_ARGUMENTS = ("--without-gossip", "--without-mingle")
 #: would find one with its own pid.
 BEAT_ARGUMENTS = ("--pidfile=",)
 
-#: Flower's own defaults listen on every interface, let any visitor run any task, and keep 100,000
-#: tasks (about 600 MB). Its pages show the arguments of a task: the job and the unit.
-FLOWER_ARGUMENTS = (
-    "--address=127.0.0.1",
-    "--read_only=True",
-    "--max_tasks=20000",
-    "--max_workers=500",
-    "--purge_offline_workers=300",
-    "--tasks_columns=name,kwargs,state,result,runtime,received,worker,uuid",
-)
+#: Options of Flower, where our defaults differ: its own listen on every interface, let people stop
+#: workers and run any task, and keep 100,000 tasks (about 600 MB). Flower's environment variables,
+#: its settings file and its command line override these.
+FLOWER_DEFAULTS: Mapping[str, str | int | bool] = {
+    "address": "127.0.0.1",
+    "read_only": True,
+    "max_tasks": 20_000,
+    "max_workers": 500,
+    "purge_offline_workers": 300,
+    # Pages show the arguments of a task: the job and the unit.
+    "tasks_columns": "name,kwargs,state,result,runtime,received,worker,uuid",
+}
 
 #: Environment variables that billiard, Celery and Arrow's allocator read when they are imported, so
 #: they are set before. SIGTERM stops a worker softly (units are released, not lost). The list of
@@ -140,6 +143,7 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         "enable_utc": True,
         # Our own: it keeps all state in the ledger and none on beat's host. (Celery's own uses
         # a shelve file, which is pickle.)
+        "beat_max_loop_interval": 1,  # as often as it checks; for beat's banner
         "beat_scheduler": "producer.schedule.celery_scheduler:ScheduleScheduler",
     }
     tls = broker_tls(broker)

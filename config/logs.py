@@ -3,9 +3,13 @@
 Code logs through the standard library, `log.info("Unit committed.", extra={"action": ...})`, so
 that records of Celery and of the driver get the same treatment. Passwords are masked in everything
 that is logged, tracebacks included. Logs go to stderr; stdout is for data.
+
+Each line that a process logs while it works on a unit has the fields `job` and `unit`, whoever logs
+it: our code, Celery, the driver or one of its threads.
 """
 
 import logging
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, TextIO
@@ -18,6 +22,17 @@ from config.sections import LoggingSettings
 
 #: Loggers that are noisy below WARNING, about connections and not about the job.
 _QUIET = ("amqp", "cassandra", "kombu", "urllib3")
+#: The unit of a task, in the text that Celery logs of its arguments (tasks/publish.py).
+_UNIT = re.compile(r"\{'job': '([A-Za-z0-9_.-]{1,64})', 'unit': ([0-9]{1,15})[,}]")
+
+#: Fields of each line of this process. Not a context variable: threads of the driver log, too.
+_facts: dict[str, Any] = {}
+
+
+def set_log_facts(**facts: Any) -> None:
+    """Add these fields to each line that this process logs, in place of those of the last call."""
+    global _facts
+    _facts = facts
 
 
 def set_up_logging(
@@ -37,8 +52,15 @@ def set_up_logging(
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.level)
+    logging.captureWarnings(True)  # those of Python's `warnings`, on lines like all others
     for name in _QUIET:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+
+
+def is_json(settings: LoggingSettings, stream: TextIO | None = None) -> bool:
+    """Return whether each line of a log to `stream` (stderr by default) is JSON."""
+    out = stream if stream is not None else sys.stderr
+    return settings.format == "json" or (settings.format == "auto" and not out.isatty())
 
 
 def _formatter(
@@ -48,7 +70,7 @@ def _formatter(
     # Format tracebacks first, so that they are masked too. Use plain ones: rich ones show local
     # variables, which hold rows.
     form: list[Processor] = [structlog.processors.format_exc_info, _mask_all]
-    if settings.format == "console" or (settings.format == "auto" and terminal):
+    if not is_json(settings, out):
         form.append(lambda _logger, _method, event: _plain_all(event, plain))
         form.append(
             structlog.dev.ConsoleRenderer(
@@ -64,11 +86,23 @@ def _formatter(
         foreign_pre_chain=[
             structlog.stdlib.add_log_level,
             structlog.stdlib.add_logger_name,
+            lambda _logger, _method, event: {**event, **_facts},
             structlog.stdlib.ExtraAdder(),
+            _add_unit_of_task,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
         ],
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *form],
     )
+
+
+def _add_unit_of_task(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Return the event of a task, as of Celery, with the fields of its unit."""
+    task = event.get("data")
+    found = _UNIT.match(str(task.get("kwargs"))) if isinstance(task, dict) else None
+    if found is not None:
+        event.setdefault("job", found[1])
+        event.setdefault("unit", int(found[2]))
+    return event
 
 
 def _mask_all(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

@@ -105,6 +105,28 @@ def read_secret(path: Path, key: str) -> str:
 
     Raises `ConfigError` if the file cannot be read, is empty or has more than 4096 bytes.
     """
+    secret = _lines(path, key, "one line")[0]
+    remember(secret)
+    return secret
+
+
+def read_log_ins(path: Path, key: str) -> list[str]:
+    """Return the lines `user:password` of the file that setting `key` names, and mask the passwords
+    in all texts from now on.
+
+    Raises `ConfigError` as `read_secret` does, and for a line that is not of this form. Only ASCII
+    is accepted, as Flower compares nothing else.
+    """
+    log_ins = [line for line in _lines(path, key, "lines user:password") if line.strip()]
+    for number, line in enumerate(log_ins, 1):
+        user, _, password = line.partition(":")
+        if not (user and password and line.isascii()):
+            raise ConfigError(f"{key}: line {number} of {path} is not user:password in ASCII")
+        remember(password)
+    return log_ins
+
+
+def _lines(path: Path, key: str, expected: str) -> list[str]:
     try:
         with path.open("rb") as file:
             content = file.read(SECRET_BYTES_MAX + 1)
@@ -112,7 +134,7 @@ def read_secret(path: Path, key: str) -> str:
         raise ConfigError(f"{key}: cannot read {path}: {error.strerror}") from error
     if len(content) > SECRET_BYTES_MAX:
         raise ConfigError(
-            f"{key}: {path} holds more than {SECRET_BYTES_MAX} bytes, expected one line"
+            f"{key}: {path} holds more than {SECRET_BYTES_MAX} bytes, expected {expected}"
         )
     try:
         lines = content.decode("utf-8").splitlines()
@@ -120,5 +142,4 @@ def read_secret(path: Path, key: str) -> str:
         raise ConfigError(f"{key}: {path} is not UTF-8 text") from error
     if not lines or not lines[0]:
         raise ConfigError(f"{key}: {path} is empty, expected the secret on its first line")
-    remember(lines[0])
-    return lines[0]
+    return lines

@@ -18,6 +18,7 @@ from config.errors import ConfigError
 from config.layers import Layer, all_layers, find_file
 from config.names import ENV_PREFIX, setting_fields
 from config.values import (
+    Authentication,
     BrokerUrl,
     Bytes,
     Consistency,
@@ -25,9 +26,11 @@ from config.values import (
     Count,
     EndpointUrl,
     HostIds,
+    HostNames,
     LogFormat,
     LogLevel,
     MaxErrors,
+    OptionalBool,
     OptionalPath,
     Profile,
     Roots,
@@ -69,7 +72,9 @@ class ClusterSettings(Section):
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if self.user and self.password_file is None:
-            raise ValueError("cluster.user needs cluster.password_file (passwords are never flags)")
+            raise ValueError(
+                "cluster.user needs cluster.password_file, or -p, which asks for the password"
+            )
         if self.password_file is not None and not self.user:
             raise ValueError("cluster.password_file needs cluster.user")
         if (self.tls_cert is None) != (self.tls_key is None):
@@ -198,6 +203,35 @@ class ScheduleSettings(Section):
     runs_max: Count = Field(default=8, ge=1, le=100)
 
 
+class WebSettings(Section):
+    """Who may see and do what in `ringhaul flower`."""
+
+    #: Whether its pages change nothing: neither jobs nor schedules.
+    read_only: bool = True
+    #: Whether pages show data of rows: samples of rejects. None: only on loopback.
+    show_data: OptionalBool = None
+    #: Names, besides `localhost` and this host's own, under which browsers and proxies reach it.
+    hosts: HostNames = ()
+    #: Who asks for a log-in if it listens beyond loopback: Flower, or something in front of it.
+    authentication: Authentication = "flower"
+    #: Lines `user:password` for Flower's log-in.
+    basic_auth_file: OptionalPath = None
+
+
+class MetricsSettings(Section):
+    """What the metrics for Prometheus tell."""
+
+    #: Each new job is a new value of a label, which Prometheus keeps as long as its data.
+    jobs: bool = False
+
+
+class TracingSettings(Section):
+    """Where the spans of jobs and units go."""
+
+    #: Collector of OpenTelemetry (OTLP over HTTP), such as http://collector:4318. Empty: none.
+    endpoint: EndpointUrl = ""
+
+
 class LoggingSettings(Section):
     """What is logged, and in which format. Logs go to stderr."""
 
@@ -258,6 +292,9 @@ class Settings(BaseSettings):
     transform: TransformSettings = TransformSettings()
     worker: WorkerSettings = WorkerSettings()
     schedule: ScheduleSettings = ScheduleSettings()
+    web: WebSettings = WebSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    tracing: TracingSettings = TracingSettings()
     logging: LoggingSettings = LoggingSettings()
     #: Jobs' files, the embedded Valkey's data, the local stack. Created with mode 0700 if needed.
     state_dir: Path = Field(default_factory=state_dir_default)

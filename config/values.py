@@ -63,7 +63,7 @@ def parse_max_errors(value: Any) -> str:
 
 def check_broker_url(url: str) -> str:
     """Return `url` if it is empty, or `redis://` or `rediss://` with a host; a password and a
-    database are optional."""
+    database, a number below a billion, are optional."""
     if not url:
         return url
     expected = "expected redis://host:port/database, or rediss:// for TLS"
@@ -73,7 +73,7 @@ def check_broker_url(url: str) -> str:
         usable = url.startswith(("redis://", "rediss://")) and parts.hostname and parts.port != 0
     except ValueError:
         raise ValueError(expected) from None
-    if not usable or not re.fullmatch(r"/?\d*", parts.path) or parts.query or parts.fragment:
+    if not usable or not re.fullmatch(r"/?[0-9]{0,9}", parts.path) or parts.query or parts.fragment:
         raise ValueError(expected)
     return url
 
@@ -129,6 +129,17 @@ def check_endpoint_url(url: str) -> str:
     return url
 
 
+def check_host_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return `names` in lower case if all are names of hosts, without a scheme or a port."""
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?", name):
+            raise ValueError(
+                "expected names of hosts separated by commas, such as etl.example.com, without a"
+                " scheme or a port"
+            )
+    return tuple(name.lower() for name in names)
+
+
 def check_transform_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return `names` if all are patterns of functions, in which * stands for any part of a name."""
     for name in names:
@@ -166,6 +177,7 @@ def _lower(value: Any) -> Any:
 Count = Annotated[int, BeforeValidator(_no_bool)]
 Bytes = Annotated[int, BeforeValidator(_no_bool), BeforeValidator(parse_bytes)]
 Seconds = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
+OptionalBool = Annotated[bool | None, BeforeValidator(_none_if_empty)]
 OptionalPath = Annotated[Path | None, BeforeValidator(_none_if_empty)]
 MaxErrors = Annotated[str, BeforeValidator(parse_max_errors)]
 BrokerUrl = Annotated[str, AfterValidator(check_broker_url)]
@@ -173,6 +185,9 @@ ContactPoints = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_contact_points)
 ]
 HostIds = Annotated[tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_host_ids)]
+HostNames = Annotated[
+    tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_host_names)
+]
 Roots = Annotated[tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_roots)]
 UrlSchemes = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_schemes)
@@ -191,5 +206,6 @@ Strategy = Annotated[
     Literal["pipeline", "single", "token-batch", "concurrent"], BeforeValidator(_lower)
 ]
 Profile = Annotated[Literal["off", "cprofile", "pyspy"], BeforeValidator(_lower)]
+Authentication = Annotated[Literal["flower", "proxy"], BeforeValidator(_lower)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper)]
 LogFormat = Annotated[Literal["auto", "console", "json"], BeforeValidator(_lower)]

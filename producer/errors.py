@@ -8,6 +8,8 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 import rich_click as click
 from click.exceptions import Exit
@@ -16,7 +18,7 @@ from config.errors import ConfigError
 from config.secrets import mask
 from producer.outputs.plain_streams import Drawn
 from producer.outputs.stdout import let_go_of_stdout
-from producer.startup import STEP_VARIABLE
+from producer.startup import STEP_ERROR_VARIABLE, STEP_VARIABLE
 from ringhaul.errors import (
     EXIT_COMPLETE,
     EXIT_CRASH,
@@ -52,6 +54,7 @@ def run_command(command: Callable[[], object]) -> int:
         shown = io.StringIO()
         error.show(shown)
         print(Lines(mask(shown.getvalue())), file=sys.stderr, end="")
+        _leave_to_schedule(mask(error.message))
         return EXIT_USAGE
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
@@ -93,4 +96,14 @@ def _crashed() -> int:
 
 def print_error(text: str) -> None:
     """Print one error to stderr, without secrets; on one line, unless its text is of `Lines`."""
-    print(Lines(f"error: {mask(as_message(text))}"), file=sys.stderr)
+    shown = mask(as_message(text))
+    print(Lines(f"error: {shown}"), file=sys.stderr)
+    _leave_to_schedule(shown)
+
+
+def _leave_to_schedule(text: str) -> None:
+    """Write an error for the schedule whose step this command is, if it is one."""
+    path = os.environ.get(STEP_ERROR_VARIABLE)
+    if path:
+        with suppress(OSError):  # it is on stderr
+            Path(path).write_text(" ".join(text.split()), "utf-8", "backslashreplace")

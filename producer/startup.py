@@ -22,6 +22,8 @@ GC_THRESHOLDS = (700, 10, 10)
 NUMBA_FILE = ".numba_config.yaml"
 #: Set to the schedule's name for a step: another beat may continue it, in another folder.
 STEP_VARIABLE = "_RINGHAUL_STEP"
+#: Set to a file for a step: its command also writes there what it ends with.
+STEP_ERROR_VARIABLE = "_RINGHAUL_STEP_ERROR"
 
 
 def stand_in_for_closed() -> None:

@@ -54,7 +54,8 @@ class UnitRequest(Request):  # type: ignore[misc]
                 lost = LostAttempt(facts["job"], facts["unit"], facts["epoch"], token, loss)
                 LOST.report(open_ledger(process_settings(), PARENT_PATIENCE_MS), lost)
             except Exception:
-                log.exception("could not report a lost process to the ledger")
+                extra = {"job": facts.get("job"), "unit": facts.get("unit")}
+                log.exception("could not report a lost process to the ledger", extra=extra)
         super().on_failure(exc_info, send_failed_event, return_ok)
 
 

@@ -18,12 +18,19 @@ if TYPE_CHECKING:
 PARENT_PATIENCE_MS = 1000
 
 
-def open_ledger(settings: Settings, patience_ms: int | None = None) -> Ledger:
+def open_ledger(
+    settings: Settings, patience_ms: int | None = None, *, timeout_s: float | None = None
+) -> Ledger:
     """Return the ledger in the broker's Redis; it connects on first use.
 
     `patience_ms`: how long a call retries while Redis is unavailable; None: the default.
+    `timeout_s`: how long it waits for one answer; None: the default.
     """
-    from ringhaul.ledger.connection import PATIENCE_MS, connect  # redis-py: slow to import
+    from ringhaul.ledger.connection import (  # redis-py: slow to import
+        PATIENCE_MS,
+        SOCKET_TIMEOUT_S,
+        connect,
+    )
     from ringhaul.ledger.ledger import Ledger
 
     broker = settings.broker
@@ -32,6 +39,7 @@ def open_ledger(settings: Settings, patience_ms: int | None = None) -> Ledger:
         tls_ca=_text(broker.tls_ca),
         tls_cert=_text(broker.tls_cert),
         tls_key=_text(broker.tls_key),
+        timeout_s=SOCKET_TIMEOUT_S if timeout_s is None else timeout_s,
     )
     return Ledger(
         client,

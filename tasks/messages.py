@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import Any
 
 import kombu.utils.json
@@ -16,6 +17,7 @@ import kombu.utils.json
 from config.celery_config import QUEUE_LOAD
 from ringhaul.errors import UsageError
 from ringhaul.ledger.keys import job_key
+from ringhaul.ledger.labels import TRACE_LABEL
 from tasks.names import TaskNames
 
 #: Messages of units have about 1,200 bytes, workers' replies to Flower about 10,000.
@@ -31,6 +33,8 @@ _TASKS = frozenset(
 _EMPTY = ("eta", "expires", "group", "chord", "stamped_headers", "shadow", "retries")
 _TEXTS = ("root_id", "parent_id", "argsrepr", "kwargsrepr", "origin", "lang")
 _NUMBER_MAX = 10**15
+#: The context of a span, by W3C.
+_TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def why_unfit(item: object, queue: str) -> str:
@@ -93,6 +97,9 @@ def _check_unit(headers: dict[str, Any], body: Any) -> None:
     if limited or any(headers.get(name) for name in _EMPTY):
         raise _Unfit("it has headers that messages of units do not have")
     if not all(isinstance(headers.get(name), str | None) for name in _TEXTS):
+        raise _Unfit("it has headers that messages of units do not have")
+    traceparent = headers.get(TRACE_LABEL)
+    if traceparent is not None and not _TRACEPARENT.fullmatch(str(traceparent)):
         raise _Unfit("it has headers that messages of units do not have")
     if not isinstance(body, list) or len(body) != 3:
         raise _Unfit("it is not about a unit")

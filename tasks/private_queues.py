@@ -30,6 +30,11 @@ def private_queue(job_id: str) -> str:
     return f"{_BEGINNING}{job_id}"
 
 
+def is_private(queue: str) -> bool:
+    """Return whether a queue belongs to one job with dedicated workers."""
+    return queue.startswith(_BEGINNING)
+
+
 def note_queues(caller: Caller, queues: Iterable[str]) -> None:
     """Record that these private queues are in use now. Raises as `Caller.command` does."""
     seconds, _ = caller.command("TIME")

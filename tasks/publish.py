@@ -11,6 +11,7 @@ from kombu.exceptions import OperationalError
 from config.celery_config import QUEUE_LOAD
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.fleet import Fleet, OpenJob, look_at_fleet
+from ringhaul.ledger.labels import TRACE_LABEL
 from ringhaul.ledger.ledger import Issued, Ledger
 from ringhaul.ledger.shares import NORMAL, WEIGHTS, Want, share_out
 from ringhaul.ledger.sweep import Publish, top_up
@@ -93,6 +94,7 @@ def publish_units(ledger: Ledger, job: str, issued: Issued) -> None:
                 kwargs={"job": job, "unit": unit, "epoch": issued.epoch},
                 # Shown and searched by Flower (`kwargs:job=...`).
                 kwargsrepr=repr({"job": job, "unit": unit}),
+                headers={TRACE_LABEL: issued.traceparent} if issued.traceparent else None,
             )
         except OperationalError as error:  # raised by Celery if the broker is unavailable
             raise LedgerUnavailable(f"Redis takes no messages: {error}") from error

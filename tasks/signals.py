@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from celery.signals import (
@@ -19,7 +20,7 @@ from celery.signals import (
     worker_process_shutdown,
 )
 
-from config.logs import set_up_logging
+from config.logs import set_log_facts, set_up_logging
 from ringhaul.errors import UsageError
 from ringhaul.plain_text import as_line
 from tasks.child import process
@@ -28,6 +29,7 @@ from tasks.parent.shutdown import UNITS
 from tasks.parent.trails import TRAILS
 from tasks.profiling import Profiler, start_profiler
 from tasks.settings import process_settings
+from tasks.tracing import close_tracing
 
 log = logging.getLogger(__name__)
 
@@ -96,8 +98,10 @@ def on_process_init_profile(**_: Any) -> None:
 
 
 @task_prerun.connect(weak=False)
-def on_unit_start(**_: Any) -> None:
-    """Mark a unit as in progress (a shutdown waits for it) and profile it."""
+def on_unit_start(kwargs: Mapping[str, Any], **_: Any) -> None:
+    """Mark a unit as in progress (a shutdown waits for it), name it in each line of the log, and
+    profile it."""
+    set_log_facts(job=kwargs.get("job"), unit=kwargs.get("unit"))
     UNITS.begin()
     _profiler.unit_started()
 
@@ -107,6 +111,7 @@ def on_unit_end(**_: Any) -> None:
     """Mark the unit as ended. Celery sends this signal however the unit ended."""
     _profiler.unit_ended()
     UNITS.end()
+    set_log_facts()
 
 
 @worker_process_shutdown.connect(weak=False)
@@ -127,5 +132,6 @@ def on_process_init(**_: Any) -> None:
 
 @worker_process_shutdown.connect(weak=False)
 def on_process_shutdown(**_: Any) -> None:
-    """Close the session before the process exits."""
+    """Send the last spans, and close the session before the process exits."""
+    close_tracing()
     process.current_child(process_settings()).close()

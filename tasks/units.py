@@ -19,6 +19,7 @@ from tasks.child.process import current_child
 from tasks.child.unit import Attempt, Done, work
 from tasks.names import TaskNames
 from tasks.settings import process_settings
+from tasks.tracing import unit_trace
 
 
 @app.task(name=TaskNames.LOAD_UNIT, base=UnitTask, bind=True)
@@ -56,4 +57,7 @@ def _work(
 ) -> dict[str, Any]:
     child = current_child(process_settings())
     token = attempt_token(task.request.id, task.request.hostname, os.getpid())
-    return work(child, job, unit, epoch, token, run)
+    with unit_trace(child.settings, task.request, job, unit) as trace:
+        result = work(child, job, unit, epoch, token, run)
+        trace.ended(result)
+    return result

@@ -63,7 +63,8 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.cluster ringhaul.ledger ringhaul.records ringhaul.scan "
         "ringhaul.statements ringhaul.storage ringhaul.transform"
     ),
-    "tasks.parent": "ringhaul.ledger ringhaul.storage",
+    "tasks.host": "ringhaul.cluster ringhaul.ledger",
+    "tasks.parent": "ringhaul.ledger ringhaul.storage tasks.host",
     "tasks.base": "tasks.parent",
     "tasks.child": (
         "ringhaul.cluster ringhaul.dataplane ringhaul.ledger ringhaul.load "
@@ -91,7 +92,7 @@ ROOMS: Mapping[str, str] = {
         "producer.inputs producer.outputs producer.request ringhaul.cluster ringhaul.cql "
         "ringhaul.cql.spell ringhaul.dataplane ringhaul.formats ringhaul.formats.write "
         "ringhaul.ledger ringhaul.load ringhaul.output ringhaul.records ringhaul.scan "
-        "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.units"
+        "ringhaul.schedule ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.units"
     ),
     "producer.plan": (
         "producer.outputs producer.request ringhaul.cluster ringhaul.cql "
@@ -103,26 +104,42 @@ ROOMS: Mapping[str, str] = {
         "producer.local producer.outputs producer.report producer.request "
         "ringhaul.cluster ringhaul.ledger ringhaul.storage tasks.parent"
     ),
+    "producer.doctor": (
+        "producer.request producer.services ringhaul.cluster ringhaul.ledger "
+        "ringhaul.sources ringhaul.storage tasks.host"
+    ),
     "producer.run": (
         "producer.inputs producer.outputs producer.plan producer.report producer.request "
-        "producer.services ringhaul.cluster ringhaul.cql ringhaul.dataplane "
-        "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.records "
-        "ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage "
+        "producer.services ringhaul.cluster ringhaul.cql ringhaul.cql.decode "
+        "ringhaul.dataplane ringhaul.formats.write ringhaul.ledger ringhaul.output "
+        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage "
         "ringhaul.transform"
     ),
     "producer.commands": (
-        "producer.local producer.outputs producer.report producer.request producer.run "
-        "producer.services ringhaul.cluster ringhaul.formats ringhaul.ledger"
+        "producer.doctor producer.local producer.outputs producer.report producer.request "
+        "producer.run producer.services ringhaul.cluster ringhaul.formats ringhaul.ledger"
     ),
     "producer.cli": "producer.commands",
     "producer.errors": "producer.outputs",
-    "producer.__main__": ("producer.cli producer.commands producer.errors producer.outputs"),
+    "producer.__main__": (
+        "producer.cli producer.commands producer.doctor producer.errors producer.outputs"
+    ),
     "producer.schedule": (
         "producer.commands producer.outputs producer.report producer.request "
         "producer.services ringhaul.ledger ringhaul.query ringhaul.schedule "
         "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform"
     ),
     "producer.schedule.celery_scheduler": "producer.schedule",
+    "producer.metrics": (
+        "producer.commands producer.report producer.request producer.schedule "
+        "producer.services ringhaul.dataplane ringhaul.ledger ringhaul.schedule"
+    ),
+    "producer.web": (
+        "producer.commands producer.metrics producer.outputs producer.report producer.request "
+        "producer.run producer.schedule ringhaul.ledger ringhaul.schedule"
+    ),
+    # `python -m ringhaul`: the command under its package's name.
+    "ringhaul.__main__": "producer.__main__",
 }
 
 #: Rooms in which no module reaches a service, a process, a thread or the driver, through any chain

@@ -6,6 +6,7 @@ run by them.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -366,6 +367,25 @@ def config_files() -> dict[str, list[Path]]:
     base = DEPLOY / "k8s" / "base"
     generators = yaml.safe_load((base / "kustomization.yaml").read_text())["configMapGenerator"]
     return {one["name"]: [base / name for name in one["files"]] for one in generators}
+
+
+# Prometheus and Grafana
+
+BOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
+
+
+def board_queries() -> Iterator[tuple[str, str]]:
+    """(panel, query) of each query of the dashboards."""
+    for board in BOARDS:
+        for panel in json.loads(board.read_text())["panels"]:
+            for target in panel["targets"]:
+                yield f"{board.stem}: {panel['title']}", target["expr"]
+
+
+def alert_rules() -> list[dict[str, Any]]:
+    """The alerts of the compose file's Prometheus."""
+    file = yaml.safe_load((DEPLOY / "prometheus" / "rules.yml").read_text())
+    return [rule for group in file["groups"] for rule in group["rules"]]
 
 
 def all_commands() -> list[Command]:

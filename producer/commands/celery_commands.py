@@ -1,14 +1,16 @@
-"""`ringhaul worker`, `beat` and `flower`: Celery's own commands with our defaults.
+"""`ringhaul worker`, and how it, `beat` and `flower` run Celery's own commands with our defaults.
 
 Options that are not defined here are passed on, so every option of Celery and Flower works.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,6 +23,7 @@ from producer.request.settings import is_embedded, settle
 from producer.services.embedded import EmbeddedBroker
 from producer.startup import stay
 from ringhaul.errors import EXIT_COMPLETE, UsageError
+from ringhaul.plain_text import as_line
 
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 
@@ -50,9 +53,11 @@ def worker_command(
 ) -> None:
     """Work on units of all jobs, until stopped.
 
-    Further options are those of `celery worker`.
+    Further options are those of `celery worker`. The first worker of a host is celery@HOST, the
+    next celery2@HOST, unless --hostname names it.
     """
     from config.celery_config import WORKER_ARGUMENTS
+    from producer.services.node_name import node_name
 
     flags = {
         "worker.concurrency": concurrency,
@@ -67,43 +72,14 @@ def worker_command(
             from producer.services.profiles import reporting_profiles
 
             stack.enter_context(reporting_profiles(loaded.settings, _say))
-        run_celery(loaded, [*WORKER_ARGUMENTS, *celery_options], _run_worker)
+        named = node_name(celery_options)
+        run = partial(_run_worker, quiet=logs_json(loaded))
+        run_celery(loaded, [*WORKER_ARGUMENTS, *named, *celery_options], run)
     end_process()
 
 
-@click.command("flower", context_settings=PASS_ON)
-@config_option
-@click.argument("flower_options", nargs=-1, type=click.UNPROCESSED)
-def flower_command(config_file: Path | None, flower_options: tuple[str, ...]) -> None:
-    """Serve the monitoring page.
-
-    On loopback, unless --address says otherwise. Further options are those of `celery flower`.
-    """
-    from config.celery_config import FLOWER_ARGUMENTS
-
-    loaded = settle({}, config_file)
-    own = _flower_files(flower_options, loaded.settings.state_dir)
-    run_celery(loaded, ["flower", *FLOWER_ARGUMENTS, *own, *flower_options])
-    end_process()
-
-
-def _flower_files(options: Sequence[str], state_dir: Path) -> list[str]:
-    """Options that keep Flower from files of the current folder, unless the user names some: it
-    runs `flowerconfig.py` as Python, and `--persistent` unpickles `flower`."""
-    names = {option.lstrip("-").partition("=")[0].replace("-", "_") for option in options}
-    files = {"conf": os.devnull, "db": str(state_dir / "flower")}
-    return [
-        f"--{name}={path}"
-        for name, path in files.items()
-        if name not in names and f"FLOWER_{name.upper()}" not in os.environ
-    ]
-
-
-def run_celery(
-    loaded: Loaded, arguments: list[str], run: Callable[[list[str]], None] | None = None
-) -> None:
-    """Hand over to Celery's command line in this process."""
-    run = run or _run
+def run_celery(loaded: Loaded, arguments: list[str], run: Callable[[list[str]], None]) -> None:
+    """Hand over to Celery in this process: `run` runs a command of it with these arguments."""
     show_as_written()
     from config.celery_config import WORKER_ENVIRONMENT
 
@@ -132,23 +108,39 @@ def _check_broker(loaded: Loaded) -> None:
         return
 
 
-def _run(arguments: list[str]) -> None:
+def run_celery_command(arguments: list[str]) -> None:
+    """Run a command of Celery's own command line."""
     from tasks import app
 
     stay()
     app.start(argv=arguments)
 
 
-def _run_worker(arguments: list[str]) -> None:
+def logs_json(loaded: Loaded) -> bool:
+    """Return whether each line of this process is to be JSON, and then log in that form from now
+    on: Celery sets up logging only after its banner and its first warnings."""
+    from config.logs import is_json, set_up_logging
+
+    settings = loaded.settings.logging
+    if is_json(settings):
+        set_up_logging(settings, plain=as_line)
+        return True
+    return False
+
+
+def _run_worker(arguments: list[str], *, quiet: bool) -> None:
     """Run only Celery's worker command: its command line would import all others, Flower among
-    them."""
+    them. `quiet`: without what Celery prints beside its log."""
+    from celery.apps import worker as celery_worker
     from celery.bin.base import CLIContext
     from celery.bin.worker import worker
 
     from tasks import app
 
     stay()
-    context = CLIContext(app=app, no_color=False, workdir=None)
+    if quiet:
+        celery_worker.safe_say = _log_said
+    context = CLIContext(app=app, no_color=False, workdir=None, quiet=quiet)
     worker.main(args=arguments, prog_name="ringhaul worker", standalone_mode=False, obj=context)
 
 
@@ -156,6 +148,11 @@ def end_process() -> NoReturn:
     """End the process as Python does, not at once: Celery registers exit handlers, such as for a
     pid file."""
     sys.exit(EXIT_COMPLETE)
+
+
+def _log_said(text: str, stream: object = None) -> None:
+    """Log what Celery would print, such as at a shutdown."""
+    logging.getLogger("celery.worker").info("%s", text)
 
 
 def _say(text: str) -> None:

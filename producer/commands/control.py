@@ -10,6 +10,7 @@ import rich_click as click
 from producer.commands.options import connection_options, following_options, ledger_options
 from producer.commands.query import RESULT_FORMATS
 from producer.request.options import ResumeOptions, ThrottleOptions
+from producer.request.password import password_asked
 from producer.request.values import given_options
 from producer.startup import take_sigterm
 
@@ -74,12 +75,12 @@ def resume_command(**params: Any) -> int:
     from producer.run.unpause import unpause
 
     take_sigterm()
-    options = ResumeOptions(**params, given=frozenset(given_options()))
-    if unpause(options):
-        return 0
-    from producer.run.resume import run_resume
+    with password_asked(ResumeOptions(**params, given=frozenset(given_options()))) as options:
+        if unpause(options):
+            return 0
+        from producer.run.resume import run_resume
 
-    return run_resume(options)
+        return run_resume(options)
 
 
 @click.command("throttle")

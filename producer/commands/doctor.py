@@ -1,123 +1,66 @@
-"""`ringhaul doctor`: check that broker, cluster and workers are ready for jobs."""
+"""`ringhaul doctor`: check that everything is ready for jobs."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+import shutil
+import sys
+import time
+from typing import Any
 
 import rich_click as click
 
-from producer.commands.options import ledger_options
+from producer.commands.options import connection_options
 from producer.outputs.stdout import json_text
-
-if TYPE_CHECKING:
-    from config.settings import Settings
-    from ringhaul.ledger.server_checks import Check
+from ringhaul.plain_text import Lines
 
 
 @click.command("doctor")
+@click.option("--keyspace", metavar="NAME", help="Check the replication of this one [all].")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="PATH|URL",
+    help="A file, glob, folder or URL that workers must see. May be repeated.",
+)
+@click.option(
+    "-o", "--output", metavar="FOLDER|URL", help="A folder or URL that workers must write to."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-@ledger_options
-def doctor_command(as_json: bool, config_file: Path | None) -> int:
-    """Check broker, cluster and workers, and say what to do.
+@connection_options
+def doctor_command(
+    keyspace: str | None,
+    inputs: tuple[str, ...],
+    output: str | None,
+    as_json: bool,
+    config_file: Any,
+    **flags: Any,
+) -> int:
+    """Check broker, cluster, workers and this host, and say what to do.
 
     Changes nothing."""
-    from producer.request.settings import is_embedded, settle
-    from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL, EXIT_REJECTS
-    from ringhaul.ledger.server_checks import Check, Level
+    started_at = time.monotonic()
+    from producer.doctor.examine import Subject, examine
+    from producer.doctor.finding import exit_code
+    from producer.doctor.render import json_document, pipe_lines, terminal_lines
+    from producer.request.password import password_file_asked
+    from producer.request.settings import CONNECTION_FLAGS, settle
+    from producer.request.values import refuse_blank
 
-    loaded = settle({}, config_file)
-    if is_embedded(loaded):
-        text = "none is configured: each command starts its own, and workers"
-        checks = {"broker": [Check(name="address", level=Level.OK, text=text)]}
-    else:
-        checks = _broker(loaded.settings)
-    checks["cluster"] = _cluster(loaded.settings)
-    levels = {check.level for found in checks.values() for check in found}
-    code = EXIT_COMPLETE
-    if levels & {Level.WARN, Level.FAIL}:
-        code = EXIT_FATAL if Level.FAIL in levels else EXIT_REJECTS
-    rows = [(about, check) for about, found in checks.items() for check in found]
+    refuse_blank("--keyspace", keyspace, "a name")
+    refuse_blank("--output", output, "a folder or a URL")
+    for one in inputs:
+        refuse_blank("--input", one, "a path or a URL")
+    with password_file_asked(flags["user"], flags["password_file"]) as path:
+        flags["password_file"] = path
+        loaded = settle({key: flags[flag] for flag, key in CONNECTION_FLAGS.items()}, config_file)
+        findings = examine(loaded, Subject(keyspace=keyspace, inputs=inputs, output=output or ""))
+    seconds = time.monotonic() - started_at
     if as_json:
-        listed = [
-            {
-                "about": about,
-                "check": check.name,
-                "level": check.level.value,
-                "text": check.text,
-                "advice": check.advice,
-            }
-            for about, check in rows
-        ]
-        print(json_text({"exit_code": code, "checks": listed}, indent=2))
-        return code
-    for about, check in rows:
-        print(f" {check.level.value:<4}  {about:<7}  {check.name:<11}  {check.line}")
-    return code
-
-
-def _broker(settings: Settings) -> dict[str, list[Check]]:
-    from producer.services.ledger import READ_PATIENCE_MS
-    from ringhaul.errors import RinghaulError
-    from ringhaul.ledger.server import read_server
-    from ringhaul.ledger.server_checks import Check, Level, check_server
-    from ringhaul.ledger.workers import Workers
-    from tasks.connect import open_ledger
-
-    try:
-        caller = open_ledger(settings, READ_PATIENCE_MS).caller
-        facts = read_server(caller, timed=True)
-        alive = Workers(caller).alive()
-    except RinghaulError as error:
-        return {"broker": [Check(name="address", level=Level.FAIL, text=str(error))]}
-    slots, hosts = sum(worker.slots for worker in alive), len({worker.host for worker in alive})
-    if slots:
-        up = Check(name="up", level=Level.OK, text=f"{slots:,} on hosts: {hosts:,}")
+        print(json_text(json_document(findings, seconds), indent=2))
+    elif sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        print(Lines("\n".join(terminal_lines(findings, seconds, width))))
     else:
-        advice = "start some with `ringhaul worker`"
-        up = Check(name="up", level=Level.WARN, text="none is up", advice=advice)
-    found = [Check(name="address", level=Level.OK, text=f"{facts.address} answers")]
-    return {"broker": found + check_server(facts), "workers": [up]}
-
-
-def _cluster(settings: Settings) -> list[Check]:
-    from cassandra import DriverException
-
-    from ringhaul.cluster.connect import close_session, open_session
-    from ringhaul.errors import RinghaulError
-    from ringhaul.ledger.server_checks import Check, Level
-    from tasks.connect import cluster_config
-
-    try:
-        session = open_session(cluster_config(settings))
-    except RinghaulError as error:
-        return [Check(name="address", level=Level.FAIL, text=str(error))]
-    try:
-        local = session.execute(
-            "SELECT cluster_name, release_version, schema_version FROM system.local"
-        ).one()
-        peers = session.execute("SELECT schema_version FROM system.peers")
-        schemas = {local.schema_version, *(peer.schema_version for peer in peers)} - {None}
-        hosts = session.cluster.metadata.all_hosts()
-    except DriverException as error:
-        return [Check(name="address", level=Level.FAIL, text=f"it does not answer: {error}")]
-    finally:
-        close_session(session)
-    down = sorted(str(host.address) for host in hosts if host.is_up is False)
-    found = [
-        Check(name="address", level=Level.OK, text=f"{local.cluster_name} answers"),
-        Check(name="version", level=Level.OK, text=f"Cassandra {local.release_version}"),
-    ]
-    if down:
-        advice = "start them, or expect retries"
-        text = f"{len(down)} of {len(hosts)} nodes down ({', '.join(down[:5])})"
-        found.append(Check(name="nodes", level=Level.WARN, text=text, advice=advice))
-    else:
-        found.append(Check(name="nodes", level=Level.OK, text=f"{len(hosts)} up"))
-    if len(schemas) > 1:
-        advice = "wait until its nodes agree, and see `nodetool describecluster`"
-        text = f"{len(schemas)} versions"
-        found.append(Check(name="schema", level=Level.WARN, text=text, advice=advice))
-    else:
-        found.append(Check(name="schema", level=Level.OK, text="its nodes agree"))
-    return found
+        print(Lines("\n".join(pipe_lines(findings))))
+    return exit_code(findings)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import rich_click as click
 
@@ -13,9 +12,6 @@ from producer.commands.options import ledger_options
 from producer.outputs.stdout import json_text
 from producer.request.conflicts import refuse_together
 from producer.request.values import given_options
-
-if TYPE_CHECKING:
-    from ringhaul.ledger.ledger import Ledger
 
 
 @click.command("errors")
@@ -40,6 +36,7 @@ def errors_command(
     bytes, under the header of the source, so that the file can be mended and loaded again with the
     same options.
     """
+    from producer.report.newest import newest_job
     from producer.report.rejects import export_rejects, not_kept, reject_lines, shown_rejects
     from producer.services.ledger import reading_ledger
     from producer.text import count_text
@@ -49,7 +46,11 @@ def errors_command(
     refuse_together(given)
     with reading_ledger(config_file) as ledger:
         if job is None:
-            job = _newest(ledger)
+            job = newest_job(
+                ledger,
+                wanted=lambda kind: kind.is_load or kind.runs_statements,
+                none="no job of this broker has rejects: only loads, verify, lookup and exec do",
+            )
         if export is not None:
             written = export_rejects(ledger, job, export)
             where = "standard output" if export == "-" else export
@@ -64,20 +65,6 @@ def errors_command(
         for line in reject_lines(ledger, job, limit):
             print(as_line(line))
         return 0
-
-
-def _newest(ledger: Ledger) -> str:
-    """Return the newest job that may have rejects, and say which it is. Raises `UsageError` if
-    there is none."""
-    from ringhaul.errors import UsageError
-    from ringhaul.ledger.kinds import JobKind
-
-    for status in ledger.jobs():
-        kind = JobKind.of_labels(status.labels)
-        if kind.is_load or kind.runs_statements:
-            _say(f"{status.job}, the newest {kind}:")
-            return status.job
-    raise UsageError("no job of this broker has rejects: only loads, verify, lookup and exec do")
 
 
 def _say(text: str) -> None:

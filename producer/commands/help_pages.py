@@ -26,6 +26,7 @@ OPTION_GROUPS = {
         *("--skip-rows", "--max-rows", "--nulls", "--ttl", "--ttl-field"),
         *("--timestamp", "--timestamp-field"),
     ),
+    "New table": ("--create-table", "--primary-key", "--yes"),
     "Output": ("--output", "--max-rows-per-file", "--max-file-size", "--order"),
     "Format": (
         *("--format", "--header", "--delimiter", "--quote", "--escape", "--null"),
@@ -47,8 +48,8 @@ OPTION_GROUPS = {
     ),
     "Display": ("--progress", "--json", "--quiet", "--summary", "--report"),
     "Cluster and broker": (
-        *("--contact-points", "--port", "--local-dc", "--user", "--password-file"),
-        *("--broker", "--config"),
+        *("--contact-points", "--port", "--local-dc", "--user", "--password"),
+        *("--password-file", "--broker", "--config"),
     ),
 }
 #: Commands that run a job have enough options for groups.

@@ -23,6 +23,7 @@ from producer.request.options import (
     Spelling,
     UnloadOptions,
 )
+from producer.request.password import password_asked
 from producer.request.presets import with_preset
 from producer.request.values import given_options
 from producer.startup import take_sigterm
@@ -50,7 +51,8 @@ def job_command(kind: JobKind) -> Callable[[Callable[[Options], int]], Callable[
             assert context is not None
             refuse_together(given_options(context))
             options: Any = job_options(kind, context, fingerprint=fingerprint_of(context))
-            code: int = run_or_continue(options, kind, command)
+            with password_asked(options) as options:
+                code: int = run_or_continue(options, kind, command)
             return code
 
         option: Callable[[Callable[..., int]], Callable[..., int]] = click.option(

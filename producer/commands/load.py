@@ -49,6 +49,17 @@ from ringhaul.ledger.kinds import JobKind
     help="Small batches or single rows to the replicas, or the same through the driver [pipeline].",
 )
 @click.option("--unit-size", metavar="BYTES", help="Size of one unit of work, e.g. 16M [adaptive].")
+@click.option(
+    "--create-table",
+    is_flag=True,
+    help="Create the table first: types from a sample of the files, shown and confirmed.",
+)
+@click.option(
+    "--primary-key",
+    metavar="A,B|(A,B),C",
+    help="Key of the new table: partition key, clustering columns [id, or the first column].",
+)
+@click.option("--yes", is_flag=True, help="Create the table without asking.")
 @click.option("--dry-run", is_flag=True, help="Check a sample, print the plan, write nothing.")
 @click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")
 @click.option(

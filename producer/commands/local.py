@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
@@ -98,6 +99,26 @@ def env() -> None:
             click.echo(f"export {name}={_shown(value)}")
         else:
             sys.stdout.buffer.write(os.fsencode(f"export {name}={shlex.quote(value)}\n"))
+
+
+@local.command()
+@click.argument(
+    "file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option("-e", "--execute", "statements", metavar="STATEMENTS", help="Run these and end.")
+def cql(file: Path | None, statements: str | None) -> None:
+    """Open cqlsh on the stack: a shell for CQL, also to create keyspaces and tables.
+
+    Statements come from FILE, from -e or from standard input; on a terminal there is a prompt.
+    """
+    if file is not None and statements is not None:
+        raise click.UsageError("give FILE or -e: both have statements")
+    from producer.local.cql import run_cqlsh
+
+    settings = load_settings().settings
+    arguments = [] if file is None else ["--file", str(file)]
+    arguments += [] if statements is None else ["--execute", statements]
+    run_cqlsh(_stack().endpoints(), settings.state_dir / "local", arguments)
 
 
 def _shown(value: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import rich_click as click
 
+from producer.request.password import ASKED, note_password_flag
 from producer.request.settings import NO_BROKER, settle
 from ringhaul.formats.escapes import STYLES
 from ringhaul.formats.presets import PRESETS
@@ -34,7 +35,18 @@ def connection_options(command: Command) -> Command:
             click.option("--contact-points", metavar="HOST,...", help="Nodes to ask first."),
             click.option("--port", type=int, help="Native protocol port (9042)."),
             click.option("--local-dc", metavar="NAME", help="Use the nodes of this data centre."),
-            click.option("--user", metavar="NAME", help="User to log in as."),
+            click.option("-u", "--user", metavar="NAME", help="User to log in as."),
+            click.option(
+                "-p",
+                "--password",
+                "ask_password",
+                is_flag=False,
+                flag_value=ASKED,
+                metavar="",
+                expose_value=False,
+                callback=note_password_flag,
+                help="Ask for the password on the terminal; takes no value.",
+            ),
             click.option(
                 "--password-file", metavar="FILE", help="File whose first line is the password."
             ),
@@ -207,7 +219,12 @@ def output_options(command: Command) -> Command:
                 default=None,
                 help="CSV: the columns' names in front of each file [yes].",
             ),
-            click.option("-d", "--delimiter", metavar="CHAR", help="CSV: between fields [,]."),
+            click.option(
+                "-d",
+                "--delimiter",
+                metavar="CHAR",
+                help="CSV: between fields, such as ; tab ^A [,].",
+            ),
             click.option("--quote", metavar="CHAR", help='CSV: around fields that need it ["].'),
             click.option("--null", metavar="TEXT", help="CSV: stands for null [empty]."),
             click.option(

@@ -80,12 +80,19 @@ def count_command(options: CountOptions) -> int:
 @connection_options
 @job_command(JobKind.QUERY)
 def query_command(options: QueryOptions) -> int:
-    """Aggregate a table with a SELECT.
+    """Aggregate a table with a SELECT, or show a few of its rows.
 
     SELECT ... FROM KEYSPACE.TABLE [WHERE] [GROUP BY] [HAVING] [ORDER BY] [LIMIT].
 
-    Workers aggregate token ranges; the partial results are merged, each exactly once.
+    Workers aggregate token ranges; the partial results are merged, each exactly once. A SELECT of
+    rows needs a LIMIT, and makes no job.
     """
+    from producer.request.scan import wants_rows
+
+    if wants_rows(options.sql):
+        from producer.run.rows import run_row_query
+
+        return run_row_query(options)
     from producer.services.start import start_job
 
     with ExitStack() as stack:

@@ -102,7 +102,11 @@ _OPTIONS = [
     ),
     click.option("--where", metavar="CONDITION", help="Only rows for which this holds, as in SQL."),
     click.option(
-        "-d", "--delimiter", default=",", show_default=True, help="Between fields; \\t: tab."
+        "-d",
+        "--delimiter",
+        default=",",
+        show_default=True,
+        help="Between fields, such as ; tab \\x01 ^A.",
     ),
     click.option("--quote", default='"', show_default=True, help="Around fields; empty: none."),
     click.option(

@@ -44,8 +44,13 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
         ),
         "query": Entry(
             "producer.commands.query:query_command",
-            "Aggregate a table with a SELECT.",
+            "Aggregate a table with a SELECT, or show a few of its rows.",
             'ringhaul query "SELECT status, count(*) FROM shop.orders GROUP BY status"',
+        ),
+        "peek": Entry(
+            "producer.commands.peek:peek_command",
+            "Show a few rows of a table, now.",
+            "ringhaul peek shop.orders -n 5 --where \"status = 'open'\"",
         ),
         "lookup": Entry(
             "producer.commands.statements:lookup_command",
@@ -117,9 +122,14 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "ringhaul beat",
         ),
         "flower": Entry(
-            "producer.commands.celery_commands:flower_command",
+            "producer.web.commands:flower_command",
             "Serve the monitoring page.",
             "ringhaul flower --port=5555",
+        ),
+        "metrics": Entry(
+            "producer.metrics.command:metrics_command",
+            "Serve metrics for Prometheus at /metrics, without Flower.",
+            "ringhaul metrics --port 5556",
         ),
     },
     "Set up": {
@@ -140,7 +150,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
         ),
         "doctor": Entry(
             "producer.commands.doctor:doctor_command",
-            "Check broker, cluster and workers, and say what to do.",
+            "Check broker, cluster, workers and this host, and say what to do.",
             "ringhaul doctor",
         ),
     },

@@ -12,7 +12,7 @@ from producer.commands.options import ledger_options, refuse_missing_folder
 
 
 @click.command("report")
-@click.argument("job")
+@click.argument("job", required=False)
 @click.option(
     "-o",
     "--output",
@@ -27,27 +27,32 @@ from producer.commands.options import ledger_options, refuse_missing_folder
     help="With values and records of rejects, which are left out otherwise.",
 )
 @ledger_options
-def report_command(job: str, output: str, show_data: bool, config_file: Path | None) -> int:
+def report_command(job: str | None, output: str, show_data: bool, config_file: Path | None) -> int:
     """Write a job's report as one HTML file.
 
-    It needs no network and no other file, and may be mailed: figures, charts, rejects by reason,
-    units, hosts, events, command and settings. There is no password in it, and no data of rows
-    without --show-data. A running job is shown as it stands.
+    Without JOB, that of the newest one. It needs no network and no other file, and may be mailed:
+    figures, charts, rejects by reason, units, hosts, events, command and settings. There is no
+    password in it, and no data of rows without --show-data. A running job is shown as it stands.
     """
     from producer.outputs.whole_file import check_replacing
     from producer.report.job_report import report_path, report_text, write_report
+    from producer.report.newest import newest_job
     from producer.services.ledger import reading_ledger
 
-    if output == "-":
-        with reading_ledger(config_file) as ledger:
+    to_stdout, place = output == "-", Path(output)
+    if not to_stdout:
+        refuse_missing_folder(output)
+    with reading_ledger(config_file) as ledger:
+        if job is None:
+            job = newest_job(ledger, none="this broker has no job")
+        if to_stdout:
             text = report_text(ledger, job, show_data=show_data)
+        else:
+            check_replacing(os.fspath(report_path(place, job)))
+            path = write_report(ledger, job, place, show_data=show_data)
+    if to_stdout:
         sys.stdout.buffer.write(text.encode())
         sys.stdout.buffer.flush()
-        return 0
-    refuse_missing_folder(output)
-    place = Path(output)
-    check_replacing(os.fspath(report_path(place, job)))
-    with reading_ledger(config_file) as ledger:
-        path = write_report(ledger, job, place, show_data=show_data)
-    print(f"report written to {path}", file=sys.stderr)
+    else:
+        print(f"report written to {path}", file=sys.stderr)
     return 0

@@ -43,7 +43,7 @@ def values_options(command: Command) -> Command:
                 default=",",
                 show_default=True,
                 metavar="CHAR",
-                help="Input: between fields; \\t: tab.",
+                help="Input: between fields, such as ; tab ^A.",
             ),
             click.option(
                 "--values-quote",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,10 +73,12 @@ def _one(
     ledger: Ledger, job_id: str, follow: bool, as_json: bool, report: Path | None = None
 ) -> int:
     from producer.report.reporter import Shown, close_job
+    from producer.report.step_without_job import raise_step_without_job
     from producer.run.finish import publish_watched
     from producer.run.follow import follow_job
     from ringhaul.errors import OutputUnavailable, OutputUnusable
     from ringhaul.ledger.audit import JobDamaged
+    from ringhaul.ledger.reading import JobMissing
 
     shown = Shown(
         progress="json" if as_json and follow else "auto", as_json=as_json, report_place=report
@@ -84,6 +87,9 @@ def _one(
         status = ledger.status(job_id)
     except JobDamaged:
         return close_job(ledger, job_id, shown)
+    except JobMissing:
+        raise_step_without_job(ledger, job_id)
+        raise
 
     def publish(status: JobStatus) -> None:
         try:
@@ -101,7 +107,6 @@ def _one(
             return follow_job(
                 ledger,
                 job_id,
-                int(status.labels.get("bytes_total", "0")),
                 shown,
                 on_end=publish,
             )
@@ -140,49 +145,50 @@ def _print_history(ledger: Ledger, job_id: str, as_json: bool) -> int:
 
 
 def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-untyped-def]
-    from producer.report.snapshot import RateMeter
+    from producer.report.job_rows import job_row
+    from producer.report.recent import recent_snapshot
+    from producer.report.tables import Column, screen_width, table_lines
     from producer.text import rate_text, time_text
+    from ringhaul.ledger.history import History
 
-    snapshots = []
-    for status in ledger.jobs(limit):
-        meter = RateMeter(int(status.labels.get("bytes_total", "0")))
-        snapshots.append((status, meter.look(status)))
+    history = History(ledger.caller)
+    snapshots = [
+        (status, recent_snapshot(status, history.recent(status))) for status in ledger.jobs(limit)
+    ]
     if as_json:
-        rows = [
-            {
-                "job": status.job,
-                "kind": status.labels.get("kind"),
-                "table": status.labels.get("table"),
-                "state": status.state_name,
-                "priority": status.priority,
-                "done": None if status.damage else snapshot.share,
-                "rows": None if status.damage else snapshot.rows,
-                "rejected": None if status.damage else snapshot.rejected,
-                "created_ms": status.created_ms,
-                "finished_ms": status.finished_ms,
-                **({"damage": list(status.damage)} if status.damage else {}),
-            }
-            for status, snapshot in snapshots
-        ]
+        rows = [job_row(status, snapshot) for status, snapshot in snapshots]
         print(json_text(rows, indent=2))
         return
-    width = max([10, *(len(status.job) for status, _ in snapshots)])  # ids of schedules are long
-    print(
-        f" {'JOB':<{width}} {'VERB':<7} {'TARGET':<28} {'STATE':<12} {'DONE':>5} {'ROWS':>14} "
-        f"{'ROWS/S':>8} {'REJECTED':>9}  STARTED"
+    columns = (
+        Column("JOB", short=16, ends=True),
+        Column("VERB", goes=3),
+        Column("TARGET", short=12, ends=True),
+        Column("STATE"),
+        Column("DONE", right=True),
+        Column("ROWS", right=True),
+        Column("ROWS/S", goes=2, right=True),
+        Column("ETA", goes=4, right=True),
+        Column("REJECTED", goes=1, right=True),
+        Column("STARTED", goes=5, right=True),
     )
+    lines = []
     for status, snapshot in snapshots:
+        head = (status.job, status.labels.get("kind", "-"), _target(status), status.state_name)
         if status.damage:  # none of its counts is right
-            kind, table = as_line(status.labels.get("kind", "-")), _target(status)
-            print(f" {status.job:<{width}} {kind:<7} {table:<28} {status.state_name:<12}")
+            lines.append((*head, *[""] * 6))
             continue
-        speed = rate_text(snapshot.rows_per_s) if status.finished else "-"
         ago = time_text(max(time.time() - status.created_ms / 1000, 0))
-        print(
-            f" {status.job:<{width}} {as_line(status.labels.get('kind', '-')):<7} "
-            f"{_target(status):<28} {status.state_name:<12} {snapshot.share:>5.0%} "
-            f"{snapshot.rows:>14,} {speed:>8} {snapshot.rejected:>9,}  {ago} ago"
+        figures = (
+            f"{snapshot.share:.0%}",
+            f"{snapshot.rows:,}",
+            rate_text(snapshot.rows_per_s),
+            time_text(snapshot.eta_s),
+            f"{snapshot.rejected:,}",
+            f"{ago} ago",
         )
+        lines.append((*head, *figures))
+    for line in table_lines(columns, lines, width=screen_width(sys.stdout)):
+        print(line)
 
 
 def _target(status: JobStatus) -> str:

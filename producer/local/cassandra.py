@@ -7,6 +7,7 @@ is not enough, since the server opens it before it serves.
 import socket
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +33,9 @@ _OPTIONS_V5 = b"\x05\x00\x00\x00\x05\x00\x00\x00\x00"
 _SUPPORTED_V5_START = b"\x85\x00\x00\x00\x06"
 _LOG_LINES_SHOWN = 15
 #: Cassandra's messages if it cannot bind its storage port, or its CQL port.
-_PORT_TAKEN = ("is in use by another process", "Failed to bind port")
+_PORT_TAKEN = ("is in use by another process", "Failed to bind port", "Address already in use")
+#: Begins what Cassandra logs at each start.
+_START = "Configuration location: "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,10 +145,14 @@ def wait_for_cql(node: Node, timeout_s: float = START_TIMEOUT_S) -> None:
                 f"{processes.listener(node.address, port)}, not to this stack's Cassandra node"
             )
         if not node.runs():
-            why = _with_log(node, f"Cassandra at {node.address} ended while starting.")
             # The log is needed too: the other process may have released the port since.
-            kind = PortTaken if any(words in why for words in _PORT_TAKEN) else LocalStackError
-            raise kind(why)
+            if _found_port_taken(node):
+                raise PortTaken(
+                    f"another process took a port of Cassandra at {node.address} while it started "
+                    f"(CQL {node.cql_port}, storage {node.storage_port}); its log is {node.log}"
+                )
+            what = f"Cassandra at {node.address} ended while starting."
+            raise LocalStackError(_with_log(node, what))
         if time.monotonic() >= deadline:
             why = (
                 f"Cassandra at {node.address} did not answer CQL on port {node.cql_port} "
@@ -169,6 +176,18 @@ def answers_cql(address: str, port: int, timeout_s: float = 2) -> bool:
     except OSError:
         return False
     return reply.startswith(_SUPPORTED_V5_START)
+
+
+def _found_port_taken(node: Node) -> bool:
+    """Return whether the logs of the node's last start say that a port was taken: anywhere, since
+    other errors may follow."""
+    for log in (node.log, node.console):
+        with suppress(FileNotFoundError):
+            text = log.read_text(encoding="utf-8", errors="replace")
+            _, _, last_start = text.rpartition(_START)
+            if any(words in last_start for words in _PORT_TAKEN):
+                return True
+    return False
 
 
 def _with_log(node: Node, what: str) -> str:

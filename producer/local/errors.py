@@ -11,3 +11,13 @@ class LocalStackError(Terminal):
 
 class PortTaken(LocalStackError):
     """Another process took the port before our server could bind it; try another port."""
+
+
+class ExtraMissing(LocalStackError):
+    """ringhaul was installed without what runs the local stack."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} is not installed: the local stack needs the extra local: "
+            'pip install "ringhaul[local]"'
+        )

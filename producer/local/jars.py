@@ -10,9 +10,10 @@ import os
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from importlib.util import find_spec
 from pathlib import Path
 
-from producer.local.errors import LocalStackError
+from producer.local.errors import ExtraMissing, LocalStackError
 from producer.local.jar_list import CASSANDRA_VERSION, JARS
 from producer.local.state import locked
 
@@ -30,7 +31,8 @@ FetchProgress = Callable[[int, int], None]
 def cassandra_jars(cache_dir: Path, on_progress: FetchProgress | None = None) -> list[Path]:
     """Return the jars of a Cassandra node; download those missing from `cache_dir`.
 
-    Raises `LocalStackError` if a jar cannot be downloaded or does not match its pinned digest.
+    Raises `ExtraMissing` without the extra that downloads, and `LocalStackError` if a jar cannot be
+    downloaded or does not match its pinned digest.
     """
     folder = cache_dir / "jars" / f"cassandra-{CASSANDRA_VERSION}"
     wanted = {coordinate: folder / jar_name(coordinate) for coordinate in JARS}
@@ -50,6 +52,8 @@ def jar_name(coordinate: str) -> str:
 def _fetch_missing(
     folder: Path, wanted: dict[str, Path], on_progress: FetchProgress | None
 ) -> None:
+    if find_spec("jgo") is None:
+        raise ExtraMissing("jgo, which fetches Cassandra,")
     partial = folder / "partial"
     shutil.rmtree(partial, ignore_errors=True)
     missing = {name: path for name, path in wanted.items() if not path.exists()}

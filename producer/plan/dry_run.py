@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from producer.outputs.stdout import prints_to_stderr
+from producer.plan.new_table import Planned
 from producer.plan.unit_count import CountedUnits, count_units
 from producer.text import bytes_text, count_text
 from ringhaul.cluster.schema import TableSchema
@@ -29,16 +31,20 @@ REJECTS_SHOWN = 5
 #: How many results of transforms are shown.
 ROWS_SHOWN = 3
 RESULT_CHARACTERS_MAX = 160
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def dry_run_json(
-    job: LoadJob, slots: int, transforms: tuple[Transform, ...] = ()
+    job: LoadJob,
+    slots: int,
+    transforms: tuple[Transform, ...] = (),
+    planned: Planned | None = None,
 ) -> dict[str, Any]:
     """Return what the load would do, and a converted sample of each of the first sources, for
     programs.
 
-    `slots`: worker processes that share it. `transforms`: those that the job names. Fields are only
-    ever added.
+    `slots`: worker processes that share it. `transforms`: those that the job names. `planned`: the
+    table that would be created before it. Fields are only ever added.
     """
     table, source = job.table, job.sources[0]
     given = source.results or source.fields
@@ -76,6 +82,7 @@ def dry_run_json(
         "worker_processes": slots,
         "strategy": job.strategy,
         "first_timestamp_us": job.base_us,
+        "new_table": _new_table_json(planned),
         "samples": [
             _sample_json(job, sampled, _wanted_start(job, index, counted), transforms)
             for index, sampled in enumerate(job.sources[:SAMPLE_SOURCES])
@@ -83,12 +90,36 @@ def dry_run_json(
     }
 
 
-def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = ()) -> str:
+def _new_table_json(planned: Planned | None) -> dict[str, Any] | None:
+    if planned is None:
+        return None
+    schema, reasons = planned.table.schema, planned.table.reasons
+    return {
+        "statement": str(planned.table.statement),
+        "columns": [
+            {"name": column.name, "type": column.cql_type, "reason": reasons[column.name]}
+            for column in schema.columns
+        ],
+        "partition_key": list(schema.partition_key),
+        "clustering_key": list(schema.clustering_key),
+        "key_reason": planned.table.key_reason,
+        "notes": list(planned.notes),
+    }
+
+
+def dry_run_text(
+    job: LoadJob,
+    slots: int,
+    transforms: tuple[Transform, ...] = (),
+    planned: Planned | None = None,
+) -> str:
     """Return what the load would do, for people; arguments as for `dry_run_json`."""
     plan = dry_run_json(job, slots, transforms)
     through = f"through {' and '.join(plan['transforms'])} " if plan["transforms"] else ""
     only = f" where {plan['where']}" if plan["where"] else ""
+    before = [] if planned is None else [*planned.notes, planned.table.text, ""]
     lines = [
+        *before,
         f"would load {count_text(plan['files'], 'file')} ({bytes_text(plan['bytes'])}) "
         f"{through}into {plan['table']}{only} at {plan['consistency']}; nothing was written",
         "",
@@ -105,8 +136,7 @@ def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = (
         "",
         f" statement  {plan['statement']}",
         f" plan       {'about ' if plan['units_more'] else ''}"
-        f"{count_text(plan['units'], 'unit')} of about "
-        f"{bytes_text(plan['unit_bytes'])} for "
+        f"{count_text(plan['units'], 'unit')} of {_unit_size_text(plan)} for "
         f"{count_text(plan['worker_processes'], 'worker process', 'worker processes')}, "
         f"strategy {plan['strategy']}",
         f" timestamps {_timestamps_text(plan)}",
@@ -116,10 +146,26 @@ def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = (
     return lines_of(lines)
 
 
+def _unit_size_text(plan: dict[str, Any]) -> str:
+    """Return the size of a unit, which is never more than there is to load."""
+    units = max(plan["units"], 1)
+    size_bytes = min(plan["unit_bytes"], plan["bytes"] // units)
+    size = count_text(size_bytes, "byte") if size_bytes < 1024 else bytes_text(size_bytes)
+    return size if units == 1 and not plan["units_more"] else f"about {size}"
+
+
 def _timestamps_text(plan: dict[str, Any]) -> str:
-    by_place = f"from {plan['first_timestamp_us']} us, one more for each record"
+    by_place = f"from {_moment_text(plan['first_timestamp_us'])} on, 1 us more for each record"
     field = plan["timestamp_field"]
     return by_place if field is None else f"of {field}; where it is empty {by_place}"
+
+
+def _moment_text(timestamp_us: int) -> str:
+    try:
+        moment = _EPOCH + timedelta(microseconds=timestamp_us)
+    except OverflowError:  # Cassandra takes times that no calendar has
+        return f"{timestamp_us} us"
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
 def _part_of_key(table: TableSchema, column: str) -> str | None:
@@ -183,6 +229,8 @@ def _sample_lines(shown: dict[str, Any], *, transforms: bool, where: bool) -> It
     for problem in shown["problems"]:
         place = f"{problem['file']}:{problem['line']} {problem['column'] or problem['stage']}"
         yield f"   {place}: {problem['reason']}"
+    if more := shown["rejected"] - len(shown["problems"]):
+        yield f"   {count_text(shown['rejected'], 'problem')}, {more:,} more"
     for row in shown["results"]:
         values = (f"{name}={value}" for name, value in row.items())
         yield f"   {', '.join(values)}"[:RESULT_CHARACTERS_MAX]
@@ -207,11 +255,16 @@ def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position |
 def sample(
     job: LoadJob, source: LoadSource, start: Position, transforms: tuple[Transform, ...] = ()
 ) -> list[Part]:
-    """Convert the records of the first block from `start` on that has wanted records."""
+    """Convert the wanted records of about `SAMPLE_BYTES` from `start` on. What cannot be read, such
+    as a quote that is never closed, is a record, too, in a block of its own."""
     encoder = RowEncoder(job, source, transforms)
     blocks = read_records(source, job, start, TO_THE_END, SAMPLE_BYTES)
+    found: list[Part] = []
+    read_bytes = 0
     for block in islice(blocks, SAMPLE_BLOCKS_MAX):
-        parts = list(encoder.parts(block))
-        if any(part.records for part in parts):
-            return parts
-    return []
+        parts = [part for part in encoder.parts(block) if part.records]
+        found += parts
+        read_bytes += block.size_bytes if parts else 0
+        if read_bytes >= SAMPLE_BYTES // 2:  # a block ends before the record that would exceed it
+            break
+    return found

@@ -13,7 +13,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.jsonl_read import line_dialect, record_texts
 from ringhaul.formats.split import Block
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping import find_fields, map_names, refuse_other_case
+from ringhaul.records.mapping import find_fields, map_names, other_case
 from ringhaul.sources.source import SourceFile
 
 
@@ -31,16 +31,19 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
             format="jsonl",
             any_fields=request.dialect.allow_extra_fields,
         )
+    seen = _names_seen(block, dialect, table)
     if request.by_name:
-        fields = tuple(table.column_names)
+        spelt = {column: field for field, column in other_case(seen, table.column_names).items()}
+        fields = tuple(spelt.get(column, column) for column in table.column_names)
         mapping = find_fields(fields, table, source=file.path)
     else:
         fields, mapping = map_names(
             table,
             mapping=request.mapping,
-            skip=request.skip_columns,
+            skip=request.skipped(seen, table.column_names),
             source=file.path,
             taken=row,
+            seen=seen,
         )
     first = next(record_texts(block, dialect))
     _check_first(request, first, fields, file, table)
@@ -91,6 +94,13 @@ def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None
             )
 
 
+def _names_seen(block: Block, dialect: CsvDialect, table: TableSchema) -> list[str]:
+    """Return the names of members in the first records: of the very first, if it has a member for
+    each column, otherwise of the whole block."""
+    names = _names_of_record(next(record_texts(block, dialect)))
+    return names if set(table.column_names) <= set(names) else _names_of(block, dialect)
+
+
 def _names_in(block: Block, file: SourceFile, dialect: CsvDialect) -> list[str]:
     """Return `_names_of` a block. Raises `UsageError` if there are none."""
     names = _names_of(block, dialect)
@@ -106,11 +116,17 @@ def _names_of(block: Block, dialect: CsvDialect) -> list[str]:
     occurrence."""
     names: dict[str, None] = {}
     for text in record_texts(block, dialect):
-        try:
-            names |= dict.fromkeys(dict(parse_json(text)))
-        except (ValueError, TypeError):
-            continue  # it becomes a reject when a worker reads it
+        names |= dict.fromkeys(_names_of_record(text))
     return list(names)
+
+
+def _names_of_record(text: bytes) -> list[str]:
+    """Return the names of a record's members; none if it becomes a reject when a worker reads
+    it."""
+    try:
+        return list(dict(parse_json(text)))
+    except (ValueError, TypeError):
+        return []
 
 
 def _check_first(
@@ -133,10 +149,6 @@ def _check_first(
     if names and not set(names) & set(fields):
         if request.by_name:
             find_fields(list(map(str, names)), table, source=f"{file.path}: in the first record")
-        if not request.mapping:
-            refuse_other_case(
-                names, table, skip=request.skip_columns, source=file.path, takes_columns=False
-            )
         raise UsageError(
             f"{file.path}: the first record names no column of {table.name} (it has "
             f"{', '.join(map(str, names[:8]))}; the table has {', '.join(table.column_names[:12])})"

@@ -17,14 +17,17 @@ from producer.plan.files import each_file
 from producer.plan.sources import plan_sources, with_empty
 from producer.request.load import LoadRequest, parse_timestamp_us
 from ringhaul.cluster.consistency import Use, check_consistency
-from ringhaul.cluster.schema import find_table
+from ringhaul.cluster.schema import TableMissing, TableSchema, find_table
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.sources.estimate import Estimate, estimate, most_records
 from ringhaul.sources.source import SourceFile
 from ringhaul.units.reading import parquet_metadata
 
 if TYPE_CHECKING:
+    from cassandra.metadata import Metadata
+
     from ringhaul.transform.chain import Transform
 
 UNIT_BYTES_MIN = 1 << 20
@@ -42,13 +45,14 @@ def plan_load(
     session: Session,
     settings: Settings,
     slots: int,
+    new_table: TableSchema | None = None,
 ) -> LoadJob:
     """Plan the job of a request. Raises `UsageError` or `ClusterError` for what cannot work.
 
-    `request`: checked by `check_request`.
+    `request`: checked by `check_request`. `new_table`: one that will be created before the job.
     """
     metadata = session.cluster.metadata
-    table = find_table(metadata, request.keyspace, request.table)
+    table = new_table or _table(request, metadata)
     check_consistency(session, table.keyspace, Use(writes=request.kind == "load"))
     transforms = _transforms(request, settings)
     planned = plan_sources(request, files, table)
@@ -88,6 +92,15 @@ def plan_load(
     if job.where:
         _check_where(job)
     return replace(job, sources=with_empty(request, files, planned, job.sources))
+
+
+def _table(request: LoadRequest, metadata: Metadata) -> TableSchema:
+    try:
+        return find_table(metadata, request.keyspace, request.table)
+    except TableMissing as error:
+        if request.kind != JobKind.LOAD or request.transforms or str(error).endswith("?"):
+            raise
+        raise TableMissing(f"{error}; --create-table makes one for what the files hold") from error
 
 
 def _transforms(request: LoadRequest, settings: Settings) -> tuple[Transform, ...]:

@@ -12,7 +12,7 @@ from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.typed import refusal
 from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping import RowFields, find_fields, map_fields, refuse_other_case
+from ringhaul.records.mapping import RowFields, find_fields, map_fields, other_case
 from ringhaul.sources.files import open_parquet
 from ringhaul.sources.source import SourceFile
 
@@ -69,9 +69,9 @@ def _columns_of(
     """Return which column of a Parquet file fills which column of the table."""
     if request.by_name:
         return find_fields(names, table, source=file.path)
-    known, skip = table.column_names, request.skip_columns
-    if not request.mapping and not set(names) & set(known):
-        refuse_other_case(names, table, skip=skip, source=file.path, takes_columns=False)
+    known = table.column_names
+    skip = request.skipped(names, known)
+    if not request.mapping and not set(names) & set(known) and not other_case(names, known):
         raise UsageError(
             f"{file.path}: no column of it is one of {table.name} (it has "
             f"{', '.join(names[:12])}; the table has {', '.join(known[:12])})"
@@ -82,6 +82,5 @@ def _columns_of(
         mapping=request.mapping,
         skip=skip,
         source=file.path,
-        takes_columns=False,
         taken=row,
     )

@@ -6,7 +6,7 @@ All errors that can be found early are found here, before the job exists and any
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cassandra.cluster import Session
@@ -71,8 +71,19 @@ def read_select(session: Session, wanted: Wanted) -> Read:
     all or at the session's consistency level, and `ClusterError` for a missing table."""
     read = _read(session, wanted)
     refuse_local(session, read.table)
+    refuse_virtual(session, read.table)
     check_consistency(session, read.table.keyspace, Use(writes=False))
     return read
+
+
+def read_selected(session: Session, wanted: Wanted) -> Read:
+    """Do the same, and parse the SELECT even if it is all columns of all rows."""
+    from ringhaul.query.select import parse_select
+
+    read = read_select(session, wanted)
+    if read.select is not None:
+        return read
+    return replace(read, select=parse_select(read.sql, lambda keyspace, table: read.table))
 
 
 def refuse_local(session: Session, table: TableSchema) -> None:
@@ -86,6 +97,15 @@ def refuse_local(session: Session, table: TableSchema) -> None:
         raise UsageError(
             f"each of the {nodes} nodes has its own {table.name}: ask the one that is meant "
             "(cqlsh HOST)"
+        )
+
+
+def refuse_virtual(session: Session, table: TableSchema) -> None:
+    """Raise `UsageError` for a table without token ranges: a node's own state, such as
+    `system_views.settings`."""
+    if session.cluster.metadata.keyspaces[table.keyspace].virtual:
+        raise UsageError(
+            f"{table.name} is a virtual table, which has no token ranges: ask its node (cqlsh)"
         )
 
 

@@ -86,7 +86,7 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
     start = START
     fields: Sequence[str] = request.columns
     if request.header:
-        fields, start = _read_fields(request, file, table)
+        fields, start = read_fields(request, file, table)
     else:
         first_block(file, request.dialect)
     if request.transforms:
@@ -109,7 +109,9 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
                 fields,
                 table,
                 mapping=request.mapping,
-                skip=request.skip_columns if request.header or request.columns else (),
+                skip=request.skipped(fields, table.column_names)
+                if request.header or request.columns
+                else (),
                 source=file.path,
                 taken=row,
             )
@@ -124,7 +126,7 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
     )
 
 
-def _read_fields(
+def read_fields(
     request: LoadRequest, file: SourceFile, table: TableSchema
 ) -> tuple[Sequence[str], Position]:
     """Return the fields of a file with a header, and where its records start."""

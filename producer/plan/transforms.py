@@ -25,7 +25,7 @@ from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.formats.split import Position
 from ringhaul.records.fields import field_reader
 from ringhaul.records.job import LoadJob, LoadSource
-from ringhaul.records.mapping import map_fields
+from ringhaul.records.mapping import map_fields, other_case
 from ringhaul.records.shape import misfit, source_batch
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.files import open_parquet
@@ -154,13 +154,18 @@ def _mapped(
     place = f"{source.file.path}: after {' and '.join(request.transforms)}"
     row = request.row_fields(results, place)
     known = table.column_names
-    if not request.mapping and not set(results) & set(known):
+    if not request.mapping and not set(results) & set(known) and not other_case(results, known):
         raise UsageError(
             f"{place}: no column is one of {table.name} (there are {', '.join(results[:12])}; the "
             f"table has {', '.join(known[:12])})"
         )
     mapping = map_fields(
-        results, table, mapping=request.mapping, skip=request.skip_columns, source=place, taken=row
+        results,
+        table,
+        mapping=request.mapping,
+        skip=request.skipped(results, known),
+        source=place,
+        taken=row,
     )
     return replace(
         source, mapping=mapping, results=results, timestamp_field=row.timestamp, ttl_field=row.ttl

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from producer.report.job_settings import Setting, environment, job_command, job_settings
 from producer.report.outcome import Closing, exit_code, unfinished
+from producer.report.recent import recent_snapshot
 from producer.report.reject_groups import RejectGroups, group_rejects, rejects_of
-from producer.report.snapshot import RateMeter, Snapshot
+from producer.report.snapshot import Snapshot
 from producer.report.summary import read_closing
 from producer.report.unit_detail import (
     HostWork,
@@ -34,14 +35,11 @@ from ringhaul.ledger.connection import LedgerRefused
 from ringhaul.ledger.history import EventKind, History, JobEvent, Sample
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import DAMAGED, JobStatus
-from ringhaul.ledger.states import SETTLED
 from ringhaul.output.unloadable import SUCH_AS
 from tasks.kinds import Job, job_of
 
 #: Rejects that a page groups; a report groups all of them.
 REJECTS_READ_MAX = 10_000
-#: A running job's speed is that of its last samples over at least this time.
-_RATE_OVER_S = 30
 _NEXT = " next "
 _OF_UNITS = (EventKind.RETRIED, EventKind.RELEASED, EventKind.GIVEN_UP)
 
@@ -85,6 +83,7 @@ class JobDetail:
     settings: tuple[Setting, ...]
     environment: tuple[Setting, ...]
     show_data: bool  #: Rejects have their records and whole reasons.
+    units_read: bool  #: False: `rejects` and what is about units and hosts are empty.
     at_ms: int  #: When it was read, by the ledger server's clock.
 
 
@@ -135,6 +134,7 @@ def look_at_job(
     rejects_max: int | None = REJECTS_READ_MAX,
     closing: Closing | None = None,
     whole: bool = True,
+    units: bool = True,
     known: Known | None = None,
 ) -> JobDetail:
     """Return a job in detail.
@@ -142,7 +142,8 @@ def look_at_job(
     `show_data`: with the records and the whole reasons of the rejects that are shown as samples.
     `rejects_max`: rejects to group, None for all. `closing`: the job's closing if the caller has
     it. `whole`: compute it otherwise, which takes a second look at all results and rejects; without
-    it there are no figures in `end`. `known`: of an earlier look at the same job.
+    it there are no figures in `end`. `units`: with what is known of its units, hosts and rejects,
+    which takes a look at all results. `known`: of an earlier look at the same job.
 
     Raises JobMissing; JobDamaged if Redis lost part of the job.
     """
@@ -154,12 +155,15 @@ def look_at_job(
     if not known.server:
         known.server = _server(ledger)
     if whole and closing is None:
-        closing = _closing(ledger, status, known)
+        closing = closing_of(ledger, status, known)
     if closing is not None and closing.data.get("state") == DAMAGED:
         raise JobDamaged(job, closing.data.get("damage", ()))
     history = History(ledger.caller)
     samples, events = history.samples(job), history.events(job)
-    units = _units(ledger, status, events, known)
+    work = _units(ledger, status, events, known) if units else _Units((), (), (), Timeline())
+    rejects = RejectGroups(whole=False)
+    if units:
+        rejects = _rejects(ledger, status, known, show_data=show_data, rejects_max=rejects_max)
     return JobDetail(
         job=job,
         kind=status.labels.get("kind", "load"),
@@ -169,15 +173,16 @@ def look_at_job(
         end=_end(status, closing, show_data=show_data),
         samples=tuple(samples),
         events=tuple(events),
-        rejects=_rejects(ledger, status, known, show_data=show_data, rejects_max=rejects_max),
-        slowest=units.slowest,
-        failing=units.failing,
-        hosts=units.hosts,
-        timeline=units.timeline,
+        rejects=rejects,
+        slowest=work.slowest,
+        failing=work.failing,
+        hosts=work.hosts,
+        timeline=work.timeline,
         command=job_command(status),
         settings=job_settings(status, known.job, ledger.error_limit(job)),
         environment=environment(known.server),
         show_data=show_data,
+        units_read=units,
         at_ms=status.now_ms,
     )
 
@@ -221,48 +226,26 @@ def _rejects(
     return known.rejects
 
 
-def _closing(ledger: Ledger, status: JobStatus, known: Known) -> Closing:
+def closing_of(ledger: Ledger, status: JobStatus, known: Known) -> Closing:
+    """Return a job's closing, from an earlier look if it cannot have changed since."""
     of = _Moment.of(status)
     if known.closing is None or known.closing_of != of:
         closing = read_closing(ledger, status.job)
-        if status.state not in SETTLED:
+        if not status.finished or status.leased:  # a unit that winds down may still be committed
             return closing
         known.closing, known.closing_of = closing, of
     return known.closing
 
 
 def _snapshot(ledger: Ledger, status: JobStatus, samples: list[Sample]) -> Snapshot:
-    """Return the figures of this moment; the speed of a running job is that of its last samples."""
-    meter = RateMeter(int(status.labels.get("bytes_total", "0")))
+    """Return the figures of this moment."""
     last = samples[-1] if samples else Sample(at_ms=status.now_ms)
     if status.finished or last.p99_ms is None:
         counts = {int(index): count for index, count in ledger.latencies(status.job).items()}
         p50_ms, p99_ms = percentile_ms(counts, 0.50), percentile_ms(counts, 0.99)
     else:
         p50_ms, p99_ms = last.p50_ms, last.p99_ms
-    snapshot = meter.look(
-        status, workers=last.workers, hosts=last.hosts, p50_ms=p50_ms, p99_ms=p99_ms
-    )
-    if status.finished or status.paused or not samples:
-        return snapshot
-    before = next(
-        (one for one in reversed(samples) if status.now_ms - one.at_ms >= _RATE_OVER_S * 1000),
-        samples[0],
-    )
-    span_s = (status.now_ms - before.at_ms) / 1000
-    if span_s <= 0:
-        return snapshot
-    records = snapshot.rows + snapshot.rejected - before.rows - before.rejected
-    bytes_per_s = max(snapshot.bytes_done - before.bytes, 0) / span_s
-    eta_s = snapshot.eta_s
-    if snapshot.bytes_total and bytes_per_s > 0:
-        eta_s = (snapshot.bytes_total - snapshot.bytes_done) / bytes_per_s
-    return replace(
-        snapshot,
-        rows_per_s=max(records, 0) / span_s,
-        bytes_per_s=bytes_per_s,
-        eta_s=eta_s,
-    )
+    return recent_snapshot(status, samples, p50_ms=p50_ms, p99_ms=p99_ms)
 
 
 def _end(status: JobStatus, closing: Closing | None, *, show_data: bool) -> JobEnd:

@@ -6,52 +6,37 @@ and markup becomes text. There is no script in it.
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
+from pathlib import Path
 
-from tornado.escape import xhtml_escape
 from tornado.template import DictLoader
 
-from config.secrets import mask
 from producer.report.charts import Line, Point, line_chart, progress_bar, rates, timeline
+from producer.report.html_values import FUNCTIONS
 from producer.report.job_detail import JobDetail
-from producer.text import bytes_text, ms_text, rate_text, time_text
 from ringhaul.ledger.history import JobEvent
-from ringhaul.plain_text import as_line
 
 #: Of more events, the first and the last are shown.
 EVENTS_MAX = 60
-#: A unit's time is shown with a tenth of a second below this.
-_TENTHS_BELOW_S = 60
-#: Class and mark of each state: what the colour says, the mark and the word say too.
-_STATES: Mapping[str, tuple[str, str]] = {
-    "RUNNING": ("", "\u25b6"),
-    "PAUSED": ("warn", "\u2016"),
-    "COMPLETE": ("good", "\u2713"),
-    "PARTIAL": ("warn", "!"),
-    "STOPPED": ("bad", "\u2715"),
-    "QUARANTINED": ("bad", "\u2715"),
-    "FAILED": ("bad", "\u2715"),
-    "CANCELLED": ("", "\u2013"),
-}
-_PREPOSITIONS = {"load": "into", "verify": "against", "exec": ""}  # an exec has its verb
+#: File of the style sheet, in the folder of templates.
+STYLE = "job.css"
 
 
-def job_body(detail: JobDetail) -> str:
-    """Return the job as an HTML element of class `rh`; it needs `job_style` on its page."""
+def job_body(detail: JobDetail, *, live: bool = False, actions: str = "") -> str:
+    """Return the job as an HTML element of class `rh`; it needs `job_style` on its page.
+
+    `live`: the page is kept up to date, so that it does not say when this was read. `actions`: HTML
+    that stands below the figures.
+    """
     snapshot, status = detail.snapshot, detail.status
-    tone, mark = _STATES.get(snapshot.state, ("", "?"))
     processes = sum(host.processes for host in detail.hosts)
     return _render(
         "job_body.html",
         detail=detail,
-        tone=tone,
-        mark=mark,
-        preposition=_PREPOSITIONS.get(detail.kind, "of"),
+        live=live,
+        actions=actions,
         share=f"{snapshot.share:.4f}",
         percent=f"{snapshot.share:.0%}",
         progress=progress_bar(snapshot.share, title="Progress"),
@@ -73,7 +58,7 @@ def job_body(detail: JobDetail) -> str:
 
 def job_style() -> str:
     """Return the style sheet for `job_body`; all its rules are for class `rh`."""
-    return _text("job.css")
+    return _text(STYLE)
 
 
 def job_report(detail: JobDetail) -> str:
@@ -117,25 +102,7 @@ def _shown_events(events: Sequence[JobEvent]) -> Sequence[JobEvent]:
 
 
 def _render(name: str, **values: object) -> str:
-    made = (
-        _loader()
-        .load(name)
-        .generate(
-            **values,
-            shown=_shown,
-            count=_count,
-            size=bytes_text,
-            rate=rate_text,
-            ms=ms_text,
-            duration=time_text,
-            duration_of=_duration_of,
-            exact=_exact,
-            figure=_figure,
-            when=_when,
-            clock=_clock,
-        )
-    )
-    return made.decode()
+    return _loader().load(name).generate(**FUNCTIONS, **values).decode()
 
 
 @cache
@@ -144,45 +111,10 @@ def _loader() -> DictLoader:
     return DictLoader({name: _text(name) for name in names}, autoescape="shown")
 
 
+def template_folder() -> Path:
+    """Return the folder with templates and the style sheet."""
+    return Path(str(resources.files(__package__).joinpath("templates")))
+
+
 def _text(name: str) -> str:
-    return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _shown(value: bytes) -> str:
-    """Escape a value for a page; every expression of the templates goes through it."""
-    return xhtml_escape(as_line(mask(value.decode())))
-
-
-def _count(value: int) -> str:
-    return f"{value:,}"
-
-
-def _duration_of(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    return f"{seconds:.1f} s" if seconds < _TENTHS_BELOW_S else time_text(seconds)
-
-
-def _exact(value: float | str | None) -> str:
-    """Return a value as `status --json` has it, so that programs can compare."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _figure(value: float | str | None) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, str):
-        return value
-    if isinstance(value, float) and not value.is_integer():
-        return f"{value:,.3f}" if math.isfinite(value) else "-"
-    return f"{value:,.0f}"
-
-
-def _when(at_ms: int) -> str:
-    at = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return f'<time datetime="{at:%Y-%m-%dT%H:%M:%SZ}">{at:%Y-%m-%d %H:%M:%S} UTC</time>'
-
-
-def _clock(at_ms: int) -> str:
-    at = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return f'<time datetime="{at:%Y-%m-%dT%H:%M:%SZ}">{at:%H:%M:%S}</time>'
+    return (template_folder() / name).read_text(encoding="utf-8")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any
+
+from rich.cells import cell_len
 
 from producer.inputs.stdin_spool import path_as_given
 from producer.report.outcome import (
@@ -20,6 +23,8 @@ from producer.report.outcome import (
     sharing_json,
     unfinished,
 )
+from producer.report.recent import whole_rate
+from producer.report.tables import screen_width, shorten
 from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
@@ -33,6 +38,8 @@ from ringhaul.records.unit import UnitResult
 SOURCES_SHOWN = 10
 #: The fields that are summed over sources.
 _SUMMED = ("units", "records", "dropped", "filtered", "written", "rejected", "input_bytes")
+#: Width of the closing table beside the names of sources.
+_FIGURES_WIDTH = 1 + 2 + 7 + 2 + 13 + 2 + 9 + 2 + 10
 #: CPU per row is shown from this many records on; with fewer, it is mostly the cost of starting.
 CPU_RECORDS_MIN = 10_000
 
@@ -75,14 +82,15 @@ class Summary:
 
 def load_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
     """Return how a load or a verification ended, computed from the ledger."""
-    return summary_closing(read_summary(ledger, status, interrupted=interrupted))
+    summary = read_summary(ledger, status, interrupted=interrupted)
+    return summary_closing(summary, width=screen_width(sys.stderr))
 
 
-def summary_closing(summary: Summary) -> Closing:
-    """Format a summary for people and for programs."""
+def summary_closing(summary: Summary, *, width: int | None = None) -> Closing:
+    """Format a summary for people and for programs. `width`: of the screen; None: any."""
     return Closing(
         exit_code=summary.exit_code,
-        figures=_figures(summary),
+        figures=_figures(summary, width),
         verdict=_verdict(summary),
         data=summary_json(summary),
     )
@@ -134,7 +142,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "retries": report.retries,
         "repeated_units": report.repeated_units,
         "elapsed_s": summary.status.elapsed_s,
-        "rows_per_s": report.written / status.worked_s if status.worked_s else None,
+        "rows_per_s": whole_rate(status, report.written) if status.worked_s else None,
         "cpu_us_per_row": report.cpu_us_per_row,
         "worker_rss_bytes_max": report.rss_bytes_max,
         "p50_ms": report.p50_ms,
@@ -157,14 +165,17 @@ def _kind_json(summary: Summary) -> dict[str, Any]:
     return {"first_timestamp_us": summary.job.base_us}
 
 
-def _figures(summary: Summary) -> list[str]:
-    """Return the lines of the closing table and of the counts below it."""
+def _figures(summary: Summary, screen: int | None) -> list[str]:
+    """Return the lines of the closing table and of the counts below it. Names of sources are
+    shortened to a screen of that width; further figures on its lines may be wrapped."""
     report = summary.report
     lines = _shown(report.sources)
     total = SourceLine("total")
     for name in _SUMMED:
         setattr(total, name, getattr(report, name))
-    width = max(16, *(len(line.path) for line in [*lines, total]))
+    width = max(16, *(cell_len(line.path) for line in [*lines, total]))
+    if screen is not None:
+        width = max(16, min(width, screen - _FIGURES_WIDTH))
     rule = f" {'-' * width}  -------  -------------  ---------  ----------"
     done, not_done = ("same", "not same") if summary.verifies else ("rows", "rejected")
     text = [
@@ -173,7 +184,7 @@ def _figures(summary: Summary) -> list[str]:
     ]
     text += [_line(line, width) for line in lines]
     worked_s = summary.status.worked_s
-    speed = rate_text(report.written / worked_s) if worked_s else "-"
+    speed = rate_text(whole_rate(summary.status, report.written)) if worked_s else "-"
     text += [
         rule,
         f"{_line(total, width)}   {time_text(summary.status.elapsed_s)}   {speed} rows/s",
@@ -284,7 +295,8 @@ def _shown(sources: list[SourceLine]) -> list[SourceLine]:
 
 
 def _line(source: SourceLine, width: int) -> str:
+    path = shorten(source.path, width, ends=True)
     return (
-        f" {source.path:<{width}}  {source.units:>7,}  {source.written:>13,}"
+        f" {path}{' ' * (width - cell_len(path))}  {source.units:>7,}  {source.written:>13,}"
         f"  {source.rejected:>9,}  {bytes_text(source.input_bytes):>10}"
     )

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from producer.outputs.stdout import json_text, print_message
 from producer.report.outcome import Closing
 from producer.report.summary import read_closing
+from producer.report.tables import screen_width, wrap_figures
 from producer.request.options import Showing
 from ringhaul.errors import EXIT_COMPLETE, OutputUnusable
 from ringhaul.ledger.audit import JobDamaged
+from ringhaul.plain_text import lines_of
 
 if TYPE_CHECKING:
     from ringhaul.ledger.ledger import Ledger
@@ -81,7 +83,9 @@ def print_closing(closing: Closing, shown: Shown) -> None:
     if shown.as_json:
         print_message(json_text(closing.data))
     elif not shown.quiet:
-        shown.say(closing.text)
+        width = screen_width(sys.stderr)
+        figures = (part for line in closing.figures for part in wrap_figures(line, width))
+        shown.say(lines_of([*figures, *closing.verdict]))
     elif closing.exit_code != EXIT_COMPLETE:
         shown.warn(closing.alarm)
     if shown.summary_file is None:

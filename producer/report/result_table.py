@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
@@ -25,18 +26,27 @@ NULL_SHOWN = "null"
 STDOUT = "-"
 
 
-def print_result(table: pa.Table, types: Sequence[CqlType], form: str, path: str | None) -> None:
+def print_result(
+    table: pa.Table,
+    types: Sequence[CqlType],
+    form: str,
+    path: str | None,
+    *,
+    vertical: bool = False,
+) -> None:
     """Write the result to the file at `path`, or to standard output (None or "-").
 
     `types`: CQL types of the columns, which have the matching Arrow types or those of `numeric`.
     `form`: table, csv, json (JSON Lines), parquet, or auto: by the suffix of a file, a table on a
-    terminal, else csv. Raises `OutputUnusable` (disk full), and BrokenPipeError if standard output
+    terminal, else csv. `vertical`: a table that is wider than the terminal has a line for each
+    value. Raises `OutputUnusable` (disk full), and BrokenPipeError if standard output
     is closed.
     """
     if path == STDOUT:
         path = None
     shown = path is None and sys.stdout.isatty()
-    data = _bytes(table, types, _form(form, path), shown=shown)
+    width_max = shutil.get_terminal_size().columns if shown and vertical else None
+    data = _bytes(table, types, _form(form, path), shown=shown, width_max=width_max)
     try:
         if path is None:
             sys.stdout.flush()
@@ -66,11 +76,22 @@ def _form(form: str, path: str | None) -> str:
     return "table" if sys.stdout.isatty() else "csv"
 
 
-def _bytes(table: pa.Table, types: Sequence[CqlType], form: str, *, shown: bool) -> bytes:
-    """Return the result in `form`. `shown`: it goes to a terminal."""
+def _bytes(
+    table: pa.Table,
+    types: Sequence[CqlType],
+    form: str,
+    *,
+    shown: bool,
+    width_max: int | None = None,
+) -> bytes:
+    """Return the result in `form`. `shown`: it goes to a terminal. `width_max`: of a table's line;
+    a wider table has a line for each value."""
     if form == "table":
         rows_max = ROWS_SHOWN if shown else table.num_rows
-        return _drawn(table, types, rows_max).encode()
+        drawn = _drawn(table, types, rows_max)
+        if width_max is not None and max(map(len, drawn.splitlines())) > width_max:
+            drawn = _vertical(table, types, rows_max)
+        return drawn.encode()
     if form == "json":
         lines = _json_lines(table, types)
         return (in_json(lines) if shown else lines).encode()
@@ -135,8 +156,27 @@ def _drawn(table: pa.Table, types: Sequence[CqlType], rows_max: int) -> str:
     lines = [line(names), " " + "  ".join("-" * width for width in widths)]
     lines += [line(row) for row in shown]
     if table.num_rows > rows_max:
-        lines.append(f" ... {table.num_rows - rows_max:,} more rows (--format csv shows all)")
+        lines.append(_more_rows(table, rows_max))
     return "\n".join(lines) + "\n"
+
+
+def _vertical(table: pa.Table, types: Sequence[CqlType], rows_max: int) -> str:
+    """Return a text with a line for each value, under a line for each row."""
+    names = [as_line(name) for name in table.column_names]
+    width = max(map(len, names))
+    lines = []
+    for number, row in enumerate(_rows(table.slice(0, rows_max), types), 1):
+        lines.append(f" row {number}")
+        lines += [
+            f"  {name:<{width}}  {text}".rstrip() for name, text in zip(names, row, strict=True)
+        ]
+    if table.num_rows > rows_max:
+        lines.append(_more_rows(table, rows_max))
+    return "\n".join(lines) + "\n"
+
+
+def _more_rows(table: pa.Table, rows_max: int) -> str:
+    return f" ... {table.num_rows - rows_max:,} more rows (--format csv shows all)"
 
 
 def _rows(table: pa.Table, types: Sequence[CqlType]) -> list[tuple[str, ...]]:

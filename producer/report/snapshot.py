@@ -1,15 +1,15 @@
-"""Snapshot of a job: figures for the bar, the log line and `--json`. Pure."""
+"""Snapshot of a job: figures for the bar, the log line and `--json`. Pure.
+
+`recent.recent_snapshot` makes one; nothing else computes a rate, a share or an ETA of a job.
+"""
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 
 from producer.text import count_text, time_text
 from ringhaul.ledger.reading import JobStatus
 
-#: Rates are averaged over this time, so that they follow changes without jumping at each block.
-RATE_WINDOW_S = 10.0
 #: A unit that makes no progress reports it at least this often; an older report is outdated.
 TROUBLE_MS = 10_000
 #: How much of an error is shown: a few lines on a terminal.
@@ -31,10 +31,10 @@ class Snapshot:
     bytes_total: int
     retries: int
     elapsed_s: float
-    rows_per_s: float
+    rows_per_s: float  #: rejected records do not count
     bytes_per_s: float
     eta_s: float | None
-    workers: int
+    workers: int  #: worker processes that consume the job's queue
     hosts: int
     p50_ms: float | None = None
     p99_ms: float | None = None
@@ -90,75 +90,3 @@ def _ago(status: JobStatus, then_ms: int) -> str:
 def _brief(reason: str) -> str:
     """Shorten a reason to one line of `ERROR_CHARS_MAX` characters."""
     return " ".join(reason.split())[:ERROR_CHARS_MAX]
-
-
-class RateMeter:
-    """Turns successive statuses of one job into snapshots with rates."""
-
-    def __init__(self, bytes_total: int) -> None:
-        """`bytes_total`: size of the input; 0 if unknown, then progress is measured in units."""
-        self._bytes_total = bytes_total
-        self._looks: deque[tuple[float, int, int]] = deque()
-
-    def look(
-        self,
-        status: JobStatus,
-        *,
-        workers: int = 0,
-        hosts: int = 0,
-        p50_ms: float | None = None,
-        p99_ms: float | None = None,
-    ) -> Snapshot:
-        """Return the snapshot for a status. Live figures of running units count as done."""
-        rows = status.totals.get("rows", 0) + status.live.rows
-        rejected = status.totals.get("rejected", 0) + status.live.rejected
-        bytes_done = status.totals.get("bytes", 0) + status.live.bytes
-        if self._bytes_total:
-            bytes_done = min(bytes_done, self._bytes_total)
-        elapsed_s = status.elapsed_s
-        rows_per_s, bytes_per_s = self._rates(status, elapsed_s, rows + rejected, bytes_done)
-        return Snapshot(
-            job=status.job,
-            state=status.state_name,
-            units=status.units,
-            units_done=status.done,
-            sealed=status.sealed,
-            rows=rows,
-            rejected=rejected,
-            bytes_done=bytes_done,
-            bytes_total=self._bytes_total,
-            retries=status.totals.get("retries", 0),
-            elapsed_s=elapsed_s,
-            rows_per_s=rows_per_s,
-            bytes_per_s=bytes_per_s,
-            eta_s=self._eta_s(status, bytes_done, bytes_per_s),
-            workers=workers,
-            hosts=hosts,
-            p50_ms=p50_ms,
-            p99_ms=p99_ms,
-            retrying=retrying(status),
-        )
-
-    def _eta_s(self, status: JobStatus, bytes_done: int, bytes_per_s: float) -> float | None:
-        if status.finished or status.paused:
-            return None
-        if self._bytes_total:
-            return (self._bytes_total - bytes_done) / bytes_per_s if bytes_per_s > 0 else None
-        return status.worked_s * (status.units - status.done) / status.done if status.done else None
-
-    def _rates(
-        self, status: JobStatus, elapsed_s: float, records: int, bytes_done: int
-    ) -> tuple[float, float]:
-        """Return records and bytes per second: recent while the job runs, overall once it ended."""
-        if status.finished:
-            whole_s = max(status.worked_s, 0.001)
-            return records / whole_s, bytes_done / whole_s
-        self._looks.append((elapsed_s, records, bytes_done))
-        while self._looks[-1][0] - self._looks[0][0] > RATE_WINDOW_S:
-            self._looks.popleft()
-        since_s, records_then, bytes_then = self._looks[0]
-        span_s = elapsed_s - since_s
-        if span_s <= 0:
-            return 0.0, 0.0
-        # A retried unit takes back the progress of its first attempt.
-        return max(records - records_then, 0) / span_s, max(bytes_done - bytes_then, 0) / span_s

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import ConsoleDimensions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from producer.report.snapshot import Snapshot
+from producer.report.tables import GAP, Column, fit_columns, shorten
 from producer.text import count_text, rate_text, time_text
-from ringhaul.ledger.reading import JobStatus, UnitAtWork
+from ringhaul.ledger.reading import DAMAGED, JobStatus, UnitAtWork
+from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.workers import Worker
 from ringhaul.plain_text import as_line
 
@@ -23,8 +24,6 @@ UNITS_SHOWN = 10
 HOSTS_SHOWN = 20
 #: Lines other than rows: the head, and a blank line and column names for each of three tables.
 LINES_BESIDE_ROWS = 1 + 3 * 2
-#: Blanks between columns.
-GAP = 2
 _STYLES = {
     "RUNNING": "green",
     "PAUSED": "yellow",
@@ -34,6 +33,7 @@ _STYLES = {
     "QUARANTINED": "red",
     "FAILED": "red",
     "CANCELLED": "dim",
+    DAMAGED: "red",
 }
 
 
@@ -68,26 +68,7 @@ def as_document(view: View) -> dict[str, Any]:
     """Return the view for programs. Fields are only ever added."""
     return {
         "message_type": "top",
-        "jobs": [
-            {
-                "job": status.job,
-                "kind": status.labels.get("kind"),
-                "table": status.labels.get("table"),
-                "state": status.state_name,
-                "done": snapshot.share,
-                "units": status.units,
-                "units_done": status.done,
-                "units_running": status.leased,
-                "rows": snapshot.rows,
-                "rejected": snapshot.rejected,
-                "rows_per_s": snapshot.rows_per_s,
-                "bytes_per_s": snapshot.bytes_per_s,
-                "eta_s": snapshot.eta_s,
-                "priority": status.priority,
-                "limits": status.pace.to_json() if str(status.pace) else None,
-            }
-            for status, snapshot in view.jobs
-        ],
+        "jobs": [_job_document(status, snapshot) for status, snapshot in view.jobs],
         "hosts": [
             {"host": host.name, "slots": host.slots, "busy": host.busy} for host in hosts_of(view)
         ],
@@ -103,6 +84,31 @@ def as_document(view: View) -> dict[str, Any]:
             }
             for unit in view.units[:UNITS_SHOWN]
         ],
+    }
+
+
+def _job_document(status: JobStatus, snapshot: Snapshot) -> dict[str, Any]:
+    figures = {
+        "done": snapshot.share,
+        "units": status.units,
+        "units_done": status.done,
+        "units_running": status.leased,
+        "rows": snapshot.rows,
+        "rejected": snapshot.rejected,
+        "rows_per_s": snapshot.rows_per_s,
+        "bytes_per_s": snapshot.bytes_per_s,
+        "eta_s": snapshot.eta_s,
+    }
+    return {
+        "job": status.job,
+        "kind": status.labels.get("kind"),
+        "table": status.labels.get("table"),
+        "state": status.state_name,
+        # None of the counts of a damaged job is right.
+        **(dict.fromkeys(figures) if status.damage else figures),
+        "priority": status.priority,
+        "limits": status.pace.to_json() if str(status.pace) else None,
+        **({"damage": list(status.damage)} if status.damage else {}),
     }
 
 
@@ -132,100 +138,87 @@ def as_screen(
     return Group(head, *(_laid_out(*table, width=size.width) for table in tables))
 
 
-@dataclass(frozen=True)
-class _Column:
-    name: str
-    #: Columns with the highest value are dropped first if there is little room; 0: never.
-    goes: int = 0
-    #: Width to which it may be shortened before any column is dropped; 0: never shortened.
-    short: int = 0
-    right: bool = False
-
-
 _Rows = Sequence[Sequence[str | Text]]
 
 
-def _laid_out(columns: Sequence[_Column], rows: _Rows, *, width: int) -> RenderableType:
+def _laid_out(columns: Sequence[Column], rows: _Rows, *, width: int) -> RenderableType:
     """Return a blank line and a borderless table that fits `width`."""
-    whole = [
-        max(cell_len(str(cell)) for cell in (column.name, *(row[i] for row in rows)))
-        for i, column in enumerate(columns)
-    ]
-    wide = [min(n, column.short or n) for n, column in zip(whole, columns, strict=True)]
-    kept = set(range(len(columns)))
-
-    def spare() -> int:
-        return width - sum(wide[i] + GAP for i in kept) + GAP
-
-    for i in sorted(kept, key=lambda i: -columns[i].goes):
-        if columns[i].goes and spare() < 0:
-            kept.remove(i)
-    # Shortened columns share the remaining room.
-    while spare() > 0 and (cut := [i for i in kept if wide[i] < whole[i]]):
-        for i in cut[: spare()]:
-            wide[i] += 1
+    # A plain string would be read as markup.
+    texts = [[Text(as_line(one)) if isinstance(one, str) else one for one in row] for row in rows]
+    widths = fit_columns(columns, [[str(cell) for cell in row] for row in texts], width)
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    for i in sorted(kept):
+    for i, wide in widths.items():
         table.add_column(
             columns[i].name,
             justify="right" if columns[i].right else "left",
-            width=wide[i],
+            width=wide,
             no_wrap=True,
             overflow="ellipsis",
         )
-    for row in rows:
-        # A plain string would be read as markup.
-        cells = [Text(as_line(cell)) if isinstance(cell, str) else cell for cell in row]
-        table.add_row(*(cells[i] for i in sorted(kept)))
+    for row in texts:
+        cells = [
+            Text(shorten(str(row[i]), wide, ends=columns[i].ends), style=row[i].style)
+            for i, wide in widths.items()
+        ]
+        table.add_row(*cells)
     return Group("", table)
 
 
-def _jobs(view: View) -> tuple[Sequence[_Column], _Rows]:
+def _jobs(view: View) -> tuple[Sequence[Column], _Rows]:
+    prioritized = any(status.priority != NORMAL for status, _ in view.jobs)
+    limited = any(str(status.pace) for status, _ in view.jobs)
     columns = (
-        _Column("JOB", short=12),
-        _Column("VERB", goes=5),
-        _Column("TARGET", goes=4, short=12),
-        _Column("STATE"),
-        _Column("DONE", right=True),
-        _Column("ROWS", goes=2, right=True),
-        _Column("ROWS/S", right=True),
-        _Column("ETA", right=True),
-        _Column("REJECTED", goes=1, right=True),
-        _Column("PRIORITY", goes=3),
-        _Column("LIMITS", short=12),
+        Column("JOB", short=12, ends=True),
+        Column("VERB", goes=4),
+        Column("TARGET", goes=5, short=12, ends=True),
+        Column("STATE"),
+        Column("DONE", right=True),
+        Column("ROWS", goes=2, right=True),
+        Column("ROWS/S", right=True),
+        Column("ETA", right=True),
+        Column("REJECTED", goes=1, right=True),
+        # Most jobs have neither: then these say nothing that tells jobs apart.
+        *([Column("PRIORITY", goes=6)] if prioritized else []),
+        *([Column("LIMITS", short=12)] if limited else []),
     )
-    rows = [
+    rows: _Rows = [
         (
             status.job,
             status.labels.get("kind", "-"),
             status.labels.get("table", "-"),
             Text(status.state_name, style=_STYLES[status.state_name]),
-            f"{snapshot.share:.0%}",
-            f"{snapshot.rows:,}",
-            rate_text(snapshot.rows_per_s),
-            time_text(snapshot.eta_s),
-            f"{snapshot.rejected:,}",
-            status.priority,
-            str(status.pace) or "-",
+            *(["-"] * 5 if status.damage else _figures(snapshot)),
+            *([status.priority] if prioritized else []),
+            *([str(status.pace) or "-"] if limited else []),
         )
         for status, snapshot in view.jobs
     ]
     return columns, rows
 
 
-def _hosts(hosts: Sequence[Host]) -> tuple[Sequence[_Column], _Rows]:
-    columns = (_Column("HOST", short=12), _Column("SLOTS", right=True), _Column("BUSY", right=True))
+def _figures(snapshot: Snapshot) -> Sequence[str]:
+    return (
+        f"{snapshot.share:.0%}",
+        f"{snapshot.rows:,}",
+        rate_text(snapshot.rows_per_s),
+        time_text(snapshot.eta_s),
+        f"{snapshot.rejected:,}",
+    )
+
+
+def _hosts(hosts: Sequence[Host]) -> tuple[Sequence[Column], _Rows]:
+    columns = (Column("HOST", short=12), Column("SLOTS", right=True), Column("BUSY", right=True))
     return columns, [(host.name, f"{host.slots:,}", f"{host.busy:,}") for host in hosts]
 
 
-def _units(units: Sequence[UnitAtWork]) -> tuple[Sequence[_Column], _Rows]:
+def _units(units: Sequence[UnitAtWork]) -> tuple[Sequence[Column], _Rows]:
     columns = (
-        _Column("SLOWEST UNITS", short=13),
-        _Column("UNIT", right=True),
-        _Column("HOST", short=12),
-        _Column("TIME", right=True),
-        _Column("ATTEMPT", right=True),
-        _Column("ROWS", goes=1, right=True),
+        Column("SLOWEST UNITS", short=13, ends=True),
+        Column("UNIT", right=True),
+        Column("HOST", short=12),
+        Column("TIME", right=True),
+        Column("ATTEMPT", right=True),
+        Column("ROWS", goes=1, right=True),
     )
     rows = [
         (

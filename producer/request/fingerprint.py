@@ -28,10 +28,12 @@ FINGERPRINT_LABEL = "asked"
 _HOW = frozenset(
     (
         *CONNECTION_FLAGS,
-        *("config_file", "job_id", "dry_run", "detach", "profile_dir"),
+        *("config_file", "ask_password", "job_id", "dry_run", "detach", "profile_dir"),
         *("workers", "on_interrupt", "progress", "as_json", "quiet", "summary", "report"),
         *("rate", "priority", "consistency", "strategy", "unit_size", "max_errors"),
         "result_format",
+        # How the table came about. Its key counts: rows of one key overwrite each other.
+        *("create_table", "yes"),
     )
 )
 #: Options that name files or folders.

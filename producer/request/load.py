@@ -17,7 +17,7 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.records.mapping import RowFields, find_row_fields
+from ringhaul.records.mapping import RowFields, find_row_fields, row_functions
 from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
 
 #: Option about how text is written -> the field of a dialect, and the formats that use
@@ -64,11 +64,22 @@ class LoadRequest:
     #: Fields with the rows' write times and TTLs, by name or position.
     timestamp_field: str | None = None
     ttl_field: str | None = None
+    #: The table is created first, for what the files hold; with this key, or the usual one.
+    create_table: bool = False
+    primary_key: str | None = None
 
     @property
     def wanted_row_fields(self) -> RowFields:
         """Return the fields with write times and TTLs, as the options name them."""
         return RowFields(self.timestamp_field, self.ttl_field)
+
+    def skipped(self, fields: Collection[str], columns: Collection[str]) -> Sequence[str]:
+        """Return the fields to leave out: those of --skip-columns and, by a verification, write
+        times and TTLs, which it does not read. `columns`: of the table."""
+        if self.kind is not JobKind.VERIFY or self.mapping or self.by_name:
+            return self.skip_columns
+        own = (name for name in row_functions(fields, columns) if name not in self.skip_columns)
+        return [*self.skip_columns, *own]
 
     def row_fields(
         self, fields: Sequence[str], source: str, *, positions: bool = True
@@ -110,10 +121,23 @@ def check_request(request: LoadRequest) -> None:
             raise UsageError(
                 "--timestamp and --timestamp-field both say when rows were written: give one"
             )
+    if request.create_table:
+        _refuse_untyped(request)
     if request.where:
         from ringhaul.query.sql import parse_condition  # most loads do not need it
 
         parse_condition(request.where)
+
+
+def _refuse_untyped(request: LoadRequest) -> None:
+    """Raise `UsageError` for a request whose files do not show the table's columns."""
+    if request.transforms:
+        raise UsageError(
+            "--create-table looks at the files, and --transform changes what they hold: create the "
+            "table first (cqlsh, or `ringhaul local cql` for the local stack)"
+        )
+    if not request.header and not request.columns:
+        raise UsageError("--create-table with --no-header needs --columns, the columns' names")
 
 
 def parse_timestamp_us(text: str) -> int:
@@ -172,7 +196,14 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         where=options.where or "",
         timestamp_field=options.timestamp_field,
         ttl_field=options.ttl_field,
+        create_table=options.create_table,
+        primary_key=options.primary_key,
     )
+    refuse_blank("--primary-key", options.primary_key, "A,B or (A,B),C")
+    for name in ("primary_key", "yes"):
+        if name in options.given and not options.create_table:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} goes with --create-table: give both, or leave it out")
     check_request(request)
     return request
 

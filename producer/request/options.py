@@ -134,6 +134,9 @@ class LoadOptions(JobOptions, Spelling):
     timestamp_field: str | None = None
     strategy: str | None = None
     profile_dir: Path | None = None
+    create_table: bool = False
+    primary_key: str | None = None
+    yes: bool = False  #: the statement that --create-table shows need not be confirmed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +186,18 @@ class QueryOptions(JobOptions, ResultPlace):
 
     sql: str
     skip_failed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeekOptions(Connection, ResultPlace):
+    """`peek`."""
+
+    keyspace: str | None
+    table: str
+    rows: int
+    where: str | None
+    columns: str | None
+    as_json: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,6 +50,30 @@ def check_wanted(wanted: Wanted) -> None:
         parse_select(sql, _need_schema)
 
 
+def wants_rows(sql: str) -> bool:
+    """Return whether a SELECT is about rows, and not about aggregates or groups. Raises
+    `QueryError` for a text that is no SQL."""
+    from ringhaul.query.select import selects_rows
+
+    return selects_rows(sql)
+
+
+def check_row_query(sql: str) -> Wanted:
+    """Return the request of a `query` that is about rows. Raises `QueryError` as `check_wanted`
+    does, and `UsageError` if it has no LIMIT."""
+    from ringhaul.query.select import has_limit
+
+    wanted = Wanted(sql=sql)
+    check_wanted(wanted)
+    if not has_limit(sql):
+        raise UsageError(
+            "this SELECT has neither an aggregate nor a LIMIT, and query does not show a whole "
+            "table: add LIMIT 10, write all rows with `ringhaul unload --query`, or look at a few "
+            "with `ringhaul peek`"
+        )
+    return wanted
+
+
 class _SchemaNeeded(Exception):
     """A statement is correct as far as can be seen without its table."""
 

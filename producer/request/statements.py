@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from producer.request.input_format import dialect_of, text_of
 from producer.request.load import LoadRequest
 from producer.request.options import ExecOptions, LookupOptions, Spelling
@@ -12,6 +14,9 @@ from ringhaul.option_names import VALUES_PREFIX
 #: Prefix of the names of options about values.
 _VALUES = VALUES_PREFIX.replace("-", "_")
 
+#: First words of statements that have no values.
+_ONCE = ("create", "alter", "drop", "truncate", "use", "describe", "grant", "revoke", "list")
+
 
 def wanted_names(options: LookupOptions) -> tuple[list[str], list[str]]:
     """Return the columns that --key and --columns name. Raises `UsageError` for an invalid name."""
@@ -20,6 +25,13 @@ def wanted_names(options: LookupOptions) -> tuple[list[str], list[str]]:
 
 def check_inputs(options: ExecOptions) -> None:
     """Raise `UsageError` if the options of `ringhaul exec` do not say where its values are."""
+    word = options.statement.split(maxsplit=1)[:1]
+    if word and word[0].lower() in _ONCE:
+        raise UsageError(
+            f"exec cannot run {word[0].upper()}, which has no values: use cqlsh, or for the local "
+            "stack "
+            f"`ringhaul local cql -e {shlex.quote(options.statement)}`"
+        )
     if (options.params is not None) == bool(options.ranges):
         raise UsageError("give --params FILE, or one --range for each marker")
     of_values = any(name.startswith(_VALUES) for name in options.given)

@@ -207,7 +207,6 @@ def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:
         code = follow_job(
             ledger,
             job_id,
-            job.progress_bytes,
             Shown.from_options(options),
             feeder=feeder,
             broker=broker,

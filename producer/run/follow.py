@@ -10,7 +10,6 @@ from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
 from producer.report.progress import open_progress
 from producer.report.reporter import Shown, close_job
-from producer.report.snapshot import RateMeter
 from producer.run.watch import Detached, Watch
 from producer.services.embedded import EmbeddedBroker, EmbeddedWorker
 from ringhaul.errors import EXIT_STILL_RUNNING
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 def follow_job(
     ledger: Ledger,
     job_id: str,
-    bytes_total: int,
     shown: Shown,
     *,
     on_look: Callable[[JobStatus], None] | None = None,
@@ -38,14 +36,13 @@ def follow_job(
 ) -> int:
     """Watch a job to its end and print the summary; return the exit code.
 
-    `bytes_total`: size of the input; 0 if progress is measured in units. `on_look` is called at
-    each look, `on_end` after the job has ended and before the summary is printed.
+    `on_look` is called at each look, `on_end` after the job has ended and before the summary is
+    printed.
     """
     with open_progress(shown.progress, quiet=shown.quiet) as progress:
         watch = Watch(
             ledger,
             job_id,
-            RateMeter(bytes_total),
             progress,
             feeder=feeder,
             broker=broker,

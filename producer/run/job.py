@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from producer.run.gone import reporting_lost_job
 from producer.services.embedded import default_workers
 from producer.services.ledger import READ_PATIENCE_MS, on_behalf_of
 from producer.services.start import Services, own_worker
-from producer.services.workers import choose_workers, standing_ledger
+from producer.services.workers import choose_workers, idle_workers_note, standing_ledger
 from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
@@ -34,6 +34,7 @@ from ringhaul.ledger.workers import Workers
 from ringhaul.storage.access import is_url
 from tasks.connect import open_ledger
 from tasks.private_queues import private_queue
+from tasks.tracing import job_trace
 
 if TYPE_CHECKING:
     from ringhaul.records.job import LoadJob
@@ -137,6 +138,7 @@ def _run(stack: ExitStack, options: JobOptions, services: Services, plan: Plan, 
         worker = stack.enter_context(own_worker(services.settings, job_id))
     ledger = open_ledger(services.settings)
     queue = label if worker is None else private_queue(job_id)
+    trace = stack.enter_context(job_trace(services.settings, job_id, plan.job.kind))
     create_job(
         ledger,
         job_id,
@@ -145,11 +147,14 @@ def _run(stack: ExitStack, options: JobOptions, services: Services, plan: Plan, 
         fingerprint=options.fingerprint,
         pace=options.pace,
         priority=options.priority,
+        labels=trace.labels,
     )
     plan.on_created()
     if options.job_id is not None:
         _check_units(ledger, job_id, plan)
     shown = Shown.from_options(options)
+    if note := idle_workers_note(services, ledger):
+        shown.say(note)
     shown.say(f"{job_id}  {plan.headline}")
     feeder = None
     if plan.split is not None:
@@ -158,12 +163,11 @@ def _run(stack: ExitStack, options: JobOptions, services: Services, plan: Plan, 
         feeder = Feeder(ledger, job_id, 1, plan.split)
         feeder.start()
     if options.detach:
-        return leave_job(ledger, job_id, shown, feeder)
+        return trace.ended(leave_job(ledger, job_id, shown, feeder))
     on_look, on_end = plan.on_look, plan.on_end
-    return follow_job(
+    code = follow_job(
         ledger,
         job_id,
-        0,
         shown,
         on_look=on_look and (lambda status: on_look(ledger, status)),
         on_end=on_end and (lambda status: on_end(ledger, status)),
@@ -172,6 +176,7 @@ def _run(stack: ExitStack, options: JobOptions, services: Services, plan: Plan, 
         worker=worker,
         on_interrupt=options.interrupt_with(own_workers=worker is not None),
     )
+    return trace.ended(code)
 
 
 def create_job(
@@ -183,8 +188,9 @@ def create_job(
     fingerprint: str = "",
     pace: Pace = NO_PACE,
     priority: str = NORMAL,
+    labels: Mapping[str, str] | None = None,
 ) -> None:
-    """Put the job and all its units into the ledger."""
+    """Put the job and all its units into the ledger. `labels`: further ones."""
     ledger.create(
         job_id,
         {
@@ -193,6 +199,7 @@ def create_job(
             QUEUE_LABEL: queue,
             FINGERPRINT_LABEL: fingerprint,
             COMMAND_LABEL: command_line(),
+            **(labels or {}),
         },
         json.dumps(plan.job.to_json()),
         # A unit that must not run twice is started only once.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -16,6 +16,7 @@ from producer.inputs.stdin_spool import (
 )
 from producer.inputs.urlfile import NO_PLACES, read_urlfile
 from producer.outputs.stdout import json_text
+from producer.plan.case_notes import case_notes, left_out_notes
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.dry_run import dry_run_json, dry_run_text
 from producer.plan.load import plan_load
@@ -30,13 +31,20 @@ from producer.run.gone import reporting_lost_job
 from producer.run.spool_cleanup import drop_if_done, forget_spooled
 from producer.services.preflight import Visibility
 from producer.services.start import Services
-from producer.services.workers import JobWorkers, choose_workers, standing_ledger
+from producer.services.workers import (
+    JobWorkers,
+    choose_workers,
+    idle_workers_note,
+    standing_ledger,
+)
 from producer.text import bytes_text, count_text
 from ringhaul.errors import EXIT_COMPLETE
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
 from tasks.connect import open_ledger
+from tasks.tracing import job_trace
 from tasks.transforms import transforms_of
 
 
@@ -64,23 +72,57 @@ def run_load(options: LoadOptions, services: Services) -> int:
             if job_workers.warning:
                 shown.warn(job_workers.warning)
             with naming_standard_input(spool):
-                job = plan_load(request, files, session, loaded.settings, job_workers.slots)
+                planned = None
+                if request.create_table:
+                    from producer.run.create_table import create_table, wanted_table
+
+                    planned = wanted_table(request, files, session, shown)
+                job = plan_load(
+                    request,
+                    files,
+                    session,
+                    loaded.settings,
+                    job_workers.slots,
+                    None if planned is None else planned.table.schema,
+                )
                 for line in dialect_warnings(request, files):
                     shown.warn(line)
-            services.opening.close()
+                if not request.mapping:
+                    verb = "loaded into" if request.kind is JobKind.LOAD else "compared with"
+                    for line in case_notes(job.sources, verb=verb):
+                        shown.say(line)
+                    for line in left_out_notes(request, job.sources, job.table):
+                        shown.say(line)
+            if planned is None or options.dry_run:
+                services.opening.close()
             visibility.judge(job_workers.workers, shown.warn)
+            if planned is not None and not options.dry_run:
+                job = create_table(planned, job, options, session, loaded.settings)
+                services.opening.close()
         if options.dry_run:
             transforms = transforms_of(loaded.settings, job.transforms)
             text = (
-                json_text(dry_run_json(job, job_workers.slots, transforms))
+                json_text(dry_run_json(job, job_workers.slots, transforms, planned))
                 if options.as_json
-                else dry_run_text(job, job_workers.slots, transforms)
+                else dry_run_text(job, job_workers.slots, transforms, planned)
             )
             print(as_standard_input(text, spool))
             return EXIT_COMPLETE
         # Once the job exists, the spooled input belongs to it.
-        with reporting_lost_job(services.job_id, job):
-            return _run(services, options, request, job, job_workers, on_created=unused.pop_all)
+        with (
+            reporting_lost_job(services.job_id, job),
+            job_trace(services.settings, services.job_id, job.kind) as trace,
+        ):
+            code = _run(
+                services,
+                options,
+                request,
+                job,
+                job_workers,
+                labels=trace.labels,
+                on_created=unused.pop_all,
+            )
+            return trace.ended(code)
 
 
 def _run(
@@ -90,9 +132,10 @@ def _run(
     job: LoadJob,
     job_workers: JobWorkers,
     *,
+    labels: Mapping[str, str],
     on_created: Callable[[], object],
 ) -> int:
-    """Create the job, feed it and follow it."""
+    """Create the job, feed it and follow it. `labels`: further ones of the job."""
     job_id, embedded = services.job_id, services.worker is not None
     settings = services.settings
     ledger = open_ledger(settings)
@@ -105,6 +148,7 @@ def _run(
             QUEUE_LABEL: job_workers.label,
             FINGERPRINT_LABEL: options.fingerprint,
             COMMAND_LABEL: command_line(),
+            **labels,
         },
         json.dumps(job.to_json()),
         error_limit=ErrorLimit.parse(request.max_errors),
@@ -117,6 +161,8 @@ def _run(
     if "-" in options.sources:
         forget_spooled(ledger, settings.state_dir)
     shown = Shown.from_options(options)
+    if note := idle_workers_note(services, ledger):
+        shown.say(note)
     verb = "load ->" if job.kind == "load" else job.kind
     shown.say(
         f"{job_id}  {verb} {job.table.name}   {count_text(len(job.sources), 'file')}"
@@ -127,7 +173,6 @@ def _run(
     code = follow_job(
         ledger,
         job_id,
-        job.total_bytes,
         shown,
         feeder=feeder,
         broker=services.broker,

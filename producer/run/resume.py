@@ -73,7 +73,6 @@ def run_resume(options: ResumeOptions) -> int:
         code = follow_job(
             ledger,
             options.job,
-            job.progress_bytes,
             shown,
             on_end=partial(publish_end, ledger, result=result),
             feeder=feeder,

@@ -13,6 +13,7 @@ from config.settings import Loaded
 from producer.inputs.stdin_spool import naming_standard_input, spool_path, spool_sources
 from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.outputs.stdout_spool import spool_folder
+from producer.plan.case_notes import case_notes
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.scan import refuse_local, table_of
 from producer.plan.statements import (
@@ -166,8 +167,11 @@ def _run(
                     stack.enter_context(spool_folder(Path(output.url)))
             with naming_standard_input(spool):
                 values = values_job(request, facts, sources, spans, slots)
+                shown = Shown.from_options(options)
                 for line in dialect_warnings(request, sources):
-                    Shown.from_options(options).warn(line)
+                    shown.warn(line)
+                for line in case_notes(values.sources, verb="taken for"):
+                    shown.say(line)
             refuse_blank_lines(output.format, nullable_names(facts))
             job = StatementJob(
                 kind=kind,

@@ -17,18 +17,17 @@ from rich.console import Console
 from rich.live import Live
 
 from producer.outputs.stdout import json_text
-from producer.report.snapshot import RateMeter
+from producer.report.recent import recent_snapshot
 from producer.report.top_view import View, as_document, as_screen
 from producer.services.ledger import reading_ledger
 from ringhaul.errors import EXIT_COMPLETE, LedgerUnavailable
+from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.history import History, Sample
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.workers import Workers
 
 LOOK_EVERY_S = 1.0
-#: Between the two looks of a single view: units tell of their rows every 0.8 s, and a rate over
-#: less than two reports may be 0.
-ONCE_S = 2.0
 #: Without Redis, a look fails this soon, so that the screen says so.
 PATIENCE_MS = 500
 #: How many ended jobs are shown, newest first.
@@ -42,8 +41,6 @@ def run_top(config_file: Path | None, *, once: bool, as_json: bool) -> int:
         if as_json:
             _print_documents(look, once=once)
         elif once or not sys.stdout.isatty():
-            look.view()  # a rate needs two looks
-            time.sleep(ONCE_S)
             console = Console()
             console.print(as_screen(look.view(), size=console.size, whole=True))
         else:
@@ -52,11 +49,11 @@ def run_top(config_file: Path | None, *, once: bool, as_json: bool) -> int:
 
 
 class Look:
-    """Makes successive views, with rates between them."""
+    """Makes views of all jobs and workers."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._meters: dict[str, RateMeter] = {}
+        self._history = History(ledger.caller)
 
     def view(self) -> View:
         """Return the current view. Raises `LedgerUnavailable`."""
@@ -65,7 +62,6 @@ class Look:
         newest = self._ledger.jobs(len(running) + ENDED_SHOWN)
         ended = [status for status in newest if status.finished and status.job not in shown]
         statuses = [*running, *ended[:ENDED_SHOWN]]
-        self._meters = {status.job: self._meter(status) for status in statuses}
         units = [
             unit
             for status in running
@@ -73,24 +69,24 @@ class Look:
             for unit in self._ledger.units_at_work(status.job)
         ]
         return View(
-            jobs=[(status, self._meters[status.job].look(status)) for status in statuses],
+            jobs=[(status, recent_snapshot(status, self._samples(status))) for status in statuses],
             workers=Workers(self._ledger.caller).alive(),
             units=sorted(units, key=lambda unit: -unit.seconds),
         )
 
-    def _meter(self, status: JobStatus) -> RateMeter:
-        known = self._meters.get(status.job)
-        return known or RateMeter(int(status.labels.get("bytes_total", "0")))
+    def _samples(self, status: JobStatus) -> list[Sample]:
+        with suppress(JobDamaged):  # a job that lost its history is whole
+            return self._history.recent(status)
+        return []
 
 
 def _print_documents(look: Look, *, once: bool) -> None:
     """Print each view as a line of JSON."""
-    look.view()
     while True:
-        time.sleep(ONCE_S if once else LOOK_EVERY_S)
         print(json_text(as_document(look.view())), flush=True)
         if once:
             return
+        time.sleep(LOOK_EVERY_S)
 
 
 def _show(look: Look) -> None:

@@ -43,7 +43,7 @@ def unpause(options: ResumeOptions) -> bool:
                 f"job {job_id} is paused: resume it first; -o and --format are for the result "
                 "of a count or a query, when it is over"
             )
-        staffed = _is_staffed(ledger, status)
+        staffed = is_staffed(ledger, status)
         if status.sealed and staffed:
             _refuse_following(job_id, options.given)
         ledger.unpause(job_id)
@@ -59,7 +59,7 @@ def unpause(options: ResumeOptions) -> bool:
     return True
 
 
-def _is_staffed(ledger: Ledger, status: JobStatus) -> bool:
+def is_staffed(ledger: Ledger, status: JobStatus) -> bool:
     """Return whether any running worker consumes the job's queue."""
     from ringhaul.ledger.labels import QUEUE_LABEL
     from tasks.publish import queue_of

@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from producer.report.next_command import next_command
 from producer.report.progress import Progress
-from producer.report.snapshot import RateMeter, Snapshot
+from producer.report.recent import recent_snapshot
+from producer.report.snapshot import Snapshot
 from producer.services.embedded import EmbeddedBroker, EmbeddedWorker
 from producer.services.ledger import on_behalf_of
 from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.errors import LedgerUnavailable
+from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.history import History, Sample
+from ringhaul.ledger.labels import QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.open_units import count_open_units
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.sweep import sweep_job
 from ringhaul.ledger.workers import Workers
-from tasks.publish import publish_next, publisher, windows
+from tasks.publish import publish_next, publisher, queue_of, windows
 
 if TYPE_CHECKING:
     from producer.run.feed import Feeder
@@ -72,7 +76,6 @@ class Watch:
         self,
         ledger: Ledger,
         job_id: str,
-        meter: RateMeter,
         progress: Progress,
         *,
         feeder: Feeder | None = None,
@@ -82,7 +85,7 @@ class Watch:
         on_look: Callable[[JobStatus], None] | None = None,
     ) -> None:
         self._ledger = ledger.with_patience(PATIENCE_MS)
-        self._job_id, self._meter, self._progress = job_id, meter, progress
+        self._job_id, self._progress = job_id, progress
         self._feeder, self._broker, self._worker = feeder, broker, worker
         self._on_interrupt, self._on_look = on_interrupt, on_look
         self._interrupts = 0
@@ -94,6 +97,8 @@ class Watch:
         self._fed = False
         self._away = self._paused = False
         self._facts: dict[str, Any] = {}
+        self._facts_due = False
+        self._samples: list[Sample] = []
 
     @property
     def interrupted(self) -> bool:
@@ -141,7 +146,10 @@ class Watch:
         if self._on_look is not None:
             self._on_look(status)
         self._note_pause(status)
-        snapshot = self._meter.look(status, **self._facts)
+        if self._facts_due:
+            self._facts_due = False
+            self._read_facts(status)
+        snapshot = recent_snapshot(status, self._samples, **self._facts)
         self._progress.show(snapshot)
         if self._away:
             self._away = False
@@ -156,16 +164,24 @@ class Watch:
         self._paused = status.paused
 
     def _sweep(self) -> None:
-        """Sweep the job, and refresh the figures that `show` adds to its status. Both cost more
-        than a look, on a machine that may also run the workers."""
+        """Sweep the job. This costs more than a look, and so do the figures that its status lacks,
+        on a machine that may also run the workers."""
         window = windows(self._ledger)(self._job_id)
         sweep_job(self._ledger, self._job_id, window, publisher(self._ledger))
         count_open_units(self._ledger.caller)
+        self._facts_due = True
+
+    def _read_facts(self, status: JobStatus) -> None:
+        """Read what is shown of a job beside its status: workers, latencies, samples."""
         alive = Workers(self._ledger.caller).alive()
+        queue = queue_of(status.labels.get(QUEUE_LABEL, ""), alive)
+        ours = [worker for worker in alive if queue in worker.queues]
+        with suppress(JobDamaged):  # a job that lost its history is whole
+            self._samples = History(self._ledger.caller).recent(status)
         latencies = {int(k): v for k, v in self._ledger.latencies(self._job_id).items()}
         self._facts = {
-            "workers": sum(worker.slots for worker in alive),
-            "hosts": len({worker.host for worker in alive}),
+            "workers": sum(worker.slots for worker in ours),
+            "hosts": len({worker.host for worker in ours}),
             "p50_ms": percentile_ms(latencies, 0.5),
             "p99_ms": percentile_ms(latencies, 0.99),
         }

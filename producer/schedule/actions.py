@@ -13,14 +13,16 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from config.settings import Loaded
 from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
+from producer.report.tables import Column, screen_width, table_lines
 from producer.request.settings import settle
 from producer.schedule.arrivals import ArrivalPoller, odd_text
 from producer.schedule.file import ScheduleFile, need_schedule_file
+from producer.schedule.overview import look_at_schedules
 from producer.schedule.run import RunWork, step_environment
 from producer.schedule.scheduler import LOOK_SOON_S, log_folder
 from producer.schedule.text import run_document, run_line, step_text, time_text
@@ -37,7 +39,7 @@ from ringhaul.errors import (
 )
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
-from ringhaul.ledger.schedules import Beats, Claim, ScheduleBook, Standing
+from ringhaul.ledger.schedules import Claim, ScheduleBook
 from ringhaul.ledger.states import JobState
 from ringhaul.schedule.runs import Run, RunState, new_run, take_over, try_again
 from ringhaul.schedule.schedules import Schedule
@@ -63,47 +65,36 @@ def _opened(config_file: Path | None) -> Iterator[_Opened]:
 def print_schedules(config_file: Path | None, *, as_json: bool) -> int:
     """Run `schedule list`; return the exit code."""
     with _opened(config_file) as opened:
-        beats = Beats(opened.ledger.caller).alive()
-        rows = [_describe(opened, schedule) for schedule in opened.file.schedules.values()]
+        overview = look_at_schedules(opened.ledger, opened.file)
     if as_json:
-        document = {"file": str(opened.file.path), "beats": beats, "schedules": rows}
-        print(json_text(document, indent=2))
+        print(json_text(overview.to_json(), indent=2))
         return EXIT_COMPLETE
-    print(f" {'SCHEDULE':<32} {'STATE':<8} {'NEXT DUE':<20}  {'LAST RUN':<17} STATE    WHEN")
-    for row in rows:
-        last = row["last"] or {}
-        print(
-            f" {row['name']:<32} {row['state']:<8} {row['next_due'] or '-':<20}  "
-            f"{last.get('run', '-'):<17} {last.get('state', '-'):<8} {row['when']}"
+    columns = (
+        Column("SCHEDULE", short=20, ends=True),
+        Column("STATE"),
+        Column("NEXT DUE"),
+        Column("LAST RUN", goes=2),
+        Column("ENDED"),
+        Column("WHEN", goes=1, short=12),
+    )
+    cells = [
+        (
+            *(row.name, row.state, time_text(row.next_ms) or "-"),
+            *(("-", "-") if row.last is None else (row.last.id, str(row.last.state))),
+            row.when,
         )
-    for warning in chain.from_iterable(row["warnings"] for row in rows):
+        for row in overview.rows
+    ]
+    for line in table_lines(columns, cells, width=screen_width(sys.stdout)):
+        print(line)
+    for row in overview.rows:
+        if row.last is not None and row.last.state is RunState.FAILED:
+            print(f" {row.name} {row.last.id} failed: {row.last.reason}")
+    for warning in chain.from_iterable(row.warnings for row in overview.rows):
         print(f"warning: {warning}", file=sys.stderr)
-    if not beats:
+    if not overview.beats:
         print("no beat is up: start one with `ringhaul beat`", file=sys.stderr)
     return EXIT_COMPLETE
-
-
-def _describe(opened: _Opened, schedule: Schedule) -> dict[str, Any]:
-    standing = opened.book.standing(schedule.name)
-    last = next(iter(opened.book.runs(schedule.name, 1)), None)
-    timing = schedule.timing
-    next_ms = timing.due_after(standing.now_ms)
-    return {
-        "name": schedule.name,
-        "state": _state(standing),
-        "when": f"{timing.text}: {', '.join(schedule.arrive)}" if schedule.arrive else timing.text,
-        "next_due": None if standing.paused_ms is not None else time_text(next_ms),
-        "paused_since": time_text(standing.paused_ms),
-        "running": standing.run,
-        "last": None if last is None else run_document(last),
-        "warnings": list(opened.file.warnings[schedule.name]),
-    }
-
-
-def _state(standing: Standing) -> str:
-    if standing.run is not None:
-        return "running"
-    return "waiting" if standing.paused_ms is None else "paused"
 
 
 def print_history(config_file: Path | None, name: str, limit: int, *, as_json: bool) -> int:
@@ -120,7 +111,11 @@ def print_history(config_file: Path | None, name: str, limit: int, *, as_json: b
         for step in run.steps:
             rows = "" if step.rows is None else f"  {step.rows:,} rows"
             tries = f"  {step.tries} tries" if step.tries > 1 else ""
-            print(f"    {step_text(step):<12} {step.job}  {step.state or '-'}{rows}{tries}")
+            print(f"    {step_text(step)}  {step.job}  {step.state or 'no job'}{rows}{tries}")
+            if step.error and step.error not in run.reason:
+                print(f"        last error: {step.error}")
+        if run.state is RunState.FAILED and (path := _log(logs, run)):
+            print(f"    log {path}")
     return EXIT_COMPLETE
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 from datetime import datetime
 from pathlib import Path
 
 import rich_click as click
 
-from producer.commands.celery_commands import PASS_ON, end_process, run_celery
+from producer.commands.celery_commands import (
+    PASS_ON,
+    end_process,
+    logs_json,
+    run_celery,
+    run_celery_command,
+)
 from producer.commands.options import config_option, ledger_options
 from producer.request.settings import settle
 
@@ -99,5 +106,15 @@ def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> N
     path = find_schedule_file(loaded.settings)
     if path is not None:
         read_schedule_file(path)  # report errors now, and not at night
-    run_celery(loaded, ["beat", *BEAT_ARGUMENTS, *celery_options])
+    quiet = ["--quiet"] if logs_json(loaded) else []
+    run_celery(loaded, [*quiet, "beat", *BEAT_ARGUMENTS, *celery_options], _run_beat)
     end_process()
+
+
+def _run_beat(arguments: list[str]) -> None:
+    """Run beat with its scheduler imported: once Celery handles signals, one in the middle of the
+    import would end beat with an error."""
+    from tasks import app
+
+    importlib.import_module(str(app.conf.beat_scheduler).partition(":")[0])
+    run_celery_command(arguments)

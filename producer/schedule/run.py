@@ -13,27 +13,31 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 from config.names import ENV_CONFIG, env_name
+from config.secrets import mask
 from config.settings import Loaded
 from producer.schedule.notify import send_notification
 from producer.schedule.steps import run_arguments
 from producer.schedule.text import run_document, run_line
-from producer.startup import STEP_VARIABLE
+from producer.startup import STEP_ERROR_VARIABLE, STEP_VARIABLE
 from ringhaul.errors import EXIT_CRASH, UsageError
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
 from ringhaul.ledger.schedules import ScheduleBook, Wait
+from ringhaul.ledger.states import JobState
+from ringhaul.plain_text import as_line
 from ringhaul.schedule.arrivals import Remembered
 from ringhaul.schedule.outcome import files_end
-from ringhaul.schedule.runs import Run, RunState, begin_step, end_step, is_changed
+from ringhaul.schedule.runs import ERROR_CHARS_MAX, Run, RunState, begin_step, end_step, is_changed
 from ringhaul.schedule.schedules import Notify, Schedule
 from ringhaul.schedule.times import duration_text
 
@@ -77,6 +81,7 @@ class RunWork:
         #: Redis has on its disk that the due time was taken.
         self._durable = False
         self._files: Mapping[str, Remembered] = {}
+        self._error = ""  #: see `_error_file`
 
     @property
     def schedule(self) -> Schedule:
@@ -120,6 +125,7 @@ class RunWork:
     def release(self) -> None:
         """End the lease, so that others can take over the run at once. Raises
         `LedgerUnavailable`."""
+        self._forget_error()
         self._book.keep(self.run, lease_ms=0, files=self._files)
 
     @property
@@ -175,7 +181,11 @@ class RunWork:
                 self._child = subprocess.Popen(
                     [sys.executable, "-P", "-m", "producer", *arguments],
                     cwd=self._folder,
-                    env={**self._environment, STEP_VARIABLE: self.run.schedule},
+                    env={
+                        **self._environment,
+                        STEP_VARIABLE: self.run.schedule,
+                        STEP_ERROR_VARIABLE: self._error_file(),
+                    },
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=out,
@@ -184,13 +194,36 @@ class RunWork:
                 )
         except OSError as error:  # too many processes, or no room for the log
             log.error("%s: could not start the command: %s", self._name, error)
-            self._step_ended(EXIT_CRASH, now_ms)
+            self._step_ended(EXIT_CRASH, now_ms, f"could not start the command: {error}")
 
-    def _step_ended(self, code: int, now_ms: int) -> None:
+    def _error_file(self) -> str:
+        """Return the path of a new file for what the step's command ends with. Raises `OSError`."""
+        self._forget_error()
+        number, self._error = tempfile.mkstemp(prefix="ringhaul-step-")
+        os.close(number)
+        return self._error
+
+    def _forget_error(self) -> None:
+        if self._error:
+            with suppress(OSError):
+                os.unlink(self._error)
+        self._error = ""
+
+    def _read_error(self) -> str:
+        """Return what the step's command ended with; empty if it said nothing. The text is without
+        secrets: the command has hidden those that it knows."""
+        text = ""
+        if self._error:
+            with suppress(OSError), open(self._error, encoding="utf-8", errors="replace") as file:
+                text = file.read(ERROR_CHARS_MAX)
+        self._forget_error()
+        return as_line(mask(text))
+
+    def _step_ended(self, code: int, now_ms: int, error: str = "") -> None:
         index = self.run.current
         assert index is not None
         step = self.run.steps[index]
-        state, rows = "", None
+        state, rows, error = "", None, error or self._read_error()
         paths = [file.path for file in self.run.files]
         known = self._book.remembered(self.run.schedule, paths)
         try:
@@ -199,6 +232,8 @@ class RunWork:
             pass
         else:
             state, rows = str(status.state), status.totals.get("rows")
+            if status.state is JobState.FAILED:
+                error = error or as_line(status.last_error or "")
         run = end_step(
             self.run,
             code,
@@ -206,6 +241,7 @@ class RunWork:
             schedule=self._schedule,
             job_state=state,
             rows=rows,
+            error=error,
         )
         ended = run.steps[index].ended_ms is not None
         if run.state is RunState.FAILED and is_changed(self._schedule, run, index):
@@ -216,7 +252,8 @@ class RunWork:
         if not ended:
             pause_s = (self.run.not_before_ms - now_ms) / 1000
             log.warning(
-                "%s: step %d: code %d, retry in %.0f s", self._name, index + 1, code, pause_s
+                "%s: step %d: code %d, retry in %.0f s: %s",
+                *(self._name, index + 1, code, pause_s, error or "it gave no reason"),
             )
 
     def _end(self, now_ms: int) -> bool:

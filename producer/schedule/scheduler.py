@@ -25,7 +25,7 @@ from producer.schedule.run import RunWork, step_environment
 from producer.schedule.text import run_line
 from ringhaul.errors import LedgerUnavailable, UsageError
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.schedules import Beats, Claim, ScheduleBook, Standing
+from ringhaul.ledger.schedules import Beats, Claim, ScheduleBook, Standing, is_wanted
 from ringhaul.schedule.arrivals import Arrived
 from ringhaul.schedule.decide import Begin, Skip, decide
 from ringhaul.schedule.runs import Run, RunState, new_run, take_over
@@ -145,6 +145,9 @@ class Beat:
                 run = self._book.run(name, standing.run)
                 self._settle_due_times(schedule, standing, run)
             return LOOK_EVERY_S
+        if standing.wanted_ms is not None and not schedule.arrive and self._has_room():
+            self._begin_wanted(schedule, standing, standing.wanted_ms)
+            return 0.0
         if standing.paused_ms is not None:
             return LOOK_EVERY_S
         if schedule.arrive:
@@ -176,6 +179,17 @@ class Beat:
                 schedule, decided.due_ms, standing.now_ms, missed_from_ms=decided.missed_from_ms
             )
             self._claim(schedule, run, settled_ms)
+
+    def _begin_wanted(self, schedule: Schedule, standing: Standing, wanted_ms: int) -> None:
+        """Start the run that somebody asked for on a page, as `ringhaul schedule run` does."""
+        due_ms = wanted_ms // 1000 * 1000
+        before = self._book.run(schedule.name, run_id(due_ms))
+        skipped = before is not None and before.state is RunState.SKIPPED
+        if not is_wanted(standing) or not (before is None or skipped):
+            self._book.give_up_wish(schedule.name)
+            return
+        run = new_run(schedule, due_ms, standing.now_ms, by_hand=True)
+        self._claim(schedule, run, None, before)
 
     def _skip(self, schedule: Schedule, passed: Skip, settled_ms: int) -> None:
         """Record skipped due times in the history, as one entry with those skipped just before."""
@@ -238,8 +252,10 @@ class Beat:
         )
         self._claim(schedule, run, look.settled_ms)
 
-    def _claim(self, schedule: Schedule, run: Run, settled_ms: int) -> None:
-        claim = self._book.claim(run, settled_ms=settled_ms, lease_ms=self._lease_ms)
+    def _claim(
+        self, schedule: Schedule, run: Run, settled_ms: int | None, before: Run | None = None
+    ) -> None:
+        claim = self._book.claim(run, settled_ms=settled_ms, lease_ms=self._lease_ms, before=before)
         if claim is not Claim.CLAIMED:
             return  # another beat was faster
         if run.late_ms:

@@ -34,6 +34,7 @@ from producer.request.options import (
     UnloadOptions,
 )
 from producer.request.output import STDOUT, output_of, refuse_two_on_stdout
+from producer.request.password import ASK_KEY
 from producer.request.settings import settings_with
 from producer.schedule.listing import find_strange
 from producer.schedule.step_output import check_output
@@ -107,10 +108,12 @@ def _check_count(options: CountOptions, loaded: Loaded) -> None:
 
 @_check.register
 def _check_query(options: QueryOptions, loaded: Loaded) -> None:
-    from producer.request.scan import Wanted, check_wanted
+    from producer.request.scan import Wanted, check_wanted, wants_rows
 
     refuse_two_on_stdout(options.output, options)
     check_wanted(Wanted(sql=options.sql))
+    if wants_rows(options.sql):
+        raise UsageError("a step runs a job, and this SELECT is about rows: use unload --query")
 
 
 @_check.register
@@ -139,6 +142,7 @@ def _check_exec(options: ExecOptions, loaded: Loaded) -> None:
 _REFUSED = {
     "detach": "a step ends with its job",
     "dry_run": "a step does something",
+    "create_table": "a step loads into a table that exists",
     "job_id": "the id follows from the schedule and the due time",
     "on_interrupt": "beat lets go of a job when it is stopped",
     "config_file": "the settings are beat's own",
@@ -222,11 +226,14 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
     if command is None:
         raise UsageError(f"{name} is no command of a step")
     try:
-        return command.make_context(name, list(arguments[1:]), obj=AS_STEP)
+        context = command.make_context(name, list(arguments[1:]), obj=AS_STEP)
     except Exit:
         raise UsageError("--help is not allowed in a step") from None
     except click.ClickException as error:
         raise UsageError(error.format_message()) from None
+    if context.meta.get(ASK_KEY):
+        raise UsageError("-p: a step has no terminal to ask on: give --password-file")
+    return context
 
 
 def _refuse(options: JobOptions) -> None:

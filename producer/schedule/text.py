@@ -48,6 +48,7 @@ def _step_document(step: Step) -> dict[str, Any]:
         "job": step.job,
         "exit_code": step.code,
         "state": step.state,
+        "error": step.error,
         "rows": step.rows,
         "tries": step.tries,
         "started": time_text(step.started_ms),
@@ -73,9 +74,8 @@ def run_line(run: Run) -> str:
 
 
 def step_text(step: Step) -> str:
-    """Format a step as its command and exit code: `load 0`, `count 4`, `unload -`."""
-    code = "-" if step.code is None else str(step.code)
-    return f"{step.command} {code}"
+    """Format a step as its command and exit code: `load exit 0`, `unload -`."""
+    return f"{step.command} {'-' if step.code is None else f'exit {step.code}'}"
 
 
 def _seconds(start_ms: int | None, end_ms: int | None) -> float | None:

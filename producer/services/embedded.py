@@ -99,11 +99,11 @@ class EmbeddedWorker:
     """`ringhaul worker` for one job, as a child process with a log file."""
 
     def __init__(self, settings: Settings, concurrency: int, job_id: str) -> None:
-        """`settings`: with the broker. Profiled processes write their profile at their end, so they
-        get time for it."""
+        """`settings`: with the broker. Processes that are profiled or traced write their profile
+        and send their last spans at their end, so they get time for it."""
         self._settings, self._concurrency, self._job_id = settings, concurrency, job_id
         self._queue = private_queue(job_id)
-        self._profiled = settings.worker.profile != "off"
+        self._needs_time = settings.worker.profile != "off" or bool(settings.tracing.endpoint)
         self._loads = job_id.startswith(f"{LOAD_PREFIX}-")
         self.log = settings.state_dir / "logs" / f"{job_id}.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -153,7 +153,7 @@ class EmbeddedWorker:
 
         Only for an ended job: nothing is left to give back, and Celery would take 1.5 s to stop.
         """
-        if self._profiled or self._process is None or self._process.poll() is not None:
+        if self._needs_time or self._process is None or self._process.poll() is not None:
             return False
         time.sleep(ACKNOWLEDGE_S)
         os.killpg(self._process.pid, signal.SIGKILL)

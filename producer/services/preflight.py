@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from config.celery_config import QUEUE_LOAD
 from producer.text import count_text
 from ringhaul.errors import LedgerUnavailable, OutputUnusable, SetupUnusable
+from ringhaul.ledger.host_requests import HostRequests
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.looks import Looks
 from ringhaul.ledger.workers import Worker
 from ringhaul.plain_text import lines_of
 from ringhaul.storage.access import is_url
@@ -46,9 +46,11 @@ class Visibility:
     A context manager: leaves nothing in the ledger or the output.
     """
 
-    def __init__(self, ledger: Ledger | None) -> None:
-        """`ledger`: None for workers of this command, which see what it sees."""
-        self._looks = None if ledger is None else Looks(ledger.caller)
+    def __init__(self, ledger: Ledger | None, *, only_look: bool = False) -> None:
+        """`ledger`: None for workers of this command, which see what it sees. `only_look`: no job
+        follows, so that a folder made for the output is removed in any case."""
+        self._only_look = only_look
+        self._requests = None if ledger is None else HostRequests(ledger.caller)
         self._name = ""
         self._probe = _Probe()
         self._started_at = 0.0
@@ -62,14 +64,14 @@ class Visibility:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._probe.remove(failed=error is not None)
-        if self._looks is not None and self._name:
+        self._probe.remove(failed=self._only_look or error is not None)
+        if self._requests is not None and self._name:
             with suppress(LedgerUnavailable):
-                self._looks.forget(self._name)
+                self._requests.forget(self._name)
 
     def start(self, files: Sequence[SourceFile], output: str = "") -> None:
         """Send the check to all workers. Raises `OutputUnusable` if this host cannot write."""
-        if self._looks is None or not (files or output):
+        if self._requests is None or not (files or output):
             return
         if output and not is_url(output):
             self._probe.write(output)
@@ -79,29 +81,33 @@ class Visibility:
             self._probe.name,
         )
         self._started_at = time.monotonic()
-        self._name = self._looks.ask({"queues": [QUEUE_LOAD], "what": what})
+        self._name = self._requests.send({"queues": [QUEUE_LOAD], "what": what})
 
     def judge(self, workers: Sequence[Worker], warn: Callable[[str], None]) -> None:
         """Wait for the answers of those that will work on the job.
 
         Raises `SetupUnusable` naming the hosts that see something else.
         """
-        if not self._name:
-            return
-        answers = self._wait(workers)
-        seen = [_Seen(worker.host, answers.get(worker, {})) for worker in workers]
-        wrong = [one for one in seen if one.answer.get("wrong")]
+        views = self.views(workers)
+        wrong = [view for view in views if view.wrong]
         if wrong:
             raise SetupUnusable(_differences(wrong))
-        for text in dict.fromkeys(_doubt(one) for one in seen if "wrong" not in one.answer):
+        for text in dict.fromkeys(view.doubt for view in views if view.doubt):
             warn(text)
+
+    def views(self, workers: Sequence[Worker]) -> list[HostView]:
+        """Wait for the answers, and return one view for each worker; none if nothing was sent."""
+        if not self._name:
+            return []
+        answers = self._wait(workers)
+        return [_view(worker.host, answers.get(worker, {})) for worker in workers]
 
     def _wait(self, workers: Sequence[Worker]) -> dict[Worker, dict[str, Any]]:
         """Return the answers once all have arrived, or no more can be expected."""
-        assert self._looks is not None
+        assert self._requests is not None
         while True:
             passed_s = time.monotonic() - self._started_at
-            answers = self._looks.answers(self._name)
+            answers = self._requests.answers(self._name)
             open_ = [worker for worker in workers if not _final(answers.get(worker, {}))]
             services = [worker for worker in open_ if worker in answers]
             if not open_ or passed_s > END_S or (passed_s > BEGIN_S and not services):
@@ -109,9 +115,12 @@ class Visibility:
             time.sleep(_PAUSE_S)
 
 
-class _Seen(NamedTuple):
+class HostView(NamedTuple):
+    """How a worker's host sees the inputs and the output."""
+
     host: str
-    answer: dict[str, Any]
+    wrong: Sequence[tuple[str, str]]  #: path or URL, and why; empty: it sees what this host sees
+    doubt: str = ""  #: why it is not known; empty: it is
 
 
 class _Probe:
@@ -153,6 +162,14 @@ class _Probe:
                 os.rmdir(self._made.pop())
 
 
+def try_output(folder: str) -> None:
+    """Write a small file into a folder of this host, and remove it; folders that were made for it,
+    too. Raises `OutputUnusable`."""
+    probe = _Probe()
+    probe.write(folder)
+    probe.remove(failed=True)
+
+
 def sample(files: Sequence[SourceFile]) -> list[SourceFile]:
     """Return the files to check: at most `PATHS_MAX` paths and `URLS_MAX` URLs, with the last."""
     paths = [file for file in files if not is_url(file.path)]
@@ -170,7 +187,14 @@ def _final(answer: dict[str, Any]) -> bool:
     return bool(answer.keys() - {"begun"})
 
 
-def _differences(wrong: Sequence[_Seen]) -> str:
+#: What to do about hosts that see something else.
+SHARE_ADVICE = (
+    "workers read and write by themselves: use a mount that all hosts share, under the same path, "
+    "or an object store (s3://), and give every host the rights to it"
+)
+
+
+def _differences(wrong: Sequence[HostView]) -> str:
     """Format the hosts' differences from this host, and the remedy."""
     hosts = dict.fromkeys(one.host for one in wrong)
     lines = [
@@ -181,7 +205,7 @@ def _differences(wrong: Sequence[_Seen]) -> str:
     ]
     seen: dict[str, None] = {}
     for host in list(hosts)[:_HOSTS_SHOWN]:
-        found = [tuple(pair) for one in wrong if one.host == host for pair in one.answer["wrong"]]
+        found = [pair for one in wrong if one.host == host for pair in one.wrong]
         unlike = list(dict.fromkeys(found))
         seen.update((f"  {host}: {name}: {why}", None) for name, why in unlike[:_WRONG_SHOWN])
         if len(unlike) > _WRONG_SHOWN:
@@ -190,17 +214,21 @@ def _differences(wrong: Sequence[_Seen]) -> str:
         [
             *lines,
             *seen,
-            "workers read and write by themselves: use a mount that all hosts share, under the "
-            "same path, or an object store (s3://), and give every host the rights to it",
+            SHARE_ADVICE,
         ]
     )
 
 
-def _doubt(one: _Seen) -> str:
+def _view(host: str, answer: dict[str, Any]) -> HostView:
+    if "wrong" in answer:
+        return HostView(host, [(str(name), str(why)) for name, why in answer["wrong"]])
+    return HostView(host, [], _doubt(host, answer))
+
+
+def _doubt(host: str, answer: dict[str, Any]) -> str:
     """Return a warning that a host's check gave no result, with the reason."""
-    if "stuck" in one.answer:
-        where = one.answer["stuck"]
-        return f"{one.host} got no answer about {where or 'the input'}: check its mounts"
-    if "failed" in one.answer:
-        return f"{one.host} could not check the input: {one.answer['failed']}"
-    return f"{one.host} did not answer whether it sees the input; if it does not, the job will fail"
+    if "stuck" in answer:
+        return f"{host} got no answer about {answer['stuck'] or 'the input'}: check its mounts"
+    if "failed" in answer:
+        return f"{host} could not check the input: {answer['failed']}"
+    return f"{host} did not answer whether it sees the input; if it does not, the job will fail"

@@ -83,6 +83,22 @@ def choose_workers(
     )
 
 
+def idle_workers_note(services: Services, ledger: Ledger) -> str:
+    """Return a note about standing workers of the local broker, which take no units of a job that
+    has workers of its own; empty if there are none, or if they were turned down (`none`)."""
+    origin = services.loaded.origins["broker.url"]
+    if services.broker is None or origin not in ("default", "local stack"):
+        return ""
+    alive = Workers(ledger.caller).alive()
+    slots = sum(worker.slots for worker in alive if QUEUE_LOAD in worker.queues)
+    if not slots:
+        return ""
+    verb = "is" if slots == 1 else "are"
+    # What is up without a stack has no `local env`.
+    use = '; use them: eval "$(ringhaul local env)"' if origin == "local stack" else ""
+    return f"{count_text(slots, 'standing worker')} of ringhaul local {verb} not used{use}"
+
+
 def route_warning(near: Sequence[str], queue: str, alive: Sequence[Worker]) -> str:
     """Return a warning if the chosen queue is unsuitable for rows in the data centres `near`."""
     if not any(queue in worker.queues for worker in alive):

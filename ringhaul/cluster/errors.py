@@ -88,11 +88,11 @@ def _refused(cause: BaseException, where: str, user: str) -> ClusterError:
     if not user:
         return ClusterError(
             f"the cluster at {where} asks for a user and none is set "
-            "(--user and --password-file, or cluster.user and cluster.password_file)"
+            "(--user with -p or --password-file, or cluster.user and cluster.password_file)"
         )
     return ClusterError(
         f"the cluster at {where} refused user {user!r}: {_first_line(cause)}. "
-        "Check the user and the content of the password file"
+        "Check the user and the password"
     )
 
 

@@ -7,11 +7,13 @@ means the same on every host.
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ringhaul.cql.names import spell_name
 from ringhaul.cql.types import CqlType, Fields, UnknownType, parse_type
 from ringhaul.errors import ClusterError
 
@@ -129,18 +131,19 @@ class TableSchema:
         )
 
 
+class TableMissing(ClusterError):
+    """The keyspace has no table of this name."""
+
+
 def find_table(metadata: Metadata, keyspace: str, table: str) -> TableSchema:
-    """Return the schema of one table. Raises `ClusterError` that suggests the nearest name."""
-    found_keyspace = metadata.keyspaces.get(keyspace)
-    if found_keyspace is None:
-        raise ClusterError(
-            f"no keyspace {keyspace!r} in this cluster{nearest(keyspace, metadata.keyspaces)}"
-        )
+    """Return the schema of one table. Raises `TableMissing`, and `ClusterError` for a missing
+    keyspace; both suggest the nearest name."""
+    found_keyspace = find_keyspace(metadata, keyspace)
     found = found_keyspace.tables.get(table)
     if found is None:
         where = "it has no table" if not found_keyspace.tables else ""
         hint = nearest(table, found_keyspace.tables) or (f"; {where}" if where else "")
-        raise ClusterError(f"no table {table!r} in keyspace {keyspace!r}{hint}")
+        raise TableMissing(f"no table {table!r} in keyspace {keyspace!r}{hint}")
     return TableSchema(
         keyspace=keyspace,
         table=table,
@@ -151,6 +154,36 @@ def find_table(metadata: Metadata, keyspace: str, table: str) -> TableSchema:
         partition_key=tuple(column.name for column in found.partition_key),
         clustering_key=tuple(column.name for column in found.clustering_key),
         user_types=_user_types(found_keyspace),
+    )
+
+
+def find_keyspace(metadata: Metadata, keyspace: str) -> KeyspaceMetadata:
+    """Return one keyspace. Raises `ClusterError` that suggests the nearest name, or the statement
+    that makes the keyspace."""
+    found = metadata.keyspaces.get(keyspace)
+    if found is not None:
+        return found
+    hint = nearest(keyspace, metadata.keyspaces) or (
+        f"; this makes it (cqlsh, or `ringhaul local cql` for the local stack): "
+        f"{keyspace_statement(metadata, keyspace)}"
+    )
+    raise ClusterError(f"no keyspace {keyspace!r} in this cluster{hint}")
+
+
+#: Replicas of a suggested keyspace in each data centre, if it has as many nodes.
+_REPLICAS = 3
+
+
+def keyspace_statement(metadata: Metadata, keyspace: str) -> str:
+    """Return a CREATE KEYSPACE with three replicas in each data centre, or as many as it has
+    nodes."""
+    nodes = Counter(host.datacenter for host in metadata.all_hosts() if host.datacenter)
+    replicas = ", ".join(
+        f"'{name}': {min(count, _REPLICAS)}" for name, count in sorted(nodes.items())
+    )
+    return (
+        f"CREATE KEYSPACE {spell_name(keyspace)} WITH replication = "
+        f"{{'class': 'NetworkTopologyStrategy', {replicas}}};"
     )
 
 

@@ -12,6 +12,16 @@ from ringhaul.errors import UsageError
 #: A part up to the next comma outside quotes. An unclosed quote is an ordinary character.
 _PART = re.compile(r'(?:[^",]++|"[^"]*+"|"(?=[^"]*+\Z))*+')
 _QUOTED = re.compile(r'"((?:[^"]++|"")++)"')
+_PLAIN = re.compile("[a-z][a-z0-9_]*")
+#: Words that the grammar of CQL takes for itself: they name nothing unless they are quoted.
+_RESERVED_TEXT = """
+    add allow alter and apply asc authorize batch begin by columnfamily create default
+    delete desc describe drop entries execute from full grant if in index infinity insert
+    into is keyspace limit materialized modify nan norecursive not null of on or order
+    primary rename replace revoke schema select set table to token truncate unlogged unset
+    update use using view where with
+"""
+_RESERVED = frozenset(_RESERVED_TEXT.split())
 
 
 def listed_names(text: str | None, option: str) -> list[str]:
@@ -40,3 +50,10 @@ def _read_name(text: str, option: str) -> str:
     if '"' in text:
         raise UsageError(f"{option} {text}: double quotes must be around a whole name")
     return text.lower()
+
+
+def spell_name(name: str) -> str:
+    """Return a name as CQL text: quoted unless it is plain, so that its case is kept."""
+    if _PLAIN.fullmatch(name) and name not in _RESERVED:
+        return name
+    return '"' + name.replace('"', '""') + '"'

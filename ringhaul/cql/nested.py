@@ -78,11 +78,13 @@ def parse_json(text: bytes, decoder: json.JSONDecoder = _DECODER) -> Json:
     try:
         return decoder.decode(text.decode())
     except UnicodeDecodeError as error:
-        raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from None
+        reason = f"invalid UTF-8 at byte {error.start + 1}"
     except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
+        reason = f"not JSON: {error.msg} at character {error.pos + 1}"
     except RecursionError:
-        raise ValueError("not readable JSON: its nesting is too deep") from None
+        reason = "not readable JSON: its nesting is too deep"
+    # Outside of the handlers: as its context, the first error would keep a copy of the text.
+    raise ValueError(reason)
 
 
 def encode_column(
@@ -93,6 +95,13 @@ def encode_column(
     if kind.name in ENCODERS:
         cells, bad = encode_text(kind.name, values, fmt, null_length=null_length)
         return Column(cells, faults_of(bad, kind.name))
+    parsed, faults = _parse_column(kind, values)
+    cells, more = _encode(kind, parsed, json_format(fmt), null_length)
+    return Column(cells, more | faults)
+
+
+def _parse_column(kind: CqlType, values: pa.BinaryArray) -> tuple[list[Json], Faults]:
+    """Return the parsed values, None for those that are null or at fault, and the faults."""
     parsed: list[Json] = []
     faults: Faults = {}
     for row, text in enumerate(values.to_pylist()):
@@ -104,8 +113,7 @@ def encode_column(
                 words = quote(text.decode("utf-8", "backslashreplace"))
                 faults[row] = Fault("", kind.name, f"{words} is {error}")
         parsed.append(value)
-    cells, more = _encode(kind, parsed, json_format(fmt), null_length)
-    return Column(cells, more | faults)
+    return parsed, faults
 
 
 def parse_cell(kind: CqlType, text: bytes, decoder: json.JSONDecoder = _DECODER) -> Json:

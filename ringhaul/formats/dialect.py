@@ -38,6 +38,17 @@ RECORD_BYTES_MAX = 128 * 2**20
 _NO_FILES = ("idna", "punycode", "undefined")
 
 
+#: Delimiters by the names that people give them.
+_DELIMITER_NAMES = {
+    "tab": "\t",
+    "\\t": "\t",
+    "comma": ",",
+    "semicolon": ";",
+    "pipe": "|",
+    "space": " ",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class CsvDialect:
     """The dialect of a source. Raises `UsageError` naming the option that cannot be used."""
@@ -185,11 +196,25 @@ class CsvDialect:
 
 
 def _delimiter(typed: str) -> str:
-    """Return the character that was typed, also as `\\t` or `\\x` with two hexadecimal digits."""
-    if typed == "\\t":
-        return "\t"
+    """Return the character that was typed: itself, `\\t`, `\\x` with two hexadecimal digits, `^A`
+    (Ctrl-A), or a name such as `tab`.
+
+    Raises `UsageError` for several characters.
+    """
+    if typed in _DELIMITER_NAMES:
+        return _DELIMITER_NAMES[typed]
+    if re.fullmatch(r"\^[A-Za-z]", typed):
+        return chr(ord(typed[1].upper()) - ord("@"))
     number = re.fullmatch(r"\\x([0-9A-Fa-f]{2})", typed)
-    return typed if number is None else chr(int(number.group(1), 16))
+    if number is not None:
+        return chr(int(number.group(1), 16))
+    if len(typed) > 1:
+        raise UsageError(
+            f"delimiter: {typed[:20]!r} has {len(typed)} characters, and one divides fields; "
+            f"give one ASCII character, \\x with two digits, ^A, or {', '.join(_DELIMITER_NAMES)}. "
+            "A file with such a delimiter must be rewritten with one that its values do not have"
+        )
+    return typed
 
 
 def _canonical_encoding(name: str) -> str:

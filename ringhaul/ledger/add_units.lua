@@ -17,4 +17,5 @@ for unit = units, after - 1 do
 end
 redis.call('HSET', META, 'units', text(after))
 redis.call('HINCRBY', META, 'left', text(after - units))
+note_progress()
 return after

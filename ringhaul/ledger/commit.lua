@@ -29,9 +29,18 @@ end
 
 if redis.call('SETBIT', DONE, unit, 1) == 1 then return 0 end
 
+local SUMMED = { rows = true, rejected = true, bytes = true, retries = true }
 for i = 7, #ARGV, 2 do
-  redis.call('HINCRBY', i < totals_end and TOT or LAT, ARGV[i], ARGV[i + 1])
+  local is_total = i < totals_end
+  redis.call('HINCRBY', is_total and TOT or LAT, ARGV[i], ARGV[i + 1])
+  if not is_total then
+    add_total('latency:' .. ARGV[i], tonumber(ARGV[i + 1]))
+  elseif SUMMED[ARGV[i]] then
+    add_total(ARGV[i], tonumber(ARGV[i + 1]))
+  end
 end
+add_total('units', 1)
+note_progress()
 if m[8] then
   redis.call('HINCRBY', META, 'sum_tot', text(sum_tot))
   redis.call('HINCRBY', META, 'sum_lat', text(sum_lat))

@@ -111,6 +111,21 @@ local function host_of(token)
   return token and string.match(token, '@([^@]+):[^:@]*$') or ''
 end
 
+-- Adds to a sum over all jobs of this job's kind, see totals.py. It serves metrics only, so it never
+-- keeps a script from its work.
+local kind
+local function add_total(figure, number)
+  if number ~= 0 then
+    kind = kind or redis.call('HGET', META, 'kind') or 'load'
+    redis.pcall('HINCRBY', TOTALS, kind .. ':' .. figure, text(number))
+  end
+end
+
+-- Notes that the job makes progress, for `JobStatus.still_s`.
+local function note_progress()
+  redis.call('HSET', META, 'progress_ms', text(now))
+end
+
 -- Defined in history.lua. `note_event(kind, words, by, unit)` adds an event to the history, `kind` as
 -- in history.EventKind. `take_sample()` adds the job's figures; after its end, they replace those of
 -- its end.
@@ -123,6 +138,7 @@ local function unpause()
     return 0
   end
   redis.call('HINCRBY', META, 'paused_total_ms', text(math.max(now - since, 0)))
+  note_progress()
   return redis.call('HDEL', META, 'paused_ms')
 end
 
@@ -131,6 +147,7 @@ end
 local function finish(state, reason, event)
   unpause()
   redis.call('HSET', META, 'state', state, 'finished_ms', text(now))
+  add_total('ended:' .. state, 1)
   if reason and reason ~= '' then
     redis.call('HSET', META, 'last_error', reason)
   end
@@ -195,6 +212,7 @@ local function quarantine(unit, reason, words, by)
   redis.call('ZREM', SUSPECTS, unit)
   redis.call('HSET', BAD, unit, reason)
   redis.call('HINCRBY', META, 'left', -1)
+  add_total('quarantined', 1)
   finish_if_done()
 end
 
@@ -204,6 +222,7 @@ end
 local function reclaim(unit, words)
   local by = host_of(redis.call('HGET', OWNER, unit))
   take_out(unit)
+  add_total('lost', 1)
   -- It had a lease, so it was started at least once, even if Redis lost how often.
   local starts = math.max(tonumber(redis.call('HGET', STARTS, unit) or '0'), 1)
   local starts_max = tonumber(redis.call('HGET', META, 'starts_max'))

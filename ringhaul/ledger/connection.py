@@ -18,6 +18,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
+    ClusterCrossSlotError,
     ClusterDownError,
     MovedError,
     NoPermissionError,
@@ -69,7 +70,6 @@ _USELESS = {
     "it has, such as 0: redis://HOST:PORT/0",
     "invalid DB index": "the database in broker.url is invalid; use 0: redis://HOST:PORT/0",
     "SELECT is not allowed in cluster mode": _CLUSTER,
-    "CROSSSLOT": _CLUSTER,
     "unknown command": "it does not know, or does not allow, a required command; Redis 7.2 "
     "or later and Valkey do",
 }
@@ -92,11 +92,13 @@ def connect(
     tls_ca: str | None = None,
     tls_cert: str | None = None,
     tls_key: str | None = None,
+    timeout_s: float = SOCKET_TIMEOUT_S,
 ) -> redis.Redis:
     """Return a client for `url` (`redis://`, `rediss://` or `unix://`) with bounded waits.
 
     It connects at the first command, and its pool reconnects after a fork. `password` takes
-    precedence over one in the URL. Retries are `Caller`'s task, so the client makes none.
+    precedence over one in the URL. `timeout_s`: how long it waits for an answer, and at most for a
+    connection. Retries are `Caller`'s task, so the client makes none.
     """
     options: dict[str, Any] = {}
     if password is not None:
@@ -105,10 +107,10 @@ def connect(
         options |= {"ssl_ca_certs": tls_ca, "ssl_certfile": tls_cert, "ssl_keyfile": tls_key}
     if not url.startswith("unix://"):
         options["socket_keepalive"] = True
-        options["socket_connect_timeout"] = CONNECT_TIMEOUT_S
+        options["socket_connect_timeout"] = min(CONNECT_TIMEOUT_S, timeout_s)
     return redis.Redis.from_url(
         url,
-        socket_timeout=SOCKET_TIMEOUT_S,
+        socket_timeout=timeout_s,
         health_check_interval=PING_IDLE_S,
         retry=Retry(NoBackoff(), 0),
         decode_responses=False,
@@ -150,12 +152,18 @@ class Caller:
           LedgerUnavailable: no response within `patience_ms`.
           LedgerRefused: the server does not accept this user.
         """
+        return self._script("", name, key, *arguments)
 
+    def reading_script(self, name: str, key: str, *arguments: str | int | bytes) -> Any:
+        """Do the same with a script that changes nothing: a user who may only read can run it."""
+        return self._script("_RO", name, key, *arguments)
+
+    def _script(self, how: str, name: str, key: str, *arguments: str | int | bytes) -> Any:
         def run() -> Any:
             try:
-                return self._execute("EVALSHA", self._digests[name], 1, key, *arguments)
+                return self._execute(f"EVALSHA{how}", self._digests[name], 1, key, *arguments)
             except NoScriptError:  # the server restarted, or this is the first use
-                return self._execute("EVAL", self._texts[name], 1, key, *arguments)
+                return self._execute(f"EVAL{how}", self._texts[name], 1, key, *arguments)
 
         return self.insist(run)
 
@@ -202,7 +210,7 @@ class Caller:
 
 def _refusal(error: redis.RedisError) -> str:
     """Return why waiting does not help, and what to do; empty for other errors."""
-    if isinstance(error, MovedError):
+    if isinstance(error, MovedError | ClusterCrossSlotError):
         return _CLUSTER
     text = str(error).removeprefix("ERR ")
     return next((words for begin, words in _USELESS.items() if text.startswith(begin)), "")

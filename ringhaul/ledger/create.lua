@@ -26,5 +26,6 @@ redis.call('HSET', META, 'state', 'RUNNING', 'epoch', '1', 'units', '0', 'left',
   'next', '0', 'sealed', '0', 'rejected_before', '0', 'seen_before', '0',
   'kept', '0', 'sum_tot', '0', 'sum_lat', '0', 'counted', '0', 'kept_epoch', '1',
   'created_ms', text(now))
+add_total('created', 1)
 note_event('created', '', ARGV[2])
 return 1

@@ -28,7 +28,9 @@ class Fleet(NamedTuple):
 
 def look_at_fleet(caller: Caller) -> Fleet:
     """Return the snapshot. Raises as `Caller.script` does."""
-    now_ms, alive, *jobs = caller.script("fleet", keys.RUNNING, keys.META_PATTERN, keys.WORKERS)
+    now_ms, alive, *jobs = caller.reading_script(
+        "fleet", keys.RUNNING, keys.META_PATTERN, keys.WORKERS
+    )
     return Fleet(
         [unpack_worker(member.decode()) for member in alive],
         {

@@ -14,10 +14,13 @@ from typing import Any, Self
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
-from ringhaul.ledger.reading import reading
+from ringhaul.ledger.reading import JobStatus, reading
 
 #: Who changed a job, in its events. A page says "page"; a schedule "schedule NAME".
 BY_COMMAND = "command"
+BY_PAGE = "page"
+#: Samples that the speed of a running job follows from: those of half a minute, and some to spare.
+RECENT_SAMPLES = 8
 
 
 class EventKind(StrEnum):
@@ -117,6 +120,16 @@ class History:
         """Return the samples of `job`, the oldest first; none if it is unknown."""
         with reading(job):
             kept = self._caller.command("LRANGE", keys.job_key(job, "samples"), 0, -1)
+            return [Sample.from_json(text.decode()) for text in kept]
+
+    def recent(self, status: JobStatus) -> list[Sample]:
+        """Return the last samples of a job that runs, the oldest first: its speed follows from
+        them. None of a job that does not run, or is damaged."""
+        if status.finished or status.paused or status.damage:
+            return []
+        with reading(status.job):
+            key = keys.job_key(status.job, "samples")
+            kept = self._caller.command("LRANGE", key, -RECENT_SAMPLES, -1)
             return [Sample.from_json(text.decode()) for text in kept]
 
     def events(self, job: str) -> list[JobEvent]:

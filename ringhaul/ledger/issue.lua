@@ -1,18 +1,18 @@
 -- Chooses units to publish now, so that no more than `window` are issued or leased.
 -- ARGV: window, most units to return
--- Returns {epoch, queue, kind, unit...}, with the job's labels of these names or ''; {0, '', ''} if
--- the job does not run or is paused.
+-- Returns {epoch, queue, kind, traceparent, unit...}, with the job's labels of these names or '';
+-- {0, '', '', ''} if the job does not run or is paused.
 -- Order: units whose retry is due, then new ones by number, and once nothing else is left or out,
 -- one suspect at a time.
 local window, most = int(ARGV[1]), int(ARGV[2])
 local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'next', 'sealed',
-  'paused_ms', 'queue', 'kind')
+  'paused_ms', 'queue', 'kind', 'traceparent')
 if m[1] ~= 'RUNNING' or m[6] then
-  return { 0, '', '' }
+  return { 0, '', '', '' }
 end
 local out = redis.call('ZCARD', ISSUED) + redis.call('ZCARD', LEASE)
 local room = math.min(window - out, most)
-local answer = { tonumber(m[2]), m[7] or '', m[8] or '' }
+local answer = { tonumber(m[2]), m[7] or '', m[8] or '', m[9] or '' }
 local handed_out = false
 
 local function hand_out(unit)

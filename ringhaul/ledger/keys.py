@@ -57,6 +57,8 @@ job.
     ringhaul:look:<name>:seen    hash    worker -> its answer, JSON; lives for `LOOK_TTL_S`
     ringhaul:openings:<name>     zset    token -> ms at which a session opening expires
     ringhaul:beats               zset    "host:pid" -> ms until which a beat is alive
+    ringhaul:totals              hash    "kind:figure" -> its sum over all jobs of this kind, those
+                                         that are forgotten too; for metrics, see totals.py
 
 Per schedule, with `SCHEDULE_TTL_S` after the last run; for the state after the last look:
 
@@ -64,6 +66,7 @@ Per schedule, with `SCHEDULE_TTL_S` after the last run; for the state after the 
                                             since:<timing>, seen:<timing> (ms at which a beat
                                             first and last saw it);
                                             run, owner, lease_ms of the run that has not ended;
+                                            wanted_ms (when somebody asked for a run);
                                             troubles, wait_ms (consecutive failed runs that were
                                             not their files' fault; none starts before)
     ringhaul:schedule:{name}:runs     zset  run -> ms at which it started or was passed over
@@ -106,6 +109,7 @@ OPEN = "ringhaul:open"
 WORKERS = "ringhaul:workers"
 LOOKS = "ringhaul:looks"
 BEATS = "ringhaul:beats"
+TOTALS = "ringhaul:totals"
 
 #: A job's meta key, for scripts that go over all jobs: `%s` is the job id.
 META_PATTERN = "ringhaul:{%s}:meta"

@@ -10,3 +10,6 @@ QUEUE_LABEL = "queue"
 
 #: Label: what the job does (load, unload, ...).
 KIND_LABEL = "kind"
+
+#: Label: the context of the job's span, if it is traced; see tasks/tracing.py. Messages carry it.
+TRACE_LABEL = "traceparent"

@@ -91,6 +91,7 @@ class Issued(NamedTuple):
     units: list[int]
     queue: str = ""  #: The job's labels of these names; empty: none.
     kind: str = ""
+    traceparent: str = ""
 
 
 class Swept(NamedTuple):
@@ -324,8 +325,9 @@ class Ledger(Reader):
 
     def issue(self, job: str, window: int) -> Issued:
         """Return units to publish now, so that at most `window` are issued or leased."""
-        epoch, queue, kind, *units = self._script("issue", job, window, UNITS_PER_SCRIPT_MAX)
-        return Issued(epoch, units, queue.decode(), kind.decode())
+        epoch, *labels = self._script("issue", job, window, UNITS_PER_SCRIPT_MAX)
+        queue, kind, traceparent = (label.decode() for label in labels[:3])
+        return Issued(epoch, labels[3:], queue, kind, traceparent)
 
     def sweep(self, job: str) -> Swept:
         """Let units be issued again whose lease expired or whose message was lost."""

@@ -1,7 +1,7 @@
 """Read what the ledger knows about jobs. Nothing here changes a job."""
 
 import struct
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ OWN_FIELDS = frozenset(
     state epoch units left next sealed silent created_ms started_ms finished_ms last_error
     records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
     error_ms error_done trouble trouble_ms declined declined_ms paused_ms paused_total_ms idle_ms
-    pace priority
+    pace priority progress_ms
     published_ms publisher publisher_ms kept sum_tot sum_lat counted kept_epoch
     """.split()  # noqa: SIM905
 )
@@ -114,6 +114,8 @@ class JobStatus:
     trouble_ms: int | None = None  #: When it was last reported.
     failing: int = 0  #: Units that were released with blame and not committed since.
     fails: int = 0  #: How often they were, in total.
+    oldest_issued_ms: int | None = None  #: Since when the oldest of the `issued` waits for a claim.
+    progress_ms: int | None = None  #: When units were split or done, or rows of one reported, last.
     paused_ms: int | None = None  #: Since when the job is paused.
     paused_total_ms: int = 0  #: All earlier pauses in total.
     idle_ms: int = 0  #: Time between earlier ends of the job and its resumes, in total.
@@ -141,6 +143,13 @@ class JobStatus:
         """Whether the job runs and no unit was committed since one was released with blame."""
         going_on = not (self.finished or self.paused)
         return going_on and self.error_ms is not None and self.done <= self.error_done
+
+    @property
+    def still_s(self) -> float:
+        """Seconds since the job last made progress; 0 if it is paused or has ended."""
+        if self.finished or self.paused:
+            return 0.0
+        return max(self.now_ms - max(self.progress_ms or 0, self.created_ms), 0) / 1000
 
     @property
     def worked_s(self) -> float:
@@ -202,7 +211,7 @@ class Reader:
         One script, which examines every key of the job: for the end of a job and for lists, not for
         each poll of a watching command. Raises JobMissing.
         """
-        answer = self.caller.script("audit", keys.job_key(job, "meta"))
+        answer = self.caller.reading_script("audit", keys.job_key(job, "meta"))
         try:
             held = unpack_held(answer)
         except ValueError as error:
@@ -249,6 +258,11 @@ class Reader:
                     self.caller.command("ZREM", keys.JOBS, name.decode())
                     offset -= 1
         return found[:limit]
+
+    def listed(self, jobs: Iterable[str]) -> list[JobStatus]:
+        """Return those of the jobs that exist, in the same order, as `jobs` does."""
+        statuses = (self._listed(job) for job in jobs)
+        return [status for status in statuses if status is not None]
 
     def unended(self) -> list[JobStatus]:
         """Return the jobs that run or are paused, the newest first."""
@@ -431,10 +445,11 @@ class Reader:
             pipeline.zcard(keys.job_key(job, "lease"))
             pipeline.zcard(keys.job_key(job, "suspects"))
             pipeline.hvals(keys.job_key(job, "fails"))
+            pipeline.zrange(keys.job_key(job, "issued"), 0, 0, withscores=True)
             pipeline.time()
             return pipeline.execute()
 
-        raw_meta, totals, live, bad, issued, leased, suspects, fails, (seconds, micros) = (
+        raw_meta, totals, live, bad, issued, leased, suspects, fails, oldest, (seconds, micros) = (
             self.caller.insist(look)
         )
         if not raw_meta:
@@ -473,6 +488,8 @@ class Reader:
             published="published_ms" in meta,
             failing=len(fails),
             fails=sum(map(int, fails)),
+            oldest_issued_ms=int(oldest[0][1]) if oldest else None,
+            progress_ms=time_ms("progress_ms"),
             paused_ms=time_ms("paused_ms"),
             paused_total_ms=int(meta.get("paused_total_ms", "0")),
             idle_ms=int(meta.get("idle_ms", "0")),

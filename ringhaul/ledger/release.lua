@@ -26,6 +26,9 @@ if reason ~= '' then
   local done = tonumber(m[3]) - tonumber(m[4]) - redis.call('HLEN', BAD)
   redis.call('HSET', META, 'last_error', reason, 'error_ms', text(now), 'error_done', text(done))
 end
+if blamed == '1' then
+  add_total('failed', 1)
+end
 if blamed == '1' and redis.call('HINCRBY', FAILS, unit, 1) > tonumber(m[2]) then
   finish('FAILED', reason, { by = host_of(token), unit = unit })
 elseif blamed == '1' then

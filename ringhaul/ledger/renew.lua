@@ -24,7 +24,12 @@ if redis.call('HGET', OWNER, unit) ~= ARGV[2] then
   return answer(state == 'RUNNING' and 'LOST' or 'STOP')
 end
 if ARGV[4] ~= '' then
+  local figures = '^%d+,%d+,%d+' -- without the requests in flight, which change when nothing moves
+  local before = redis.call('HGET', LIVE, unit) or '0,0,0'
   redis.call('HSET', LIVE, unit, ARGV[4])
+  if state == 'RUNNING' and string.match(before, figures) ~= string.match(ARGV[4], figures) then
+    note_progress()
+  end
 end
 if state ~= 'RUNNING' then
   keep_for_a_while(LIVE)

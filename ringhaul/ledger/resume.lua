@@ -41,6 +41,7 @@ if m[4] and m[5] then -- a job's time starts at its first claim
 end
 redis.call('HDEL', META, 'finished_ms', 'last_error', 'error_ms', 'error_done', 'declined',
   'declined_ms', 'silent', 'trouble', 'trouble_ms')
+note_progress()
 each_key(function(key) redis.call('PERSIST', key) end)
 redis.call('EXPIRE', JOB .. 'ends', JOB_TTL_S) -- see commit.lua
 note_event('resumed', 'from ' .. state, ARGV[4])

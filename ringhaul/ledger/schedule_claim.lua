@@ -2,7 +2,7 @@
 -- KEYS: ringhaul:schedule:{NAME}:state (hash), and from it :runs (zset) and :records (hash)
 -- ARGV: run id, its due time in ms, the `settled_ms` that was decided on ('0': none; '': the
 --   run settles nothing), record, token, lease_ms, existing record ('': none), runs to keep, ttl_s,
---   '1': by hand, which ignores a pause
+--   '1': by hand, which ignores a pause and fulfils a wish for a run
 -- Returns CLAIMED; BUSY: a run has not ended; PAUSED; MOVED: another beat has settled more;
 -- KNOWN: the due time has a run, or a different one than expected.
 local BASE = string.sub(KEYS[1], 1, -6)
@@ -27,6 +27,9 @@ if (redis.call('HGET', RECORDS, ARGV[1]) or '') ~= ARGV[7] then
 end
 redis.call('HSET', KEYS[1], 'run', ARGV[1], 'owner', ARGV[5],
   'lease_ms', string.format('%.0f', now + ARGV[6]))
+if ARGV[10] == '1' then
+  redis.call('HDEL', KEYS[1], 'wanted_ms')
+end
 redis.call('HSET', RECORDS, ARGV[1], ARGV[4])
 redis.call('ZADD', RUNS, string.format('%.0f', now), ARGV[1])
 local extra = redis.call('ZCARD', RUNS) - tonumber(ARGV[8])

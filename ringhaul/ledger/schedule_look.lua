@@ -4,13 +4,14 @@
 -- beats may have two timings.
 -- KEYS: ringhaul:schedule:{NAME}:state (hash): for each timing since:TIMING, when it started, and
 --   seen:TIMING, when it was last looked at
--- ARGV: timing ('': start nothing), ttl_s, seen_every_ms, unseen_max_ms
--- Returns {now in ms, settled_ms, since, paused_ms, run, lease_ms}, '' for what does not exist.
+-- ARGV: timing ('': start nothing), ttl_s, seen_every_ms, unseen_max_ms, '1' to change nothing
+-- Returns {now in ms, settled_ms, since, paused_ms, run, lease_ms, wanted_ms}, '' for what does not
+-- exist.
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local now = string.format('%.0f', now_ms)
 local since, seen = 'since:' .. ARGV[1], 'seen:' .. ARGV[1]
-if ARGV[1] ~= '' then
+if ARGV[1] ~= '' and ARGV[5] ~= '1' then
   redis.call('HSETNX', KEYS[1], 'settled_ms', now)
   redis.call('HSETNX', KEYS[1], since, now)
   -- Not at every look: looks are frequent, and this is a write.
@@ -28,9 +29,10 @@ if ARGV[1] ~= '' then
     end
   end
 end
-local state = redis.call('HMGET', KEYS[1], 'settled_ms', since, 'paused_ms', 'run', 'lease_ms')
+local state = redis.call('HMGET', KEYS[1], 'settled_ms', since, 'paused_ms', 'run', 'lease_ms',
+  'wanted_ms')
 local answer = { now }
-for i = 1, 5 do
+for i = 1, 6 do
   answer[i + 1] = state[i] or ''
 end
 return answer

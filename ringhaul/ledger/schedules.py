@@ -5,7 +5,7 @@ by a lease; if its beat does not renew the lease, another takes the run over.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from typing import Any, NamedTuple
@@ -25,6 +25,9 @@ RUNS_KEPT = 200
 UNSEEN_MAX_MS = 60_000
 #: How often to record that a timing is still looked at.
 _SEEN_EVERY_MS = 10_000
+#: A wish for a run that no beat has fulfilled for this long is void: a beat that comes up hours
+#: later must not surprise anybody.
+WANTED_MAX_MS = 600_000
 #: Files queried at once.
 _PATHS_PER_READ = 1000
 
@@ -50,6 +53,7 @@ class Standing(NamedTuple):
     paused_ms: int | None  #: Since when.
     run: str | None  #: The run that has not ended.
     lease_ms: int  #: Until when its beat alone may continue it.
+    wanted_ms: int | None = None  #: Since when a beat is asked to run it now.
 
 
 class Wait(NamedTuple):
@@ -57,6 +61,12 @@ class Wait(NamedTuple):
 
     troubles: int  #: Such runs in a row.
     until_ms: int  #: No run starts before, unless by hand.
+
+
+def is_wanted(standing: Standing) -> bool:
+    """Return whether somebody asked for a run lately, and none has started since."""
+    wanted_ms = standing.wanted_ms
+    return wanted_ms is not None and standing.now_ms - wanted_ms <= WANTED_MAX_MS
 
 
 class ScheduleBook:
@@ -70,9 +80,12 @@ class ScheduleBook:
         self._caller = caller
         self._token = token or new_token()
 
-    def standing(self, name: str) -> Standing:
-        """Return the state of a schedule without changing it."""
-        return self._look(name, "")
+    def standing(self, name: str, timing: str = "") -> Standing:
+        """Return the state of a schedule without changing it.
+
+        `timing`: the one whose `since_ms` is wanted.
+        """
+        return self._look(name, timing, self._caller.reading_script, "1")
 
     def look(self, name: str, timing: str) -> Standing:
         """Return the state of a schedule, for a beat that looks at it with a timing.
@@ -81,12 +94,13 @@ class ScheduleBook:
         due times do not count. So does one that returns to a timing that no beat has looked at for
         `UNSEEN_MAX_MS`, while some looked at another.
         """
-        return self._look(name, timing)
+        return self._look(name, timing, self._caller.script, "")
 
-    def _look(self, name: str, timing: str) -> Standing:
+    def _look(self, name: str, timing: str, script: Callable[..., Any], only_look: str) -> Standing:
         limits = (keys.SCHEDULE_TTL_S, _SEEN_EVERY_MS, UNSEEN_MAX_MS)
-        words: list[bytes] = self._script("schedule_look", name, timing, *limits)
-        now, settled, since, paused, run, lease = (word.decode() for word in words)
+        key = keys.schedule_key(name, "state")
+        words: list[bytes] = script("schedule_look", key, timing, *limits, only_look)
+        now, settled, since, paused, run, lease, wanted = (word.decode() for word in words)
         return Standing(
             now_ms=int(now),
             settled_ms=int(settled) if settled else None,
@@ -94,6 +108,7 @@ class ScheduleBook:
             paused_ms=int(paused) if paused else None,
             run=run or None,
             lease_ms=int(lease or 0),
+            wanted_ms=int(wanted) if wanted else None,
         )
 
     def claim(
@@ -184,6 +199,20 @@ class ScheduleBook:
         self._caller.command("HSET", key, "settled_ms", standing.now_ms)
         self._caller.command("HDEL", key, "paused_ms")
 
+    def want_run(self, name: str) -> bool:
+        """Ask beats to run the schedule now, within `WANTED_MAX_MS`. Returns False if somebody has
+        already done so. `claim` of a run by hand fulfils the wish."""
+        key, standing = keys.schedule_key(name, "state"), self.standing(name)
+        if is_wanted(standing):
+            return False
+        self._caller.command("HSET", key, "wanted_ms", standing.now_ms)
+        self._caller.command("EXPIRE", key, keys.SCHEDULE_TTL_S)
+        return True
+
+    def give_up_wish(self, name: str) -> None:
+        """Forget that somebody wants a run: nothing is left to do about it."""
+        self._caller.command("HDEL", keys.schedule_key(name, "state"), "wanted_ms")
+
     def run(self, name: str, run: str) -> Run | None:
         """Return one run of the history."""
         record: bytes | None = self._caller.command("HGET", keys.schedule_key(name, "records"), run)
@@ -258,7 +287,7 @@ class Beats:
 
     def alive(self) -> list[str]:
         """Return the beats whose heartbeat has not expired, sorted."""
-        members: list[bytes] = self._caller.script("slots", keys.BEATS)
+        members: list[bytes] = self._caller.reading_script("slots", keys.BEATS)
         return sorted(member.decode() for member in members)
 
 

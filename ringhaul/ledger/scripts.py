@@ -46,6 +46,8 @@ SHARED_SCRIPTS = (
     "fleet",
     "open_units",
     "forget",
+    "heads",
+    "job_states",
     "schedule_claim",
     "schedule_gone",
     "schedule_keep",
@@ -85,6 +87,7 @@ def _constants() -> str:
         f"local EVENTS_COMPARED = {keys.EVENTS_COMPARED}\n"
         f"local EVENT_TEXT_BYTES_MAX = {keys.EVENT_TEXT_BYTES_MAX}\n"
         f"local PERCENT_RECORDS_MIN = {limits.PERCENT_RECORDS_MIN}\n"
+        f"local TOTALS = '{keys.TOTALS}'\n"
         f"local SINGLE_KEYS = {table(keys.SINGLE)}\n"
         f"local BUCKETED_KEYS = {table(keys.BUCKETED)}\n"
     )

@@ -29,12 +29,19 @@ def read_server(caller: Caller, *, timed: bool = False) -> ServerFacts:
         policy=policy,
         appendonly=None if aof is None else aof == 1,
         appendfsync=appendfsync,
+        persisted=_persisted(info),
         role=info.get("role"),
         clustered=None if clustered is None else clustered == 1,
         used_bytes=info.get("used_memory"),
         maxmemory_bytes=info.get("maxmemory"),
         latency_ms=_latency_ms(caller) if timed else None,
     )
+
+
+def _persisted(info: dict[str, Any]) -> bool | None:
+    names = ("aof_last_write_status", "rdb_last_bgsave_status")
+    found = [info[name] for name in names if name in info]
+    return all(status == "ok" for status in found) if found else None
 
 
 def _setting(caller: Caller, name: str) -> str | None:

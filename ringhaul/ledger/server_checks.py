@@ -50,6 +50,7 @@ class ServerFacts:
     policy: str | None = None
     appendonly: bool | None = None
     appendfsync: str | None = None
+    persisted: bool | None = None  #: whether its last write to disk succeeded
     role: str | None = None
     clustered: bool | None = None
     used_bytes: int | None = None
@@ -96,9 +97,14 @@ def _policy(facts: ServerFacts) -> Check | None:
 
 
 def _persistence(facts: ServerFacts) -> Check | None:
+    name = "persistence"
+    if facts.persisted is False:
+        advice = "it may refuse writes; make room on its disk, and see its log"
+        return Check(
+            name=name, level=Level.FAIL, text="the last write to disk failed", advice=advice
+        )
     if facts.appendonly is None:
         return None
-    name = "persistence"
     if not facts.appendonly:
         advice = "a restart loses running jobs; set it to yes, appendfsync to everysec"
         return Check(name=name, level=Level.WARN, text="appendonly no", advice=advice)

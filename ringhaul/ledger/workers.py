@@ -36,7 +36,7 @@ class Workers:
 
     def alive(self) -> list[Worker]:
         """Return the workers whose heartbeat has not expired, sorted."""
-        members: list[bytes] = self._caller.script("slots", keys.WORKERS)
+        members: list[bytes] = self._caller.reading_script("slots", keys.WORKERS)
         return sorted(unpack_worker(member.decode()) for member in members)
 
     def slots(self) -> int:

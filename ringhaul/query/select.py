@@ -134,6 +134,22 @@ def parse_select(sql: str, tables: Callable[[str, str], TableSchema], keyspace: 
         raise QueryError("cannot read the query: it is nested too deeply") from None
 
 
+def selects_rows(sql: str) -> bool:
+    """Return whether a SELECT is about rows: it has no aggregate, no GROUP BY and no DISTINCT.
+
+    Raises `QueryError` for a text that is no SQL.
+    """
+    tree = parse_statement(sql)
+    if not isinstance(tree, exp.Select) or tree.args.get("group") or tree.args.get("distinct"):
+        return False
+    return not any(map(_calls_aggregate, tree.expressions))
+
+
+def has_limit(sql: str) -> bool:
+    """Return whether a statement has a LIMIT. Raises `QueryError` for a text that is no SQL."""
+    return parse_statement(sql).args.get("limit") is not None
+
+
 def _refuse(tree: exp.Expr, answered: tuple[str, ...]) -> None:
     for key, value in tree.args.items():
         name = key.rstrip("_")

@@ -172,11 +172,6 @@ class LoadJob:
         return self
 
     @property
-    def progress_bytes(self) -> int:
-        """Bytes by which progress is measured."""
-        return self.total_bytes
-
-    @property
     def label(self) -> str:
         """The table, for people."""
         return self.table.name

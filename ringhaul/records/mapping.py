@@ -30,6 +30,18 @@ _ROW_FUNCTIONS = {
 }
 
 
+def row_functions(fields: Collection[str], known: Collection[str]) -> list[str]:
+    """Return the fields that are named as an unload names write times and TTLs, such as `ttl(c)`,
+    and are no columns."""
+    return [
+        field
+        for field in fields
+        if field.endswith(")")
+        and field.partition("(")[0].lower() in _ROW_FUNCTIONS
+        and field not in known
+    ]
+
+
 def map_fields(
     fields: Sequence[str],
     table: TableSchema,
@@ -37,31 +49,30 @@ def map_fields(
     mapping: Mapping[str, str],
     skip: Sequence[str],
     source: str,
-    takes_columns: bool = True,
     taken: RowFields = NO_ROW_FIELDS,
 ) -> tuple[tuple[str, str], ...]:
     """Return (field, column) pairs in the order of the fields.
 
-    Without `mapping` every field goes to the column of its name. With it (field name or
-    0-based position -> column) only the fields it names are loaded. Fields in `skip` are left
-    out; those in `taken`, which say how rows are written, need no column. `takes_columns`: whether
-    --columns can name the fields of the source. Raises `UsageError` for a field without a column,
-    a column used twice, a type that cannot be loaded, or a primary key column without a field.
+    Without `mapping` every field goes to the column of its name, or of its name in other case: see
+    `other_case`. With it (field name or 0-based position -> column) only the fields it names are
+    loaded. Fields in `skip` are left out; those in `taken`, which say how rows are written, need no
+    column. Raises `UsageError` for a field without a column, a column used twice, a type that
+    cannot be loaded, or a primary key column without a field.
     """
     _check_skips(fields, skip, source)
     left_out = set(skip)
-    wanted = _by_mapping(fields, mapping, source) if mapping else {name: name for name in fields}
     known = table.column_names
-    if not mapping:
-        skip = [*skip, *(name for name in taken if name is not None and name not in known)]
-        left_out = set(skip)
+    if mapping:
+        wanted = mapped_fields(fields, mapping, source)
+    else:
+        left_out |= {name for name in taken if name is not None and name not in known}
+        meant = other_case([name for name in fields if name not in left_out], known)
+        wanted = {name: meant.get(name, name) for name in fields}
     pairs = tuple(
         (field, wanted[field]) for field in fields if field in wanted and field not in left_out
     )
     columns = set(known)
     unknown = [(field, column) for field, column in pairs if column not in columns]
-    if not mapping:
-        refuse_other_case(fields, table, skip=skip, source=source, takes_columns=takes_columns)
     if not mapping and pairs and len(unknown) == len(pairs):
         raise UsageError(
             f"{source}: the header names no column of {table.name} (it reads "
@@ -71,22 +82,30 @@ def map_fields(
     for field, column in unknown:
         raise UsageError(
             f"{source}: field {field!r} has no column {column!r} in {table.name}. "
-            f"{_way_out(field, column)}{nearest(column, known)}"
+            f"{way_out(field, column)}{nearest(column, known)}"
         )
     _check_pairs(pairs, table, source)
     return pairs
 
 
-def _way_out(field: str, column: str) -> str:
+def way_out(field: str, column: str) -> str:
     """Return what to do about a field without a column."""
     skip = f"--skip-columns {shlex.quote(field)}"
     function = field.partition("(")[0].lower()
-    if field == column and field.endswith(")") and function in _ROW_FUNCTIONS:
+    if field == column and row_functions([field], ()):
         option, meaning = _ROW_FUNCTIONS[function]
         taken = f"{option} {shlex.quote(field)}"
         return f"If it says {meaning}, load takes {taken}; or leave it out with {skip}"
     pair = shlex.quote(f"{field}=COLUMN")
     return f"Leave it out with {skip}, or name its column with --mapping {pair}"
+
+
+def refuse_row_functions(fields: Sequence[str], source: str) -> None:
+    """Raise `UsageError` for a field of an unload that says how rows were written: it is meant for
+    an option, not for a column."""
+    for field in fields:
+        if field.endswith(")") and field.partition("(")[0].lower() in _ROW_FUNCTIONS:
+            raise UsageError(f"{source}: {field!r}: {way_out(field, field)}")
 
 
 def find_row_fields(
@@ -120,39 +139,18 @@ def find_row_fields(
     return RowFields(*found)
 
 
-def refuse_other_case(
-    fields: Sequence[str],
-    table: TableSchema,
-    *,
-    source: str,
-    skip: Sequence[str] = (),
-    takes_columns: bool = True,
-) -> None:
-    """Raise `UsageError` for fields that differ from columns only in case.
+def other_case(fields: Collection[str], columns: Collection[str]) -> dict[str, str]:
+    """Return field -> column for fields that differ from a column only in case, as CQL's names do.
 
-    The message says what to give instead. Does nothing if it is unclear which column is meant, or
-    if these options cannot hold the names. The last two arguments are those of `map_fields`.
+    Only where it is clear which is meant: no other field and no other column has that name in any
+    case.
     """
-    columns = _by_lower_case(set(table.column_names) - set(fields))
-    others = _by_lower_case(set(fields) - set(table.column_names) - set(skip))
-    meant = {
-        field: columns[lower][0]
+    named, others = _by_lower_case(columns), _by_lower_case(fields)
+    return {
+        field: named[lower][0]
         for lower, (field, *more) in others.items()
-        if not more and len(columns.get(lower, ())) == 1
+        if not more and len(named.get(lower, ())) == 1 and field != named[lower][0]
     }
-    if not meant or any(character in field for field in fields for character in ",="):
-        return
-    differences = ", ".join(
-        f"field {field} differs from column {meant[field]} only in case"
-        for field in fields
-        if field in meant
-    )
-    # A mapping loads only the fields that it names, so it has to name all of them.
-    wanted = [field for field in fields if field not in skip]
-    pairs = shlex.quote(",".join(f"{field}={meant.get(field, field)}" for field in wanted))
-    names = shlex.quote(",".join(meant.get(field, field) for field in fields))
-    columns_too = f" or --columns {names}" if takes_columns else ""
-    raise UsageError(f"{source}: {differences}: use --mapping {pairs}{columns_too}")
 
 
 def _by_lower_case(names: Collection[str]) -> dict[str, list[str]]:
@@ -165,16 +163,20 @@ def _by_lower_case(names: Collection[str]) -> dict[str, list[str]]:
 def find_fields(
     fields: Sequence[str], table: TableSchema, *, source: str, otherwise: str = ""
 ) -> tuple[tuple[str, str], ...]:
-    """Return (field, column) pairs in the order of the fields, matched by name.
+    """Return (field, column) pairs in the order of the fields, matched by name as in `map_fields`.
 
     Other fields are left out. For inputs without a mapping option: values of `lookup` and `exec`.
     Raises `UsageError` for a column without exactly one such field, with what to do `otherwise`,
     or of a type that cannot be loaded.
     """
-    for column in table.column_names:
+    known = table.column_names
+    meant = other_case(fields, known)
+    wanted = {field: meant.get(field, field) for field in fields}
+    there = set(wanted.values())
+    for column in known:
         if fields.count(column) > 1:
             raise UsageError(f"{source}: {fields.count(column)} fields are named {column!r}")
-        if column not in fields:
+        if column not in there:
             raise UsageError(
                 f"{source}: no field is named {column!r}; its fields are "
                 f"{', '.join(fields[:12])}{otherwise}{nearest(column, fields)}"
@@ -182,7 +184,7 @@ def find_fields(
         why = not_loadable(table, column)
         if why is not None:
             raise UsageError(f"{source}: {why}")
-    return tuple((field, field) for field in fields if field in table.column_names)
+    return tuple((field, wanted[field]) for field in fields if wanted[field] in known)
 
 
 def not_loadable(table: TableSchema, column: str) -> str | None:
@@ -203,15 +205,19 @@ def map_names(
     skip: Sequence[str],
     source: str,
     taken: RowFields = NO_ROW_FIELDS,
+    seen: Collection[str] = (),
 ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
     """Return fields and (field, column) pairs of a source whose records name their values (jsonl).
 
     The fields are all names that a record may have: those of the columns, of the mapping, of
     `skip`, and those in `taken`, which say how rows are written. Columns that no INSERT can write
-    are left out. Raises `UsageError` like `map_fields`.
+    are left out. `seen`: names in the first records; a column may have its name in other case
+    there, which then is its name in all of the source. Raises `UsageError` like `map_fields`.
     """
     free = [c for c in table.column_names if c not in skip and not_loadable(table, c) is None]
-    names = list(mapping) if mapping else free
+    unneeded = {*skip, *taken}
+    spelt = {c: f for f, c in other_case([n for n in seen if n not in unneeded], free).items()}
+    names = list(mapping) if mapping else [spelt.get(column, column) for column in free]
     others = (name for name in taken if name is not None)
     fields = tuple(dict.fromkeys([*names, *skip, *others]))
     pairs = map_fields(fields, table, mapping=mapping, skip=skip, source=source, taken=taken)
@@ -227,7 +233,7 @@ def _check_skips(fields: Sequence[str], skip: Sequence[str], source: str) -> Non
             )
 
 
-def _by_mapping(fields: Sequence[str], mapping: Mapping[str, str], source: str) -> dict[str, str]:
+def mapped_fields(fields: Sequence[str], mapping: Mapping[str, str], source: str) -> dict[str, str]:
     """Return field name -> column for an explicit mapping; a number is a 0-based position."""
     wanted: dict[str, str] = {}
     for name, column in mapping.items():

@@ -87,11 +87,6 @@ class ReadJob:
         return None
 
     @property
-    def progress_bytes(self) -> int:
-        """0: progress is measured in units."""
-        return 0
-
-    @property
     def label(self) -> str:
         """The table, for people."""
         return self.table.name

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -40,8 +41,12 @@ LATE_MS = 5000
 GO_ON_MS = 1000
 #: Exit codes of a failure that is not due to the request: the step is tried again.
 _RETRIED = frozenset({EXIT_FATAL, EXIT_CRASH})
+#: The id of a step's job: see `_job`.
+_JOB = re.compile(r"(.+)-\d{8}T\d{6}Z-\d+")
 #: Exit codes of a command that detached from its job, or was interrupted.
 _LET_GO = frozenset({EXIT_STILL_RUNNING, EXIT_INTERRUPTED})
+#: How much of a step's error is kept.
+ERROR_CHARS_MAX = 500
 #: Limits for reading a record: more steps, files or characters than any schedule leads to.
 _STEPS_MAX = 10_000
 _FILES_MAX = 1000
@@ -78,6 +83,7 @@ class Step:
     ended_ms: int | None = None  #: When the step was done or given up.
     rows: int | None = None  #: Rows of its job.
     state: str = ""  #: State of its job when the step ended.
+    error: str = ""  #: What its command said of the last try, if that failed: one line.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,11 +257,28 @@ def _step(data: Any, job: str, files: Sequence[Arrived]) -> Step:
         ended_ms=record.maybe("ended_ms"),
         rows=record.maybe("rows"),
         state=record.text("state"),
+        error=record.text("error"),
     )
 
 
 def _job(schedule: str, due_ms: int, number: int) -> str:
     return f"{schedule}-{run_id(due_ms)}-{number}"
+
+
+def schedule_of(job: str) -> str:
+    """Return the schedule whose step has this job id; empty if it is not of that form."""
+    found = _JOB.fullmatch(job)
+    return found[1] if found else ""
+
+
+def step_of(job: str) -> tuple[str, str, int] | None:
+    """Return schedule, run id and index of the step with this job id; None if it is not of that
+    form."""
+    found = _JOB.fullmatch(job)
+    if found is None:
+        return None
+    run, _, number = job[len(found[1]) + 1 :].rpartition("-")
+    return found[1], run, int(number) - 1
 
 
 def fingerprint(schedule: Schedule, index: int) -> str:
@@ -327,10 +350,13 @@ def end_step(
     schedule: Schedule,
     job_state: str = "",
     rows: int | None = None,
+    error: str = "",
 ) -> Run:
-    """Return the run after the try of its current step ended with `code` (below 0: a signal)."""
+    """Return the run after the try of its current step ended with `code` (below 0: a signal).
+    `error`: what the command said, if it failed; without secrets."""
     index = _current(run)
     step = replace(run.steps[index], code=code, state=job_state, rows=rows, under_way=False)
+    step = replace(step, error="" if code == EXIT_COMPLETE else error[:ERROR_CHARS_MAX])
     if code == EXIT_COMPLETE or (code == EXIT_REJECTS and schedule.rejects_ok):
         done = _with(run, index, replace(step, ended_ms=now_ms), not_before_ms=0)
         return replace(done, state=RunState.DONE) if done.current is None else done
@@ -413,4 +439,4 @@ def _why(step: Step) -> str:
         return f"{step.job} has rejected records, and rejects_ok is false"
     if step.code is not None and step.code < 0:
         return f"its process was ended by signal {-step.code}"
-    return f"exit code {step.code}"
+    return f"exit code {step.code}" + (f": {step.error}" if step.error else "")

@@ -87,11 +87,6 @@ class StatementJob:
         return None if self.spans else self.values
 
     @property
-    def progress_bytes(self) -> int:
-        """0: progress is measured in units."""
-        return 0
-
-    @property
     def label(self) -> str:
         """The table of a lookup, for people; empty for an exec."""
         return "" if self.table is None else self.table.name

@@ -73,6 +73,8 @@ class Account:
         self._pacing = Pacing(hooks.throttle, self.tick)
         self.leave = self._pacing.leave
         self._input_bytes = 0
+        self._block_bytes = 0  # of the block that is being worked on
+        self._written_before = 0  # rows, when it was begun
         self._row_bytes = 0.0  # bytes of input per row, for the rows that were encoded last
         self._started, self._cpu_started = time.monotonic(), time.process_time()
 
@@ -94,6 +96,7 @@ class Account:
                     self._input_bytes,
                     self._rejects.blob(),
                 )
+            self._block_bytes, self._written_before = block.size_bytes, self.stats.written
             first = block.position.ordinal
             TRAIL.at("convert", path, block.position.line, first, first + block.records_count)
             parts = self._encoder.parts(block, self.tick)
@@ -112,14 +115,17 @@ class Account:
                 yield from part.rows
                 TRAIL.stage("convert")
             TRAIL.at("read", path, block.position.line, first + block.records_count)
-            self._input_bytes += block.size_bytes
+            self._input_bytes, self._block_bytes = self._input_bytes + block.size_bytes, 0
             self.tick()
             if block.position.ordinal + block.records_count >= self._job.ordinal_end:
                 return
 
     def tick(self) -> None:
-        """Call this often: see `UnitHooks`."""
-        self._hooks.tick(self.stats.written, self._rejects.count, self._input_bytes)
+        """Call this often: see `UnitHooks`. Of a block that is being worked on, as many bytes are
+        reported as its written rows have about: it may take minutes."""
+        written = self.stats.written - self._written_before
+        part_bytes = min(int(written * self._row_bytes), self._block_bytes)
+        self._hooks.tick(self.stats.written, self._rejects.count, self._input_bytes + part_bytes)
 
     def throttle(self, rows: int) -> None:
         """Call this before sending that many rows: it waits while the job's limit is used up."""

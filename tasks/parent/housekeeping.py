@@ -38,7 +38,7 @@ from tasks.parent.abandoned_jobs import Abandoned
 from tasks.parent.heartbeat import Heartbeat
 from tasks.parent.lost import LOST
 from tasks.parent.mailboxes import take_out_gone
-from tasks.parent.preflight import ASK_EVERY_S, WATCH_EVERY_S, Looking
+from tasks.parent.preflight import ASK_EVERY_S, WATCH_EVERY_S, HostChecks
 from tasks.parent.sampling import Sampling
 from tasks.parent.trails import TRAILS
 from tasks.private_queues import note_queues, remove_forgotten
@@ -73,7 +73,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         self._ledger = open_ledger(settings, PARENT_PATIENCE_MS)
         queues = tuple(sorted(worker.app.amqp.queues.consume_from))
         self._me = Worker(worker_host(), os.getpid(), worker.concurrency, queues)
-        self._looking = Looking(self._ledger.caller, self._me, settings)
+        self._checks = HostChecks(self._ledger.caller, self._me, settings)
         self._abandoned = Abandoned(self._ledger)
         self._sampling = Sampling(self._ledger)
         # The first worker cleans up what happened while none was running.
@@ -91,7 +91,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             while self._entries:
                 self._entries.pop().cancel()
             self._next_look.cancel()
-            self._looking.end()
+            self._checks.end()
             self._heartbeat.end()
             with contextlib.suppress(LedgerUnavailable):
                 Workers(self._ledger.caller).leave(self._me)
@@ -124,7 +124,8 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             found = sweep_running(self._ledger, windows(self._ledger), publisher(self._ledger))
             running = [job for job, swept in found.items() if swept.state is JobState.RUNNING]
             for job in self._abandoned.look(running):
-                log.warning("job %s: its command has ended, and it cannot be resumed", job)
+                text = "job %s: its command has ended, and it cannot be resumed"
+                log.warning(text, job, extra={"job": job})
             remove_forgotten(self._ledger.caller, self._prefix)
             self._sampling.look(running)
             if self._some_are_gone:
@@ -137,10 +138,10 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
     def _look(self, timer: Any) -> None:
         """Poll preflight checks, and schedule the next poll: soon while a check is running."""
         try:
-            self._looking.poll()
+            self._checks.poll()
         except Exception as error:
             log.warning("preflight checks of commands are delayed: %s", error)
-        pause_s = WATCH_EVERY_S if self._looking.busy else ASK_EVERY_S
+        pause_s = WATCH_EVERY_S if self._checks.busy else ASK_EVERY_S
         self._next_look = timer.call_after(pause_s, self._look, (timer,))
 
     def _look_at_parent(self) -> None:

@@ -44,7 +44,8 @@ class LostAttempts:
         try:
             self.flush(ledger)
         except LedgerUnavailable as error:
-            log.warning("a lost process will be reported to the ledger later: %s", error)
+            text = "a lost process will be reported to the ledger later: %s"
+            log.warning(text, error, extra={"job": lost.job, "unit": lost.unit})
 
     def flush(self, ledger: Ledger) -> None:
         """Send the queued reports in order. Raises `LedgerUnavailable`; a report that fails for any
@@ -56,7 +57,8 @@ class LostAttempts:
             except LedgerUnavailable:
                 raise
             except Exception:
-                log.exception("could not report a lost process to the ledger")
+                text = "could not report a lost process to the ledger"
+                log.exception(text, extra={"job": job, "unit": unit})
             self._waiting.popleft()
 
 

@@ -17,6 +17,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+from celery.worker import state
 
 from ringhaul.breadcrumb import CRUMB_BYTES, TRAIL, Loss, mark_killed, read_crumb
 
@@ -66,7 +69,8 @@ class Trails:
                 if crumb.killed or not crumb.computing or still_s < STALL_SHARE * lease_s:
                     continue
                 mark_killed(memory)
-                log.error("process %s is killed: %s", pid, _loss(crumb.where, still_s).words)
+                words = _loss(crumb.where, still_s).words
+                log.error("process %s is killed: %s", pid, words, extra=_unit_of(pid))
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
@@ -93,6 +97,14 @@ def _loss(where: dict[str, str | int], still_s: float) -> Loss:
         end=int(where.get("end", 0)),
         stalled_s=int(still_s),
     )
+
+
+def _unit_of(pid: int) -> dict[str, Any]:
+    """Return job and unit of the process `pid`, for the log; empty if it has none."""
+    for request in state.active_requests:
+        if request.worker_pid == pid:
+            return {name: request.kwargs.get(name) for name in ("job", "unit")}
+    return {}
 
 
 def _runs(pid: int) -> bool:

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 import redis
 from cassandra.cluster import Session
+from playwright.sync_api import Browser
 
 from producer.local.stack import Endpoints
 from producer.local.valkey import EmbeddedValkey
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.workers import Workers
+from tests.acceptance.browser import Tab, open_tab, running_browser
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.services import fresh_keyspace, running_valkey
 
@@ -79,3 +81,19 @@ def fleet_env(
 def fleet(fleet_env: dict[str, str], tmp_path: Path) -> Ringhaul:
     """`ringhaul` with the session's running worker, so that a load starts quickly."""
     return Ringhaul(fleet_env, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A headless chromium. For one module only: as long as it runs, tests cannot run an event loop
+    of their own."""
+    with running_browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Tab]:
+    """A tab of `browser`; at the end, its console must have reported no error."""
+    with open_tab(browser) as tab:
+        yield tab
+        assert tab.errors == []

@@ -1,5 +1,5 @@
-"""The examples of docs/cli.md for unload, count, query, lookup and exec work as documented, and
-each option of these commands has an example.
+"""The examples of docs/cli.md for unload, count, query, peek, lookup and exec work as documented,
+and each option of these commands has an example.
 
 `test_documented_options.py` runs those under "Options of every job".
 """
@@ -35,7 +35,7 @@ from tests.unit.test_docs import (
     shell_lines,
 )
 
-READS = ("unload", "count", "query", "lookup", "exec")
+READS = ("unload", "count", "query", "peek", "lookup", "exec")
 EXAMPLES = [
     line for line in shell_lines(CLI) if any(call[0] in READS for call in ringhaul_calls(line))
 ]
@@ -262,6 +262,10 @@ ON_STDOUT: dict[str, Callable[[list[dict[str, Any]]], bool]] = {
     "--top 10": lambda rows: [row["count"] for row in rows] == [16, 14, 12, 10, 8, 6, 4, 2],
     "count -t shop.orders --by host": lambda rows: [int(row["count"]) for row in rows] == [ROWS],
     "ORDER BY 2 DESC": lambda rows: sorted(row["region"] for row in rows) == list(REGIONS),
+    "LIMIT 5": lambda rows: len(rows) == 5 and all([*row] == ["id", "total"] for row in rows),
+    "peek shop.orders": lambda rows: len(rows) == 5,
+    "peek shop.orders -n 20": lambda rows: len(rows) == 20 and [*rows[0]] == ["id", "total"],
+    "peek orders -k shop": lambda rows: [type(row["id"]) for row in rows] == [int] * 5,
     "count(DISTINCT id)": lambda rows: [list(row.values()) for row in rows] == [[ROWS]],
     "--range day:": lambda rows: len(rows) == 14,
     "cat days.txt": lambda rows: len(rows) == 7,

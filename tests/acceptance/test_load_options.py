@@ -211,6 +211,25 @@ def test_globs_and_directories_name_their_files(
         assert_table(cassandra_session, table, "id, a", expected)
 
 
+def test_fields_named_in_other_case_are_loaded_verified_and_looked_up(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    (fleet.cwd / "x.csv").write_text("ID,A,b\n1,x,y\n")
+    (fleet.cwd / "y.jsonl").write_text('{"Id": 2, "a": "x", "B": "y"}\n{"Id": 3}\n')
+    done = fleet.run("load", "x.csv", "y.jsonl", "-t", table)
+    assert done.code == 0, done
+    assert "field ID is loaded into column id, A loaded into a, Id loaded into id, and 1 more" in (
+        done.err
+    )
+    expected = [(1, "x", "y"), (2, "x", "y"), (3, None, None)]
+    assert_table(cassandra_session, table, "id, a, b", expected)
+    same = fleet.run("verify", "x.csv", "y.jsonl", "-t", table)
+    assert same.code == 0 and "field ID is compared with column id" in same.err, same
+    found = fleet.run("lookup", "-t", table, "--keys", "x.csv", "-o", "-")
+    assert found.code == 0 and found.out == "id,a,b\n1,x,y\n", found
+    assert "field ID is taken for column id" in found.err
+
+
 def test_standard_input_is_a_source(
     embedded: Ringhaul, fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:

@@ -17,6 +17,7 @@ from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.workers import Workers
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.acceptance.conftest import fleet_settings
+from tests.acceptance.flower_site import flower_site
 from tests.acceptance.oracle import assert_table, create_table
 from tests.services import running_valkey
 
@@ -117,11 +118,22 @@ def test_all_that_ringhaul_does_works_with_them(
         admin.execute_command("ACL", "LOG", "RESET")
         with (
             worker.started("worker", "-c", 2, log=tmp_path / "worker.log"),
-            flower.started("flower", "--port=0", log=tmp_path / "flower.log"),
+            flower_site(
+                flower,
+                log=tmp_path / "flower.log",
+                RINGHAUL_SCHEDULE_FILE=str(tmp_path / "schedule.toml"),
+            ) as site,
         ):
             wait_until(lambda: Workers(Caller(admin)).slots() == 2, "the worker")
             _all_commands(command, keyspace, cassandra_session, tmp_path)
             _a_schedule(command, keyspace, tmp_path)
+            for path in (
+                *("/workers", "/tasks", "/broker", "/metrics", "/jobs", "/jobs/ld-acl"),
+                *("/api/jobs", "/api/jobs/ld-acl", "/jobs/ld-slow", "/hosts"),
+                *("/schedules", "/schedules/acl", "/api/schedules"),
+            ):
+                answer = site.get(path)
+                assert answer.status == 200, (path, answer)
             time.sleep(2)  # Flower retries a forbidden command each second
         refused = {entry[b"object"] for entry in admin.execute_command("ACL", "LOG")}
     # CONFIG would show passwords: without it, the server's settings come from INFO.

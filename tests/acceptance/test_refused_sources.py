@@ -163,11 +163,6 @@ HEADERS = {
         "--skip-columns totl, or name its column with --mapping totl=COLUMN; "
         "did you mean 'total'?",
     ),
-    "columns in another case": (
-        b"ID,name,Total\n1,a,1\n",
-        "{path}: field ID differs from column id only in case, field Total differs from column "
-        "total only in case: use --mapping ID=id,name=name,Total=total or --columns id,name,total",
-    ),
     "no primary key": (
         b"name,total\na,1\n",
         "{path}: no field for primary key column 'id' of {table}; name one with --mapping FIELD=id",

@@ -53,7 +53,13 @@ def test_a_missing_keyspace(fleet: Ringhaul, source: Path, keyspace: str) -> Non
     finished = fleet.run("load", source, "-k", near, "-t", "orders")
     assert_refused(finished, 4, f"no keyspace {near!r} in this cluster; did you mean {keyspace!r}?")
     finished = fleet.run("load", source, "-k", "zzz", "-t", "orders")
-    assert_refused(finished, 4, "no keyspace 'zzz' in this cluster")
+    assert_refused(
+        finished,
+        4,
+        "no keyspace 'zzz' in this cluster; this makes it (cqlsh, or `ringhaul local cql` for the "
+        "local stack): CREATE KEYSPACE zzz WITH replication = {'class': 'NetworkTopologyStrategy', "
+        "'datacenter1': 1};",
+    )
 
 
 def test_a_missing_table(fleet: Ringhaul, source: Path, keyspace: str) -> None:
@@ -64,6 +70,22 @@ def test_a_missing_table(fleet: Ringhaul, source: Path, keyspace: str) -> None:
     finished = fleet.run("load", source, "-k", keyspace, "-t", "ORDERS")
     assert_refused(
         finished, 4, f"no table 'ORDERS' in keyspace {keyspace!r}; did you mean 'orders'?"
+    )
+
+
+def test_a_missing_table_without_a_similar_one(
+    fleet: Ringhaul, source: Path, keyspace: str
+) -> None:
+    assert_refused(
+        fleet.run("load", source, "-k", keyspace, "-t", "zzz"),
+        4,
+        f"no table 'zzz' in keyspace {keyspace!r}; --create-table makes one for what the files "
+        "hold",
+    )
+    assert_refused(
+        fleet.run("verify", source, "-k", keyspace, "-t", "zzz"),
+        4,
+        f"no table 'zzz' in keyspace {keyspace!r}",
     )
 
 
@@ -257,7 +279,9 @@ OPTIONS = {
     ),
     "a delimiter of two": (
         ["--delimiter", "::"],
-        "--delimiter: '::' cannot be used; give one ASCII character that is not a line end",
+        "--delimiter: '::' has 2 characters, and one divides fields; give one ASCII character, "
+        "\\x with two digits, ^A, or tab, \\t, comma, semicolon, pipe, space. A file with such a "
+        "delimiter must be rewritten with one that its values do not have",
     ),
     "a quote that delimits": (
         ["--quote", ","],

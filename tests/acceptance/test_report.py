@@ -65,6 +65,9 @@ def test_a_report_has_the_figures_of_the_job_and_no_data(fleet: Ringhaul, table:
     assert done.code == 1, done
     assert done.err.endswith(" report   job.html\n")
     page = (fleet.cwd / "job.html").read_text()
+    newest = fleet.run("report", "-o", "newest.html")
+    assert newest.err == f"{job}, the newest load:\nreport written to newest.html\n", newest
+    assert f"<title>{job}" in (fleet.cwd / "newest.html").read_text()
     found = Attributes(page)
 
     # Each figure is that of `status --json`

@@ -312,6 +312,7 @@ def test_a_step_that_fails_stops_the_chain_and_sends_a_notification(
         True,
     )
     assert [step["exit_code"] for step in document["steps"]] == [0, 2, None]
+    assert document["reason"] == f"step 2: exit code 2: {document['steps'][1]['error']}"
     assert etl.runs()[0].notified == ("ok",)
 
     # When the input exists, the run continues with the failed step
@@ -334,7 +335,7 @@ def test_a_step_that_fails_stops_the_chain_and_sends_a_notification(
     assert "no beat is up" in listed.err
     history = etl.ringhaul.run("schedule", "history", etl.name).out.splitlines()
     assert re.match(rf"{etl.name}  20261119T003000Z  DONE  .* late", history[0]), history
-    assert re.match(rf" +load 0 +{etl.name}-20261119T003000Z-2  COMPLETE  50 rows", history[2])
+    assert re.match(rf" +load exit 0 +{etl.name}-20261119T003000Z-2  COMPLETE  50 rows", history[2])
     # An invalid file is reported at once
     etl.write('cron = "30 25 * * *"\nsteps = [["count", "-t", "k.t"]]')
     wrong = etl.ringhaul.run("beat")

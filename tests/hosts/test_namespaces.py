@@ -141,6 +141,37 @@ def test_a_host_that_does_not_see_the_input_is_named(fleet: Fleet) -> None:
     assert_table(fleet.session, table, NAMES, rows(10))
 
 
+def test_doctor_looks_from_every_host(fleet: Fleet) -> None:
+    """A is well, B does not see the folder `share`, and C is set to a node that does not exist."""
+    share = fleet.folder / "share"
+    (share / "seen.csv").write_bytes(csv_of(rows(10)))
+    fleet.workers("A", "B")
+    fleet.begin("C", RINGHAUL_CLUSTER_CONTACT_POINTS="10.0.0.99")
+    files = ("--input", share / "seen.csv", "-o", fleet.store.url("dump"))
+    done = fleet.ringhaul.run("doctor", "--json", "--keyspace", "hosts", *files)
+    fleet.stop("C")
+    checks = {(one["about"], one["check"]): one for one in json.loads(done.out)["checks"]}
+    assert done.code == 4, done
+    cluster = checks["workers", "cluster"]
+    assert cluster["level"] == "fail" and cluster["text"].startswith("C: no node answers")
+    # The local data centre's nodes are contacted; the other's are known.
+    assert checks["cluster", "nodes"]["text"] == "1 node answers, 1 in other data centres"
+    assert checks["cluster", "data centre"]["text"] == "dc1 of dc1, dc2"
+    assert checks["cluster", "replication"]["level"] == "ok"
+    # Of this host, the broker, a node, and A, B and C.
+    assert checks["machine", "clocks"]["text"].startswith("6 clocks are within ")
+    assert checks["files", "output"]["level"] == "ok"
+    assert fleet.store.keys("dump/") == [], "nothing is left behind"
+    hosts = checks["files", "hosts"]
+    if fleet.network["B"].namespace:  # otherwise all share one view of the files
+        assert hosts["level"] == "fail"
+        assert hosts["text"] == f"B does not see {share}/seen.csv: No such file or directory"
+    done = fleet.ringhaul.run("doctor", "--json", "-o", "s3://nobody/dump")
+    checks = {(one["about"], one["check"]): one for one in json.loads(done.out)["checks"]}
+    assert done.code == 4 and checks["files", "output"]["level"] == "fail"
+    assert "nobody" in checks["files", "output"]["text"]
+
+
 def test_units_go_to_the_data_centre_of_their_rows_while_it_has_workers(fleet: Fleet) -> None:
     """
     1. A and the command are in dc1, C is in dc2. The rows are in both.

@@ -30,8 +30,10 @@ from tests.deployment import (
 FOLDER = DEPLOY / "k8s"
 #: The oldest and the newest version of the API that is checked.
 VERSIONS = ("1.29", "1.34")
-#: The schemas of KEDA, which are not part of Kubernetes.
+#: The schemas of KEDA and of the Prometheus Operator are not part of Kubernetes.
 KEDA = "keda.sh/v1alpha1"
+OPERATOR = "monitoring.coreos.com/v1"
+FOREIGN = (KEDA, OPERATOR)
 OBJECTS = [document for _, document in manifests()]
 LABEL = "app.kubernetes.io/name"
 
@@ -46,7 +48,7 @@ def named(kind: str, name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_each_object_is_one_of_the_api(version: str) -> None:
     for document in OBJECTS:
-        if document["apiVersion"] != KEDA:
+        if document["apiVersion"] not in FOREIGN:
             kubernetes_validate.validate(document, version, strict=True)
 
 
@@ -74,7 +76,7 @@ def test_kustomize_builds_all_manifests(capsys: pytest.CaptureFixture[str]) -> N
     assert (done.returncode, done.stderr) == (0, "")
     made = list(yaml.safe_load_all(done.stdout))
     for document in made:
-        if document["apiVersion"] != KEDA:
+        if document["apiVersion"] not in FOREIGN:
             kubernetes_validate.validate(document, VERSIONS[-1], strict=True)
         if document["kind"] != "Namespace":
             assert document["metadata"]["namespace"] == "ringhaul", document["metadata"]
@@ -295,3 +297,32 @@ def test_keda_scales_workers_by_the_open_units() -> None:
     ]
     for one in (scaled, authentication):
         assert one["apiVersion"] == KEDA and one["metadata"]["namespace"] == "ringhaul"
+
+
+# The Prometheus Operator
+
+
+def test_the_operator_finds_the_metrics() -> None:
+    monitor = named("ServiceMonitor", "ringhaul")
+    assert monitor["apiVersion"] == OPERATOR and monitor["metadata"]["namespace"] == "ringhaul"
+    spec = monitor["spec"]
+    assert set(spec) == {"jobLabel", "selector", "endpoints"}
+    service = named("Service", "flower")
+    labels = service["metadata"]["labels"]
+    assert spec["selector"]["matchLabels"].items() <= labels.items()
+    assert labels[spec["jobLabel"]] == "ringhaul", "rules and dashboards name the job"
+    (endpoint,) = spec["endpoints"]
+    assert set(endpoint) == {"port", "path", "interval", "scrapeTimeout"}
+    assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
+    assert endpoint["path"] == "/metrics"
+    policy = named("NetworkPolicy", "flower")["spec"]["ingress"][0]["from"]
+    assert {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}
+    } in policy
+
+
+def test_the_operator_has_the_same_alerts_as_compose() -> None:
+    rule = named("PrometheusRule", "ringhaul")
+    assert rule["apiVersion"] == OPERATOR and rule["metadata"]["namespace"] == "ringhaul"
+    file = yaml.safe_load((DEPLOY / "prometheus" / "rules.yml").read_text())
+    assert rule["spec"] == file

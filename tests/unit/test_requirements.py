@@ -12,6 +12,8 @@ from tests.arrows import PACKAGES, ROOT, imports
 
 #: Extras without a test: there is no server to test gcsfs against.
 NOT_INSTALLED = {"gcs"}
+#: Modules that may import packages of the extra `local`.
+OF_CASSANDRA = ("producer.local.cqlsh", "producer.local.jars", "producer.local.java")
 
 
 def test_third_party_imports_are_declared() -> None:
@@ -31,7 +33,7 @@ def test_third_party_imports_are_declared() -> None:
             continue
         where = f"{item.path.relative_to(ROOT)}:{item.line} imports {item.target}"
         providers = {_distribution(provider) for provider in distributions.get(name, [])}
-        of_cassandra = item.module in ("producer.local.jars", "producer.local.java")
+        of_cassandra = item.module in OF_CASSANDRA
         assert providers & (core | local if of_cassandra else core), where
 
 

@@ -143,14 +143,14 @@ def test_a_wrong_password(login: Endpoints) -> None:
     where = f"127.0.0.1:{login.port}"
     assert str(refusal(login, "cassandra", "sesame")) == (
         f"the cluster at {where} refused user 'cassandra': Provided username cassandra "
-        "and/or password are incorrect. Check the user and the content of the password file"
+        "and/or password are incorrect. Check the user and the password"
     )
 
 
 def test_a_missing_password(login: Endpoints) -> None:
     assert str(refusal(login, "", "")) == (
         f"the cluster at 127.0.0.1:{login.port} asks for a user and none is set "
-        "(--user and --password-file, or cluster.user and cluster.password_file)"
+        "(--user with -p or --password-file, or cluster.user and cluster.password_file)"
     )
 
 

@@ -16,6 +16,7 @@ from tests.acceptance.oracle import assert_report, assert_table, create_table
 from tests.acceptance.refusals import assert_refused
 from tests.integration.cluster.conftest import GuardedNode
 from tests.services import connected, fresh_keyspace
+from tests.terminal import on_a_terminal
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_a_missing_user(ringhaul: Ringhaul, login: Endpoints) -> None:
         ringhaul.run(*LOAD),
         4,
         f"the cluster at 127.0.0.1:{login.port} asks for a user and none is set "
-        "(--user and --password-file, or cluster.user and cluster.password_file)",
+        "(--user with -p or --password-file, or cluster.user and cluster.password_file)",
     )
 
 
@@ -63,8 +64,7 @@ def test_a_wrong_password(ringhaul: Ringhaul, login: Endpoints) -> None:
         ringhaul.run(*LOAD, "--user", "cassandra", "--password-file", "password"),
         4,
         f"the cluster at 127.0.0.1:{login.port} refused user 'cassandra': Provided username "
-        "cassandra and/or password are incorrect. Check the user and the content of the "
-        "password file",
+        "cassandra and/or password are incorrect. Check the user and the password",
     )
 
 
@@ -85,3 +85,27 @@ def test_the_right_password_from_a_file(ringhaul: Ringhaul, login: Endpoints) ->
         )
         assert_report(finished, rows=2)
         assert_table(session, table, "id", [(1,), (2,)])
+
+
+def test_the_right_password_from_the_terminal(
+    ringhaul: Ringhaul, login: Endpoints, tmp_path: Path
+) -> None:
+    assert login.user is not None and login.password_file is not None
+    password = login.password_file.read_text().strip()
+    with connected(login) as session, fresh_keyspace(session) as keyspace:
+        table = create_table(session, keyspace, "id int PRIMARY KEY")
+        # When the password is typed at the prompt
+        argv = ringhaul.argv("load", "rows.csv", "-t", table, "-u", login.user, "-p", "-q")
+        code, screen = on_a_terminal(argv, f"{password}\n", ringhaul.env, ringhaul.cwd)
+        # Then the command and its workers log in with it
+        assert code == 0, screen
+        assert_table(session, table, "id", [(1,), (2,)])
+        # And it is on no screen, and in no file of the command
+        assert f"Password of {login.user}: " in screen and password not in without_name(screen)
+        for path in (tmp_path / "state").rglob("*.log"):
+            assert "Password" not in path.read_text(errors="replace")
+
+
+def without_name(screen: str) -> str:
+    """The user of a new Cassandra has its name as password."""
+    return screen.replace("Password of cassandra", "")

@@ -7,7 +7,13 @@ import json
 import pytest
 from cassandra.cluster import Session
 
-from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
+from ringhaul.cluster.schema import (
+    TableSchema,
+    find_keyspace,
+    find_table,
+    keyspace_statement,
+    quote_identifier,
+)
 from ringhaul.errors import EXIT_FATAL, ClusterError
 
 
@@ -58,7 +64,12 @@ def test_unknown_names(cassandra_session: Session, keyspace: str) -> None:
             (keyspace[:-1], "orders"),
             f"no keyspace {keyspace[:-1]!r} in this cluster; did you mean {keyspace!r}?",
         ),
-        (("zzz", "orders"), "no keyspace 'zzz' in this cluster"),
+        (
+            ("zzz", "orders"),
+            "no keyspace 'zzz' in this cluster; this makes it (cqlsh, or `ringhaul local cql` for "
+            "the local stack): CREATE KEYSPACE zzz WITH replication = {'class': "
+            "'NetworkTopologyStrategy', 'datacenter1': 1};",
+        ),
         (
             (keyspace, "order"),
             f"no table 'order' in keyspace {keyspace!r}; did you mean 'orders'?",
@@ -80,3 +91,15 @@ def test_a_keyspace_without_tables(cassandra_session: Session, keyspace: str) ->
     with pytest.raises(ClusterError) as raised:
         find_table(cassandra_session.cluster.metadata, keyspace, "orders")
     assert str(raised.value) == f"no table 'orders' in keyspace {keyspace!r}; it has no table"
+
+
+def test_the_suggested_keyspace_can_be_created(cassandra_session: Session) -> None:
+    metadata = cassandra_session.cluster.metadata
+    cassandra_session.execute(keyspace_statement(metadata, "Suggested"))
+    try:
+        strategy = find_keyspace(metadata, "Suggested").replication_strategy
+        assert strategy.export_for_schema() == (
+            "{'class': 'NetworkTopologyStrategy', 'datacenter1': '1'}"
+        )
+    finally:
+        cassandra_session.execute('DROP KEYSPACE "Suggested"')

@@ -9,7 +9,7 @@ import pytest
 
 from producer.local import processes
 from producer.local import stack as stack_module
-from producer.local.cassandra import Node
+from producer.local.cassandra import Node, wait_for_cql
 from producer.local.errors import LocalStackError, PortTaken
 from producer.local.layout import load_layout
 from producer.local.stack import Endpoints, Stack
@@ -119,6 +119,27 @@ def _another_node_in_its_place_is_found_out(own: Stack, tmp_path: Path) -> None:
     with pytest.raises(LocalStackError, match="the node of this stack has 00000000-0000-4000"):
         Stack(tmp_path / "own", user_cache_dir()).up(heap="512M")
     assert not any(server.pid for server in own.status().servers if server.name == "cassandra")
+
+
+@pytest.mark.parametrize("log", ["system.log", "console.log"])
+def test_a_port_that_was_taken_is_found_in_the_log_before_other_errors(
+    tmp_path: Path, log: str
+) -> None:
+    node = Node(folder=tmp_path, address="127.0.0.1", cql_port=1, storage_port=2, pid=None)
+    taken = "ERROR [main] 127.0.0.1/127.0.0.1:2 is in use by another process.\n"
+    trace = "ERROR [StorageServiceShutdownHook] boom\n" + "\tat org.apache.cassandra.X\n" * 40
+    (tmp_path / log).write_text(f"INFO Configuration location: x\n{taken}{trace}")
+    with pytest.raises(PortTaken) as refusal:
+        wait_for_cql(node)
+    assert "another process took a port" in str(refusal.value)
+    assert "org.apache" not in str(refusal.value)
+    # An earlier start does not count
+    (tmp_path / log).write_text(
+        f"INFO Configuration location: x\n{taken}INFO Configuration location: x\n{trace}"
+    )
+    with pytest.raises(LocalStackError, match="ended while starting") as other:
+        wait_for_cql(node)
+    assert not isinstance(other.value, PortTaken)
 
 
 def test_ports_that_stay_taken_fail_with_their_owner(

@@ -31,10 +31,11 @@ def first_of_grammar(text: bytes, dialect: CsvDialect, *, final: bool) -> FirstR
 
 
 @contextmanager
-def windows(window_bytes: int, compiled_bytes_min: int) -> Iterator[None]:
+def windows(window_bytes: int, compiled_bytes_min: int, jumps_max: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(record_end, "WINDOW_BYTES", window_bytes)
         patch.setattr(record_end, "COMPILED_BYTES_MIN", compiled_bytes_min)
+        patch.setattr(record_end, "JUMPS_MAX", jumps_max)
         yield
 
 
@@ -43,15 +44,21 @@ def windows(window_bytes: int, compiled_bytes_min: int) -> Iterator[None]:
     grammar.dialect_texts(),
     st.integers(1, 9),
     st.sampled_from([0, 100]),
+    st.sampled_from([0, 1, 2, 100]),
     st.booleans(),
     st.none() | st.integers(0, 60),
 )
 def test_a_first_record_is_that_of_the_grammar_with_any_windows(
-    case: tuple[CsvDialect, bytes], window: int, compiled_min: int, final: bool, size: int | None
+    case: tuple[CsvDialect, bytes],
+    window: int,
+    compiled_min: int,
+    jumps_max: int,
+    final: bool,
+    size: int | None,
 ) -> None:
     dialect, text = case
     ticks = count()
-    with windows(window, compiled_min):
+    with windows(window, compiled_min, jumps_max):
         found = first_record(
             text, dialect, final=final, size_bytes=size, tick=lambda: void(next(ticks))
         )

@@ -1,11 +1,12 @@
 import io
 import json
 import logging
+import threading
 from collections.abc import Iterator
 
 import pytest
 
-from config.logs import set_up_logging
+from config.logs import set_log_facts, set_up_logging
 from config.sections import LoggingSettings
 
 
@@ -85,3 +86,49 @@ def test_libraries_are_quiet_below_warning() -> None:
     assert [json.loads(line)["message"] for line in stream.getvalue().splitlines()] == [
         "node is down"
     ]
+
+
+@pytest.fixture
+def working_on_a_unit() -> Iterator[None]:
+    set_log_facts(job="ld-1", unit=3)
+    yield
+    set_log_facts()
+
+
+def test_each_line_of_a_process_names_its_unit(working_on_a_unit: None) -> None:
+    stream = io.StringIO()
+    set_up_logging(LoggingSettings(format="json"), stream)
+    thread = threading.Thread(target=logging.getLogger("cassandra").warning, args=("Lost.",))
+    thread.start()
+    thread.join()
+    logging.getLogger("ringhaul").info("Of another.", extra={"job": "ld-2", "unit": None})
+    set_log_facts()
+    logging.getLogger("ringhaul").info("Idle.")
+    first, second, third = map(json.loads, stream.getvalue().splitlines())
+    assert (first["job"], first["unit"]) == ("ld-1", 3)
+    assert (second["job"], second["unit"]) == ("ld-2", None), "the line itself wins"
+    assert not {"job", "unit"} & third.keys()
+
+
+def test_the_console_names_the_unit_too(working_on_a_unit: None) -> None:
+    text = logged(io.StringIO(), format="console")
+    assert "job=ld-1" in text and "unit=7" in text
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "unit"),
+    [
+        ("{'job': 'ld-7f3a9c', 'unit': 12}", 12),
+        ("{'job': 'ld-7f3a9c', 'unit': 12, 'epoch': 1}", 12),
+        ("{'job': 'ld-7f3a9c', 'unit': x}", None),
+        ("{'job': 'ld-7f3a9c\\n', 'unit': 12}", None),
+        (None, None),
+    ],
+)
+def test_lines_of_celery_about_a_task_name_its_unit(kwargs: str | None, unit: int | None) -> None:
+    stream = io.StringIO()
+    set_up_logging(LoggingSettings(format="json"), stream)
+    logging.getLogger("celery").info("Task received", extra={"data": {"kwargs": kwargs}})
+    line = json.loads(stream.getvalue())
+    assert line.get("unit") == unit
+    assert line.get("job") == (None if unit is None else "ld-7f3a9c")

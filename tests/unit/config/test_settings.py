@@ -69,6 +69,8 @@ def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.Monke
         "broker.url": "rediss://broker.example:6380/3",
         "load.strategy": "concurrent",
         "load.max_errors": "2.5%",
+        "metrics.jobs": "true",
+        "tracing.endpoint": "http://collector.example:4318",
         "logging.level": "debug",
         "logging.format": "json",
         "broker.visibility_timeout_s": "7777",
@@ -83,6 +85,10 @@ def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.Monke
         "storage.private_addresses": "true",
         "storage.allowed_roots": "/data, s3://bucket",
         "transform.allowed": "etl:mask, acme.people:*",
+        "web.read_only": "false",
+        "web.show_data": "true",
+        "web.hosts": "etl.example.com, flower",
+        "web.authentication": "proxy",
     }
     for key, field in setting_keys().items():
         plain = "33" if field.annotation in (int, float) else "a text"
@@ -169,6 +175,7 @@ def test_a_variable_counts_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
         ("broker.url", "redis://host:port", "expected redis://"),
         ("broker.url", "redis://host/db", "expected redis://"),
         ("broker.url", "REDISS://host", "expected redis://"),
+        ("broker.url", "redis://host/99999999999", "expected redis://"),
         ("load.unit_bytes", "5 parsecs", 'expected a size such as 65536, "64 KiB" or "1.5 MB"'),
         ("load.block_bytes", "1 KiB", "expected greater than or equal to 65536"),
         ("load.strategy", "fast", "expected 'pipeline', 'single', 'token-batch' or"),
@@ -176,6 +183,9 @@ def test_a_variable_counts_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
         ("load.max_errors", "100.1%", "expected a number of records such as 1000"),
         ("transform.allowed", "etl", "expected functions as module:function"),
         ("transform.allowed", "etl:mask,os;rm:x", "expected functions as module:function"),
+        ("web.hosts", "https://etl.example.com", "expected names of hosts"),
+        ("web.hosts", "etl.example.com:5555", "expected names of hosts"),
+        ("web.authentication", "none", "expected 'flower' or 'proxy'"),
         ("worker.lease_s", "soon", "expected a number"),
         ("logging.level", "LOUD", "expected 'DEBUG', 'INFO'"),
     ],

@@ -26,7 +26,7 @@ def test_json_round_trip_keeps_every_option() -> None:
     ("options", "message"),
     [
         ({"delimiter": ""}, "delimiter: '' cannot be used"),
-        ({"delimiter": "ab"}, "delimiter: 'ab' cannot be used"),
+        ({"delimiter": "ab"}, "delimiter: 'ab' has 2 characters, and one divides fields"),
         ({"delimiter": "\n"}, "delimiter: '\\n' cannot be used"),
         ({"quote": "«"}, "quote: '«' cannot be used"),
         ({"escape": ","}, "escape: ',' is already the delimiter"),
@@ -54,6 +54,10 @@ def test_an_unknown_option_is_named() -> None:
 
 
 def test_a_tab_may_be_typed_and_the_quote_as_its_own_escape_means_doubling() -> None:
+    names = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+    names |= {"\\t": "\t", "\\x1F": "\x1f", "^A": "\x01", "^a": "\x01", "^": "^", "\\": "\\"}
+    for typed, meant in names.items():
+        assert CsvDialect(delimiter=typed).delimiter == meant
     dialect = CsvDialect(delimiter="\\t", escape='"')
     assert dialect.delimiter == "\t"
     assert dialect.escape is None

@@ -56,7 +56,7 @@ def test_a_tab_is_spelled_as_in_a_load() -> None:
             "delimiter: applies only to CSV, and the format is jsonl",
         ),
         ({"kind": "parquet", "header": False}, "header: applies only to CSV"),
-        ({"delimiter": "ab"}, "delimiter: 'ab' cannot be used"),
+        ({"delimiter": "ab"}, "delimiter: 'ab' has 2 characters"),
         ({"delimiter": '"'}, "quote: .* is already the delimiter"),
         ({"null": "a,b"}, "null: 'a,b' holds ','"),
         ({"null": "a\n"}, "null: .* which has a special meaning"),

@@ -21,6 +21,8 @@ ROWS = 1100
 #: This many distinct values; the others repeat them.
 PART = 50
 PEAK_MIB_MAX = 300
+#: Of the reproduction in an issue; 1.4 s were measured.
+CPU_S_MAX = 5
 #: Pages of a few values, as writers make them for long values.
 PLAIN = {"use_dictionary": False, "compression": "zstd", "write_batch_size": 4}
 
@@ -122,6 +124,7 @@ def test_an_85_kb_file_of_20_gb_is_read_in_small_blocks(tmp_path: Path) -> None:
     assert took["total"] > 20_000 * MIB
     assert took["most"] <= 2 * 8 * MIB
     assert took["peak_mib"] < PEAK_MIB_MAX
+    assert took["cpu_s"] < CPU_S_MAX
 
 
 def test_hundreds_of_columns_take_no_more_than_one(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def test_a_good_server_is_ok_and_unknown_settings_are_skipped() -> None:
         ({"policy": "volatile-ttl"}, Level.WARN, "set noeviction"),
         ({"appendonly": False}, Level.WARN, "appendonly no"),
         ({"appendfsync": "no"}, Level.WARN, "everysec"),
+        ({"persisted": False}, Level.FAIL, "make room on its disk"),
         ({"role": "slave"}, Level.FAIL, "primary"),
         ({"clustered": True}, Level.FAIL, "not part of a cluster"),
         ({"maxmemory_bytes": 1 << 20}, Level.WARN, "raise maxmemory"),

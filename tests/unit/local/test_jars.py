@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from producer.local import jars
-from producer.local.errors import LocalStackError
+from producer.local.errors import ExtraMissing, LocalStackError
 from producer.local.jar_list import CASSANDRA_VERSION, JARS
 from producer.local.jars import cassandra_jars, jar_name
 
@@ -29,6 +29,19 @@ def two_jars(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(jars, "JARS", digests)
     monkeypatch.setattr(jars, "_download", download)
     return requested
+
+
+def test_without_its_extra_the_extra_is_named_and_not_the_network(
+    tmp_path: Path, two_jars: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = cassandra_jars(tmp_path)
+    # Given an installation without jgo: what is in the cache still serves
+    monkeypatch.setattr(jars, "find_spec", lambda name: None)
+    assert cassandra_jars(tmp_path) == paths
+    paths[0].unlink()
+    with pytest.raises(ExtraMissing, match=r'pip install "ringhaul\[local\]"') as raised:
+        cassandra_jars(tmp_path)
+    assert "network" not in str(raised.value)
 
 
 def test_the_list_is_sound() -> None:

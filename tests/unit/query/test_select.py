@@ -4,7 +4,7 @@ import pytest
 
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.query import QueryError, parse_select
-from ringhaul.query.select import Select
+from ringhaul.query.select import Select, has_limit, selects_rows
 from tests.unit.query.tables import ORDERS, batch_of, table_of
 
 
@@ -180,6 +180,23 @@ def test_unsupported_queries_are_refused(sql: str, message: str) -> None:
     with pytest.raises(QueryError) as caught:
         read(sql)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows", "limit"),
+    [
+        ("SELECT * FROM shop.orders LIMIT 5", True, True),
+        ("SELECT id, writetime(total) FROM shop.orders", True, False),
+        ("SELECT region FROM shop.orders WHERE count = 1 LIMIT 0", True, True),
+        ("SELECT count(*) FROM shop.orders LIMIT 5", False, True),
+        ("SELECT sum(total) + 1 AS n FROM shop.orders", False, False),
+        ("SELECT DISTINCT region FROM shop.orders LIMIT 5", False, True),
+        ("SELECT region FROM shop.orders GROUP BY region", False, False),
+        ("DELETE FROM shop.orders", False, False),
+    ],
+)
+def test_rows_are_distinguished_from_aggregates(sql: str, rows: bool, limit: bool) -> None:
+    assert (selects_rows(sql), has_limit(sql)) == (rows, limit)
 
 
 def test_a_missing_table_is_an_error_of_the_caller() -> None:

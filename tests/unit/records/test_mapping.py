@@ -3,7 +3,7 @@
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.records.mapping import find_fields, map_fields, map_names, not_loadable
+from ringhaul.records.mapping import find_fields, map_fields, map_names, not_loadable, other_case
 from tests.loads import table_schema
 
 TABLE = table_schema(
@@ -45,6 +45,22 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
     assert mapped("id", "n", "other", skip=("other",)) == (("id", "id"), ("n", "n"))
     pairs = mapped("a", "b", "c", mapping={"a": "id", "b": "n", "c": "note"}, skip=("c",))
     assert pairs == (("a", "id"), ("b", "n"))
+
+
+def test_names_in_other_case_go_to_their_columns() -> None:
+    pairs = mapped("ID", "N", "total", "nota", skip=("nota",))
+    assert pairs == (("ID", "id"), ("N", "n"), ("total", "Total"))
+    # A mapping says what goes where by itself.
+    with pytest.raises(UsageError, match="no column 'ID'"):
+        mapped("ID", "N", mapping={"ID": "ID", "N": "n"})
+
+
+def test_of_columns_that_differ_only_in_case_none_is_guessed() -> None:
+    table = table_schema({"id": "int", "Total": "int", "total": "int"}, ["id"])
+    assert other_case(["id", "TOTAL"], table.column_names) == {}
+    assert other_case(["id", "total", "TOTAL"], table.column_names) == {}
+    assert other_case(["ID", "Id"], ["id"]) == {}
+    assert other_case(["Id", "Id"], ["id"]) == {}
 
 
 @pytest.mark.parametrize(
@@ -96,21 +112,6 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             "--skip-columns 'writetime(n)', or name its column with --mapping "
             "'writetime(n)=COLUMN'",
         ),
-        (
-            ("id", "n", "total"),
-            {},
-            (),
-            "a.csv: field total differs from column Total only in case: use --mapping "
-            "id=id,n=n,total=Total or --columns id,n,Total",
-        ),
-        (
-            ("ID", "N", "total price", "nota"),
-            {},
-            ("nota",),
-            "a.csv: field ID differs from column id only in case, field N differs from column n "
-            "only in case: use --mapping 'ID=id,N=n,total price=total price' or --columns "
-            "'id,n,total price,nota'",
-        ),
         (  # two candidates: which one is meant?
             ("id", "n", "TOTAL", "total"),
             {},
@@ -125,13 +126,6 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             (),
             "a.csv: field 'ID' has no column 'ID' in shop.orders. Leave it out with "
             "--skip-columns ID, or name its column with --mapping ID=COLUMN; did you mean 'id'?",
-        ),
-        (  # --mapping and --columns cannot hold its comma
-            ("ID", "N", "net, gross"),
-            {},
-            (),
-            "a.csv: the header names no column of shop.orders (it reads ID, N, net, gross; the "
-            "table has id, Total, note, tags, n). If the file has no header, give --no-header",
         ),
         (
             ("a", "b"),
@@ -223,6 +217,14 @@ def test_skipped_names_may_be_in_records_and_are_not_loaded() -> None:
     assert pairs == (("id", "id"), ("Total", "Total"), ("n", "n"))
 
 
+def test_names_that_the_first_records_have_in_other_case() -> None:
+    fields, pairs = map_names(
+        TABLE, mapping={}, skip=("n2",), source="a.jsonl", seen=("ID", "N2", "total", "TOTAL")
+    )
+    assert fields == ("ID", "Total", "note", "n", "n2")
+    assert pairs == (("ID", "id"), ("Total", "Total"), ("note", "note"), ("n", "n"))
+
+
 def test_a_mapping_of_names_loads_only_those() -> None:
     fields, pairs = names(mapping={"a": "id", "b": "n"})
     assert (fields, pairs) == (("a", "b"), (("a", "id"), ("b", "n")))
@@ -239,12 +241,16 @@ def test_each_column_is_filled_by_the_field_of_its_name() -> None:
     table = table_schema({"a": "int", "b": "text"}, [])
     pairs = find_fields(["x", "b", "", "a", "x"], table, source="a.csv")
     assert pairs == (("b", "b"), ("a", "a"))
+    assert find_fields(["x", "B", "a"], table, source="a.csv") == (("B", "b"), ("a", "a"))
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (["a", "B"], "a.csv: no field is named 'b'; its fields are a, B Or so; did you mean 'B'?"),
+        (
+            ["a", "B", "B"],
+            "a.csv: no field is named 'b'; its fields are a, B, B Or so; did you mean 'B'?",
+        ),
         (["k1"], "a.csv: no field is named 'a'; its fields are k1 Or so"),
         (["a", "b", "b"], "a.csv: 2 fields are named 'b'"),
     ],

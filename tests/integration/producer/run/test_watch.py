@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from producer.report.progress import open_progress
-from producer.report.snapshot import RateMeter
 from producer.run.feed import Feeder
 from producer.run.watch import Watch
 from ringhaul.errors import LedgerUnavailable
@@ -82,7 +81,6 @@ def test_a_cancelled_job_ends_its_command_while_a_file_is_counted(
     watch = Watch(
         ledger,
         JOB,
-        RateMeter(0),
         open_progress("plain", quiet=False),
         feeder=feeder,
         on_interrupt="detach",
@@ -110,7 +108,7 @@ def test_a_terminated_command_does_not_wait_for_a_redis_that_refuses_writes(
     try:
         # When the command is sent SIGTERM, once
         with pytest.raises(LedgerUnavailable, match="no memory left: raise its maxmemory"):
-            Watch(ledger, JOB, RateMeter(0), progress).follow()
+            Watch(ledger, JOB, progress).follow()
     finally:
         ledger.caller.client.config_set("maxmemory", 0)
         timer.join()

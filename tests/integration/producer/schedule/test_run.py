@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 import redis
 
+from producer.report.step_without_job import raise_step_without_job
 from producer.schedule.actions import print_history, print_schedules, run_now
 from producer.schedule.run import RunWork
 from producer.services.ledger import on_behalf_of
@@ -229,6 +231,40 @@ def test_a_failed_step_is_retried_with_the_file_s_current_command(
     assert (run.first_ms, run.late_ms) == (DUE, 0)
 
 
+def test_a_step_s_error_is_in_its_history_the_list_and_the_status_of_its_job(
+    book: ScheduleBook,
+    client: redis.Redis,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    # Given a step that ends before it makes a job
+    text = '[schedule.a]\nevery = "1h"\nsteps = [["load", "gone/x.csv", "-t", "k.t"]]'
+    (tmp_path / "schedule.toml").write_text(text)
+    kept = set(Path(tempfile.gettempdir()).glob("ringhaul-step-*"))
+    assert run_now(None, "a", None) == EXIT_FATAL
+    (run,) = book.runs("a", 10)
+    error = run.steps[0].error
+    assert "gone/x.csv: no such file" in error
+    assert run.reason == f"step 1: exit code 2: {error}"
+    assert f"error: {error}\n" in capfd.readouterr().err
+    assert set(Path(tempfile.gettempdir()).glob("ringhaul-step-*")) <= kept
+    # Then the history and the list say why
+    assert print_history(None, "a", 10, as_json=False) == 0
+    shown = capfd.readouterr().out
+    assert f"({run.reason})" in shown
+    assert f"    load exit 2  {run.steps[0].job}  no job\n" in shown
+    assert print_history(None, "a", 10, as_json=True) == 0
+    assert json.loads(capfd.readouterr().out)[0]["steps"][0]["error"] == error
+    assert print_schedules(None, as_json=False) == 0
+    assert f" a {run.id} failed: {run.reason}\n" in capfd.readouterr().out
+    # And so does the status of the job that it did not make
+    with pytest.raises(UsageError) as refusal:
+        raise_step_without_job(Ledger(client), run.steps[0].job)
+    assert error in str(refusal.value) and "schedule a" in str(refusal.value)
+    for other in ("ld-7f3a9c", f"a-{run.id}-2", f"b-{run.id}-1"):
+        raise_step_without_job(Ledger(client), other)
+
+
 def test_a_finished_job_is_resumed_first(
     book: ScheduleBook, schedule: Schedule, client: redis.Redis
 ) -> None:
@@ -286,7 +322,8 @@ def test_a_forged_record_runs_only_the_file_s_steps(
     # Then the file's step ran, with a job named after the run
     run = book.run("a", run_id(DUE))
     assert run is not None
-    assert (run.state, run.reason) == (RunState.FAILED, "step 1: exit code 4")
+    assert run.state is RunState.FAILED
+    assert run.reason.startswith("step 1: exit code 4: no node answers at localhost:1")
     assert (run.steps[0].command, run.steps[0].job) == ("count", f"a-{run_id(DUE)}-1")
     assert not made.exists()
 

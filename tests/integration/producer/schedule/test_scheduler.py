@@ -13,7 +13,8 @@ import redis
 
 from producer.local.valkey import EmbeddedValkey
 from producer.schedule.scheduler import Beat
-from ringhaul.ledger.schedules import Beats, Claim
+from ringhaul.ledger import keys
+from ringhaul.ledger.schedules import WANTED_MAX_MS, Beats, Claim
 from ringhaul.schedule.parse import parse_schedules
 from ringhaul.schedule.runs import RunState, new_run
 from tests.integration.producer.rig import Rig, look_until
@@ -55,7 +56,8 @@ def test_missed_due_times_are_caught_up_once(
     look_until(beat, lambda: rig.book.standing("a").run is None, "the end of the run", other)
     run = rig.run()
     assert run is not None
-    assert (run.state, run.reason) == (RunState.FAILED, "step 1: exit code 4")
+    assert run.state is RunState.FAILED
+    assert run.reason.startswith("step 1: exit code 4: no node answers at localhost:1")
     assert [step.tries for step in run.steps] == [1, 0]
     assert (
         "no node answers at localhost:1"
@@ -243,3 +245,42 @@ def _answers(client: redis.Redis) -> bool:
         return bool(client.ping())
     except redis.RedisError:
         return False
+
+
+def test_a_run_that_somebody_asks_for_is_started_by_one_beat(rig: Rig) -> None:
+    # 1. Two beats, and a paused schedule that is not due.
+    rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
+    beat, other = rig.beat(), rig.beat()
+    beat.look()
+    rig.book.pause("a")
+    # 2. Somebody asks for a run, and somebody else does so again.
+    assert rig.book.want_run("a")
+    assert not rig.book.want_run("a")
+    # 3. It runs once, by hand, and the schedule stays paused.
+    look_until(beat, rig.run, "the run", other)
+    look_until(beat, lambda: rig.book.standing("a").run is None, "its end", other)
+    for _ in range(3):
+        beat.look()
+        other.look()
+    (run,) = rig.book.runs("a", 10)
+    assert run.by_hand and run.state is RunState.FAILED
+    standing = rig.book.standing("a")
+    assert standing.paused_ms is not None and standing.wanted_ms is None
+    # 4. After its end it can be asked for again.
+    assert rig.book.want_run("a")
+    beat.close()
+    other.close()
+
+
+def test_a_wish_for_a_run_gets_old(rig: Rig) -> None:
+    rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
+    rig.beat().look()
+    # 1. Somebody asked for a run while no beat was up, and hours pass.
+    now_ms = rig.book.standing("a").now_ms
+    key = keys.schedule_key("a", "state")
+    rig.ledger.caller.command("HSET", key, "wanted_ms", now_ms - WANTED_MAX_MS - 1000)
+    # 2. A beat comes up: it does not run the schedule at an hour that nobody expects.
+    beat = rig.beat()
+    look_until(beat, lambda: rig.book.standing("a").wanted_ms is None, "the wish to be given up")
+    assert rig.run() is None
+    beat.close()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
-from producer.report.snapshot import RateMeter
+from producer.report.recent import recent_snapshot
 from producer.run.job import Plan, create_job
 from ringhaul.ledger.history import EventKind, History
 from ringhaul.ledger.ledger import Claimed, new_token
@@ -362,14 +362,14 @@ def test_a_worker_without_a_session_reports_it_in_the_job(
     # When it gets the unit's message
     assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "no session"}
     # Then the job's status names the host without a session and the reason
-    shown = RateMeter(0).look(ledger.status(JOB))
+    shown = recent_snapshot(ledger.status(JOB), [])
     assert shown.retrying is not None
     reported = shown.retrying.removeprefix("no unit is in progress; one was declined 0:00 ago: ")
     assert reported.startswith(f"{socket.gethostname()}: {reason}")
     # And only until another worker claims the unit
     assert ledger.issue(JOB, 1).units == [0]
     assert isinstance(ledger.claim(JOB, 0, 1, new_token(), LEASE_MS), Claimed)
-    assert RateMeter(0).look(ledger.status(JOB)).retrying is None
+    assert recent_snapshot(ledger.status(JOB), []).retrying is None
     child.close()
     ledger.caller.client.close()
 

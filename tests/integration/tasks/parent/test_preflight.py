@@ -1,4 +1,4 @@
-"""Preflight checks of workers' parent processes, requested and answered through Redis."""
+"""Checks by workers' parent processes, requested and answered through Redis."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from config.celery_config import QUEUE_LOAD
 from config.settings import load_settings
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
-from ringhaul.ledger.looks import Looks
+from ringhaul.ledger.host_requests import HostRequests
+from ringhaul.ledger.openings import Openings
 from ringhaul.ledger.workers import Worker
 from ringhaul.storage import preflight
+from tasks.host.__main__ import OPENINGS_FACTOR
+from tasks.host.report import read_report
 from tasks.parent import preflight as parent_preflight
-from tasks.parent.preflight import Looking
+from tasks.parent.preflight import HostChecks
+from tests.integration.conftest import Settle
 
 ME = Worker("here", 1, 2, (QUEUE_LOAD,))
 
@@ -30,15 +34,15 @@ def caller(broker_url: str) -> Iterator[Caller]:
 
 
 @pytest.fixture
-def mine(caller: Caller) -> Iterator[Looking]:
-    one = Looking(caller, ME, load_settings().settings)
+def mine(caller: Caller) -> Iterator[HostChecks]:
+    one = HostChecks(caller, ME, load_settings().settings)
     yield one
     one.end()
     for process in one._leaving:
         process.wait(10)
 
 
-def answer(caller: Caller, name: str, *workers: Looking) -> dict[str, object]:
+def answer(caller: Caller, name: str, *workers: HostChecks) -> dict[str, object]:
     """Poll as the housekeepers do, until there is a final answer."""
     give_up = time.monotonic() + 30
     while True:
@@ -48,7 +52,7 @@ def answer(caller: Caller, name: str, *workers: Looking) -> dict[str, object]:
             one.poll()
             longest_s = max(longest_s, time.monotonic() - began)
         assert longest_s < 1, "a worker's parent process was held up"
-        found = Looks(caller).answers(name).get(ME, {})
+        found = HostRequests(caller).answers(name).get(ME, {})
         if found.keys() - {"begun"}:
             return found
         assert time.monotonic() < give_up, found
@@ -57,10 +61,12 @@ def answer(caller: Caller, name: str, *workers: Looking) -> dict[str, object]:
 
 def request_check(caller: Caller, *paths: Path, queue: str = QUEUE_LOAD) -> str:
     files = [(str(path), 2, "") for path in paths]
-    return Looks(caller).ask({"queues": [queue], "what": preflight.request(files)})
+    return HostRequests(caller).send({"queues": [queue], "what": preflight.request(files)})
 
 
-def test_a_check_is_requested_and_answered(caller: Caller, mine: Looking, tmp_path: Path) -> None:
+def test_a_check_is_requested_and_answered(
+    caller: Caller, mine: HostChecks, tmp_path: Path
+) -> None:
     (tmp_path / "x.csv").write_text("x\n")
     name = request_check(caller, tmp_path / "x.csv", tmp_path / "none.csv")
     assert answer(caller, name, mine) == {
@@ -69,21 +75,21 @@ def test_a_check_is_requested_and_answered(caller: Caller, mine: Looking, tmp_pa
     assert not mine.busy
     assert 0 < caller.command("TTL", keys.look_key(name)) <= keys.LOOK_TTL_S
     assert 0 < caller.command("TTL", keys.seen_key(name)) <= keys.LOOK_TTL_S
-    Looks(caller).forget(name)
+    HostRequests(caller).forget(name)
     assert caller.command("KEYS", "ringhaul:look*") == []
 
 
 def test_a_check_for_another_queue_is_ignored(
-    caller: Caller, mine: Looking, tmp_path: Path
+    caller: Caller, mine: HostChecks, tmp_path: Path
 ) -> None:
     other = request_check(caller, tmp_path, queue="ringhaul.load.dc2")
     name = request_check(caller, tmp_path / "none.csv")
     answer(caller, name, mine)
-    assert Looks(caller).answers(other) == {}
+    assert HostRequests(caller).answers(other) == {}
 
 
 def test_a_hanging_check_does_not_block_others(
-    caller: Caller, mine: Looking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    caller: Caller, mine: HostChecks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a mount whose server is down. Other checks are answered meanwhile."""
     hanging = tmp_path / "hanging.py"
@@ -104,7 +110,7 @@ def test_a_hanging_check_does_not_block_others(
 
 
 def test_a_failed_check_is_reported(
-    caller: Caller, mine: Looking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    caller: Caller, mine: HostChecks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "failing.py").write_text("raise SystemExit(7)")
     monkeypatch.setattr(preflight, "__file__", str(tmp_path / "failing.py"))
@@ -114,7 +120,7 @@ def test_a_failed_check_is_reported(
 
 
 def test_a_check_that_cannot_start_is_reported(
-    caller: Caller, mine: Looking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    caller: Caller, mine: HostChecks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     found = answer(caller, request_check(caller, tmp_path), mine)
@@ -122,10 +128,87 @@ def test_a_check_that_cannot_start_is_reported(
     assert not mine.busy
 
 
-def test_a_check_of_a_url_needs_packages(caller: Caller, mine: Looking) -> None:
+def test_a_check_of_a_url_needs_packages(caller: Caller, mine: HostChecks) -> None:
     files = [("s3://bucket/x.csv", 2, "")]
-    name = Looks(caller).ask({"queues": [QUEUE_LOAD], "what": preflight.request(files)})
+    name = HostRequests(caller).send({"queues": [QUEUE_LOAD], "what": preflight.request(files)})
     mine._access |= {"schemes": ("https",)}
     wrong: Any = answer(caller, name, mine)["wrong"]
     ((url, why),) = wrong
     assert url == "s3://bucket/x.csv" and "s3:// is not among" in why
+
+
+def request_report(caller: Caller) -> str:
+    return HostRequests(caller).send(
+        {"queues": [QUEUE_LOAD], "what": preflight.request([]), "host": True}
+    )
+
+
+@pytest.fixture
+def reporting(caller: Caller, settle: Settle, tmp_path: Path) -> Iterator[HostChecks]:
+    """A worker's checks, with the test's broker and a cluster that is down."""
+    settings = settle(CLUSTER_PORT=1, CLUSTER_CONNECT_TIMEOUT_S=2, STATE_DIR=tmp_path / "state")
+    one = HostChecks(caller, ME, settings)
+    yield one
+    one.end()
+    for process in one._leaving:
+        process.wait(10)
+
+
+def test_a_host_reports_what_it_sees(caller: Caller, reporting: HostChecks, tmp_path: Path) -> None:
+    report = read_report(answer(caller, request_report(caller), reporting)["host"])
+    assert report is not None
+    assert report.versions["ringhaul"] and report.settings["cluster.port"] == 1
+    assert report.machine is not None
+    assert [folder.path for folder in report.machine.folders] == [
+        str(tmp_path / "state"),
+        str(tmp_path / "state" / "spill"),
+    ]
+    assert report.broker_clock is not None
+    assert report.broker_clock.low_ms <= 0 <= report.broker_clock.high_ms, "it is one clock"
+    assert report.refused == ""
+    assert report.cluster is not None and "no node answers" in report.cluster.error
+    # Nothing stays in Redis but the answer.
+    names = {key.decode().split(":")[1] for key in caller.command("KEYS", "ringhaul:*")}
+    assert names == {"look", "looks"}
+
+
+def test_hosts_do_not_all_open_sessions_at_once(caller: Caller, reporting: HostChecks) -> None:
+    """While all places are taken, the cluster is not looked at, and the rest is reported."""
+    places = OPENINGS_FACTOR * load_settings().settings.worker.session_openings_max
+    openings = Openings(caller)
+    for _ in range(places):
+        assert openings.acquire("doctor", places, 60_000, 0)
+    report = read_report(answer(caller, request_report(caller), reporting)["host"])
+    assert report is not None and report.cluster is None and report.broker_clock is not None
+
+
+def test_a_report_without_its_slow_parts(
+    caller: Caller, reporting: HostChecks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "slow.py"
+    slow.write_text(
+        'import os, time\nos.write(1, b\'{"versions": {"ringhaul": "1"}}\\n\')\ntime.sleep(600)\n'
+    )
+    monkeypatch.setattr(parent_preflight, "HOST_S", 1.0)
+    monkeypatch.setattr(parent_preflight, "HOST_SCRIPT", str(slow))
+    assert answer(caller, request_report(caller), reporting) == {
+        "host": {"versions": {"ringhaul": "1"}}
+    }
+    assert not reporting.busy
+
+
+def test_a_report_that_fails_is_answered(
+    caller: Caller, reporting: HostChecks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "failing.py").write_text("raise SystemExit(7)")
+    monkeypatch.setattr(parent_preflight, "HOST_SCRIPT", str(tmp_path / "failing.py"))
+    assert answer(caller, request_report(caller), reporting) == {"failed": "the check ended with 7"}
+
+
+def test_an_earlier_version_answers_a_request_for_a_report(
+    caller: Caller, mine: HostChecks
+) -> None:
+    """It knows nothing of `host`, and checks what there is to check: nothing."""
+    what = preflight.request([])
+    name = HostRequests(caller).send({"queues": [QUEUE_LOAD], "what": what})
+    assert answer(caller, name, mine) == {"wrong": []}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -83,6 +85,35 @@ def test_json_has_the_same_plan(tmp_path: Path) -> None:
     assert (problem["file"], problem["line"]) == (f"{tmp_path}/in.csv", 3)
     assert (problem["stage"], problem["column"]) == ("cast", "id")
     assert '"no"' in problem["reason"]
+
+
+def test_the_sample_counts_what_the_load_will_reject(tmp_path: Path) -> None:
+    # Given a file with seven bad records, and a quote that is never closed
+    bad = "".join(f"no{n},b\n" for n in range(7))
+    (tmp_path / "in.csv").write_text(f'id,v\n1,a\n{bad}2,"never closed\n3,c\n')
+    job = planned(tmp_path, unit_bytes=1 << 20)
+    lines = dry_run_text(job, 2).splitlines()
+    assert sampled(job) == ["10 records, 8 rejected"]
+    assert lines[-1] == "   8 problems, 3 more"
+    # The quote divides the file into three units
+    size = (tmp_path / "in.csv").stat().st_size
+    assert any(f" 3 units of about {size // 3} bytes for " in line for line in lines)
+    # Sizes and times are those that people read
+    (tmp_path / "in.csv").write_text("id,v\n1,a\n")
+    lines = dry_run_text(planned(tmp_path, unit_bytes=1 << 20), 2).splitlines()
+    assert any(line.startswith(" plan       1 unit of 9 bytes for ") for line in lines)
+    (moment,) = [line for line in lines if line.startswith(" timestamps ")]
+    assert re.fullmatch(
+        r" timestamps from \d{4}-\d\d-\d\dT[\d:.]{15}Z on, 1 us more for each record", moment
+    )
+    far = dry_run_text(replace(planned(tmp_path), base_us=2**62), 2)
+    assert f" timestamps from {2**62} us on, " in far
+
+
+def test_a_sample_is_of_some_size_only(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("id,v\n" + "1,x\n" * 700_000)
+    (shown,) = dry_run_json(planned(tmp_path, unit_bytes=1 << 20), 2)["samples"]
+    assert 200_000 < shown["records"] < 300_000
 
 
 def test_the_sample_may_follow_many_skipped_records(

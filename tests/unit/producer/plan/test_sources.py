@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from producer.plan.case_notes import case_notes, left_out_notes
 from producer.plan.dry_run import dry_run_text
 from producer.plan.sources import plan_sources, with_empty
 from producer.plan.units import split_sources
@@ -21,6 +22,7 @@ from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.suffixes import format_of
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.job import LoadSource
 from ringhaul.records.unit import UNCOUNTED
 from ringhaul.sources.find import find_sources
@@ -234,22 +236,57 @@ def test_commas_in_a_header_with_another_delimiter_are_reported(plan: Plan, tmp_
         plan(dialect=CsvDialect(delimiter=";"))
 
 
-def test_names_in_another_case_are_reported_with_what_to_give(plan: Plan, tmp_path: Path) -> None:
-    message = "only in case: use --mapping ID=id,Note=note"
+def test_names_in_another_case_fill_their_columns(plan: Plan, tmp_path: Path) -> None:
+    pairs = (("ID", "id"), ("Note", "note"))
     (tmp_path / "x.csv").write_text("ID,Note\n1,a\n")
-    with pytest.raises(UsageError, match=f"{message} or --columns id,note$"):
-        plan()
+    assert plan()[0].mapping == pairs
+    assert case_notes(plan()) == ["field ID is loaded into column id, Note loaded into note"]
     assert plan(columns=["id", "note"])[0].mapping == (("id", "id"), ("note", "note"))
-    assert plan(mapping={"ID": "id", "Note": "note"})[0].mapping == (("ID", "id"), ("Note", "note"))
-    # JSON Lines and Parquet name their values: they take no --columns.
+    assert case_notes(plan(columns=["id", "note"])) == []
     (tmp_path / "x.csv").unlink()
     pq.write_table(pa.table({"ID": [1], "Note": ["a"]}), tmp_path / "x.parquet")
-    with pytest.raises(UsageError, match=f"{message}$"):
-        plan()
+    assert plan()[0].mapping == pairs
     (tmp_path / "x.parquet").unlink()
-    (tmp_path / "x.jsonl").write_text('{"ID": 1, "Note": "a"}\n')
-    with pytest.raises(UsageError, match=f"{message}$"):
+    # JSON Lines: as the first records spell them, those that lack a member, too.
+    (tmp_path / "x.jsonl").write_text('{"ID": 1}\n{"ID": 2, "Note": "a"}\n')
+    source = plan()[0]
+    assert {pair for pair in source.mapping if pair[0] != pair[1]} == {*pairs}
+    assert not {"id", "note"} & {*source.fields}
+
+
+def test_a_verification_leaves_out_write_times_and_ttls(plan: Plan, tmp_path: Path) -> None:
+    names = ["id", "n", "writetime(n)", "ttl(n)", "TTL(note)", "writetime(note)"]
+    (tmp_path / "x.csv").write_text(",".join(names) + "\n1,2,3,4,5,6\n")
+    with pytest.raises(UsageError, match=r"field 'writetime\(n\)' has no column"):
         plan()
+    sources = plan(kind=JobKind.VERIFY)
+    assert sources[0].mapping == (("id", "id"), ("n", "n"))
+    request = LoadRequest(keyspace="shop", table="orders", kind=JobKind.VERIFY)
+    assert left_out_notes(request, sources, TABLE) == [
+        "not compared: writetime(n), ttl(n), TTL(note) and 1 more (verify reads no write times "
+        "and no TTLs)"
+    ]
+    # What is left out by an option needs no note
+    given = replace(request, skip_columns=names[2:])
+    assert left_out_notes(given, sources, TABLE) == []
+    # Any other field is refused, as by a load
+    (tmp_path / "x.csv").write_text("id,max(n)\n1,2\n")
+    with pytest.raises(UsageError, match=r"field 'max\(n\)' has no column"):
+        plan(kind=JobKind.VERIFY)
+    # Parquet and JSON Lines as well
+    (tmp_path / "x.csv").unlink()
+    pq.write_table(pa.table({"id": [1], "ttl(n)": [3]}), tmp_path / "x.parquet")
+    assert plan(kind=JobKind.VERIFY)[0].mapping == (("id", "id"),)
+    (tmp_path / "x.parquet").unlink()
+    (tmp_path / "x.jsonl").write_text('{"id": 1, "ttl(n)": 3}\n')
+    source = plan(kind=JobKind.VERIFY)[0]
+    assert "ttl(n)" in source.fields and "ttl(n)" not in source.loaded
+
+
+def test_of_members_in_both_cases_only_the_exact_one_is_loaded(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"id": 1, "Note": "a"}\n{"id": 2, "note": "a"}\n')
+    assert ("note", "note") in plan()[0].mapping
+    assert case_notes(plan()) == []
 
 
 def test_a_file_that_may_not_be_read_is_named_once(

@@ -99,7 +99,7 @@ def test_columns_of_the_result_can_be_write_times_and_ttls(plan: Plan, tmp_path:
         " at                       (the write time)\n left                     (the TTL)\n" in text
     )
     assert '("n", "id") VALUES (?, ?) USING TIMESTAMP ? AND TTL ?' in text
-    assert " timestamps of at; where it is empty from 1700000000000000 us, one more for" in text
+    assert " timestamps of at; where it is empty from 2023-11-14T22:13:20.000000Z on, 1 us" in text
     assert "not loaded" not in text
     with pytest.raises(UsageError, match=r"give 'at' for the TTL, and timestamp\[us\] does not"):
         plan(timed, timestamp_field="left", ttl_field="at")

@@ -10,6 +10,7 @@ import pytest
 from producer.report.job_detail import Figure, JobDetail, JobEnd
 from producer.report.job_html import EVENTS_MAX, job_body, job_report, job_style
 from producer.report.job_settings import Setting
+from producer.report.recent import recent_snapshot
 from producer.report.reject_groups import (
     GROUPS_MAX,
     REASON_CHARS_MAX,
@@ -19,7 +20,6 @@ from producer.report.reject_groups import (
     RejectGroups,
     RejectSample,
 )
-from producer.report.snapshot import RateMeter
 from producer.report.unit_detail import LISTED_MAX, Timeline, UnitLine, host_work, timeline_of
 from ringhaul.ledger.history import EventKind, JobEvent, Sample
 from ringhaul.ledger.keys import EVENTS_MAX as EVENTS_KEPT
@@ -62,7 +62,7 @@ def detail(units: int = 0, **facts: object) -> JobDetail:
             kind="load",
             table="shop.orders",
             status=looked,
-            snapshot=RateMeter(0).look(looked),
+            snapshot=recent_snapshot(looked, []),
             end=JobEnd(
                 exit_code=1,
                 figures=(Figure(name="rows", value=100 * units), Figure(name="p99_ms", value=None)),
@@ -86,6 +86,7 @@ def detail(units: int = 0, **facts: object) -> JobDetail:
             settings=(Setting(name="consistency", value="LOCAL_QUORUM"),),
             environment=(Setting(name="python", value="3.11"),),
             show_data=True,
+            units_read=True,
             at_ms=STARTED_MS,
         ),
         **facts,  # type: ignore[arg-type]

@@ -17,17 +17,24 @@ from producer.report.progress import (
     logfmt,
     open_progress,
 )
-from producer.report.snapshot import RateMeter, Snapshot
+from producer.report.recent import recent_snapshot
+from producer.report.snapshot import Snapshot
+from ringhaul.ledger.history import Sample
 from ringhaul.ledger.reading import Live
 from tests.unit.producer.statuses import STARTED_MS, status
 
 
 def snapshot(*, p50_ms: float | None = None, **facts: object) -> Snapshot:
-    meter = RateMeter(1_000_000)
-    meter.look(status(10))
+    before = [Sample(at_ms=STARTED_MS + 5_000), Sample(at_ms=STARTED_MS + 10_000)]
     figures = {"totals": {"rows": 7_000, "rejected": 37, "bytes": 600_000, "retries": 4}}
-    return meter.look(
-        status(15, **(figures | {"done": 5, "pending": 3, "live": Live(rows=300)} | facts)),
+    labels = {"bytes_total": "1000000"}
+    return recent_snapshot(
+        status(
+            15,
+            labels=labels,
+            **(figures | {"done": 5, "pending": 3, "live": Live(rows=300)} | facts),
+        ),
+        before,
         workers=6,
         hosts=3,
         p50_ms=p50_ms,
@@ -39,7 +46,7 @@ def test_the_bar_shows_share_rate_and_remaining_time() -> None:
     first, second = bar_lines(snapshot(p50_ms=1.25))
     assert first == (" ━━━━━━━━━━━━━━━━━━────────────  60%  5/8 units   0:15  ETA 0:03   6 workers")
     assert second == (
-        " 7,300 rows   37 rejected   1,467 rows/s   117.2 KiB/s   p50 1.2 ms  p99 38 ms   4 retries"
+        " 7,300 rows   37 rejected   1,460 rows/s   117.2 KiB/s   p50 1.2 ms  p99 38 ms   4 retries"
     )
 
 
@@ -76,7 +83,7 @@ def test_a_log_line_is_logfmt_and_leaves_out_what_is_not_known() -> None:
         "units": "5/8",
         "rows": "7300",
         "rejected": "37",
-        "rows_s": "1467",
+        "rows_s": "1460",
         "bytes_s": "120000",
         "p50_ms": "1.25",
         "p99_ms": "38.0",
@@ -84,7 +91,7 @@ def test_a_log_line_is_logfmt_and_leaves_out_what_is_not_known() -> None:
         "eta_s": "3",
         "workers": "6",
     }
-    unknown = logfmt(RateMeter(10).look(status(0)))
+    unknown = logfmt(recent_snapshot(status(0), []))
     assert "p50_ms" not in unknown
     assert "eta_s" not in unknown
 

@@ -51,6 +51,32 @@ SPELT = {
 }
 
 
+def test_rows_wider_than_the_terminal_have_a_line_for_each_value(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = RESULT.select(["region", "count", "key"]).slice(0, 2)
+    names = types("text", "bigint", "blob")
+
+    def printed(columns: int, *, terminal: bool = True, vertical: bool = True) -> str:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+        print_result(shown, names, "table", None, vertical=vertical)
+        return capsysbinary.readouterr().out.decode()
+
+    wide = printed(23)
+    assert wide.splitlines() == [
+        " region  count  key",
+        " ------  -----  ------",
+        " north       3  0x01ff",
+        " null       20  0x",
+    ]
+    assert printed(10, terminal=False) == printed(10, vertical=False) == wide
+    assert printed(21) == (
+        " row 1\n  region  north\n  count   3\n  key     0x01ff\n"
+        " row 2\n  region  null\n  count   20\n  key     0x\n"
+    )
+
+
 def test_a_table_aligns_numbers_to_the_right(capsysbinary) -> None:  # type: ignore[no-untyped-def]
     print_result(RESULT.select(["region", "count", "sum"]), TYPES[:3], "table", None)
     assert capsysbinary.readouterr().out.decode() == (

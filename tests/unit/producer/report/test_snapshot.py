@@ -1,31 +1,54 @@
 """Rates are those of the last seconds; shares and ETAs never overstate the progress."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
-from producer.report.snapshot import RATE_WINDOW_S, RateMeter
+from producer.report.recent import RATE_OVER_S, recent_snapshot
+from producer.report.snapshot import Snapshot
+from ringhaul.ledger.history import Sample
 from ringhaul.ledger.reading import Live
 from ringhaul.ledger.states import JobState
 from tests.unit.producer.statuses import STARTED_MS, status
 
 
-def test_the_first_snapshot_has_no_rates_yet() -> None:
-    snapshot = RateMeter(1000).look(status(0, totals={"rows": 5, "bytes": 100}))
-    assert (snapshot.rows_per_s, snapshot.bytes_per_s, snapshot.eta_s) == (0, 0, None)
+def look(
+    at_s: float, *samples: Sample, bytes_total: int = 0, shown: Any = None, **figures: Any
+) -> Snapshot:
+    found = status(at_s, **({"labels": {"bytes_total": str(bytes_total)}} | figures))
+    return recent_snapshot(found, samples, **(shown or {}))
+
+
+def sample(at_s: float, done: int, *, rejected: int = 0) -> Sample:
+    """A sample of a job with as many rows as bytes."""
+    return Sample(
+        at_ms=STARTED_MS + int(at_s * 1000), rows=done, rejected=rejected, bytes=done, workers=3
+    )
+
+
+def done(count: int) -> dict[str, int]:
+    return {"rows": count, "bytes": count}
+
+
+def test_the_first_speed_is_that_since_the_start() -> None:
+    snapshot = look(5, bytes_total=1000, totals={"rows": 5, "bytes": 100})
+    assert (snapshot.rows_per_s, snapshot.bytes_per_s, snapshot.eta_s) == (1, 20, 45)
     assert (snapshot.rows, snapshot.bytes_done, snapshot.bytes_total) == (5, 100, 1000)
     assert snapshot.state == "RUNNING"
+    snapshot = look(0, bytes_total=1000, totals={"rows": 5, "bytes": 100})
+    assert (snapshot.rows_per_s, snapshot.bytes_per_s, snapshot.eta_s) == (0, 0, None)
 
 
 def test_committed_and_running_units_count_together() -> None:
-    snapshot = RateMeter(1000).look(
-        status(
-            0,
-            totals={"rows": 50, "rejected": 2, "bytes": 400, "retries": 3},
-            live=Live(rows=7, rejected=1, bytes=60),
-        ),
-        workers=4,
-        hosts=2,
-        p50_ms=1.5,
-        p99_ms=9.0,
+    snapshot = look(
+        0,
+        bytes_total=1000,
+        totals={"rows": 50, "rejected": 2, "bytes": 400, "retries": 3},
+        live=Live(rows=7, rejected=1, bytes=60),
+        shown={"workers": 4, "hosts": 2, "p50_ms": 1.5, "p99_ms": 9.0},
     )
     assert (snapshot.rows, snapshot.rejected, snapshot.bytes_done) == (57, 3, 460)
     assert (snapshot.retries, snapshot.workers, snapshot.hosts) == (3, 4, 2)
@@ -33,37 +56,32 @@ def test_committed_and_running_units_count_together() -> None:
 
 
 def test_rates_are_over_the_last_seconds_and_give_the_eta() -> None:
-    meter = RateMeter(100_000)
     # Given a job that crawled for 20 s and then got going
-    for second in range(21):
-        meter.look(status(second, totals={"rows": second, "bytes": second}))
-    for second in range(21, 32):
-        done = 20 + (second - 20) * 1000
-        snapshot = meter.look(status(second, totals={"rows": done, "bytes": done}))
+    crawled = [sample(0, 0), sample(10, 10), sample(20, 20), sample(30, 10_020)]
+    snapshot = look(32, *crawled, bytes_total=100_000, totals=done(12_020))
     # Then the slow start does not count, and the ETA is that of the new rate
-    assert RATE_WINDOW_S == 10
+    assert RATE_OVER_S == 10
     assert snapshot.rows_per_s == pytest.approx(1000)
-    assert snapshot.eta_s == pytest.approx((100_000 - 11_020) / 1000)
+    assert snapshot.eta_s == pytest.approx((100_000 - 12_020) / 1000)
+    assert snapshot.workers == 3
 
 
-def test_rejects_count_as_progress() -> None:
-    meter = RateMeter(1000)
-    meter.look(status(0, totals={}))
-    snapshot = meter.look(status(2, totals={"rows": 10, "rejected": 30, "bytes": 40}))
-    assert snapshot.rows_per_s == 20
+def test_rejected_records_are_no_rows_and_their_bytes_are_progress() -> None:
+    snapshot = look(2, bytes_total=1000, totals={"rows": 10, "rejected": 30, "bytes": 40})
+    assert (snapshot.rows_per_s, snapshot.eta_s) == (5, 48)
 
 
 def test_a_retried_unit_makes_no_negative_rate() -> None:
-    meter = RateMeter(1000)
-    meter.look(status(1, totals={"rows": 10, "bytes": 10}, live=Live(rows=500, bytes=500)))
-    snapshot = meter.look(status(2, totals={"rows": 10, "bytes": 10}))
+    snapshot = look(12, sample(0, 0), sample(1, 510), bytes_total=1000, totals=done(10))
     assert (snapshot.rows_per_s, snapshot.bytes_per_s, snapshot.eta_s) == (0, 0, None)
 
 
-def test_two_snapshots_at_one_moment_do_not_divide_by_zero() -> None:
-    meter = RateMeter(1000)
-    meter.look(status(3, totals={"rows": 1, "bytes": 1}))
-    assert meter.look(status(3, totals={"rows": 9, "bytes": 9})).rows_per_s == 0
+def test_a_pause_and_the_time_before_a_resume_do_not_count() -> None:
+    stopped: Sequence[Sample] = [sample(0, 0), sample(10, 1000), sample(3600, 1000)]
+    snapshot = look(3605, *stopped, bytes_total=10_000, totals=done(1500))
+    assert snapshot.rows_per_s == 100
+    paused = look(3605, *stopped, totals=done(1500), paused_ms=STARTED_MS + 3_605_000)
+    assert (paused.rows_per_s, paused.eta_s) == (0, None)
 
 
 def test_an_ended_job_has_the_rates_of_its_whole_run() -> None:
@@ -74,15 +92,16 @@ def test_an_ended_job_has_the_rates_of_its_whole_run() -> None:
         pending=0,
         done=8,
         finished_ms=STARTED_MS + 4000,
-        totals={"rows": 90, "rejected": 10, "bytes": 1000},
+        totals={"rows": 100, "rejected": 10, "bytes": 1000},
+        labels={"bytes_total": "1000"},
     )
-    snapshot = RateMeter(1000).look(ended)
+    snapshot = recent_snapshot(ended, [])
     assert (snapshot.elapsed_s, snapshot.rows_per_s, snapshot.bytes_per_s) == (4, 25, 250)
     assert (snapshot.share, snapshot.eta_s) == (1.0, None)
 
 
 def test_a_job_that_was_not_claimed_has_taken_no_time() -> None:
-    snapshot = RateMeter(1000).look(status(60, started_ms=None, units=0, pending=0, sealed=False))
+    snapshot = look(60, started_ms=None, units=0, pending=0, sealed=False)
     assert (snapshot.elapsed_s, snapshot.share, snapshot.sealed) == (0, 0, False)
 
 
@@ -107,11 +126,11 @@ def test_a_job_that_was_not_claimed_has_taken_no_time() -> None:
 def test_the_share_counts_bytes_and_is_one_only_at_the_end(
     facts: dict[str, object], share: float
 ) -> None:
-    assert RateMeter(1000).look(status(1, **facts)).share == share
+    assert look(1, bytes_total=1000, **facts).share == share
 
 
 def test_an_input_without_bytes_has_no_share() -> None:
-    assert RateMeter(0).look(status(1)).share == 0
+    assert look(1).share == 0
 
 
 def test_a_stalled_job_shows_the_reason_until_a_unit_is_done() -> None:
@@ -123,17 +142,16 @@ def test_a_stalled_job_shows_the_reason_until_a_unit_is_done() -> None:
         "failing": 2,
         "fails": 5,
     }
-    meter = RateMeter(0)
-    retrying = meter.look(status(20, done=3, pending=5, **error)).retrying
+    retrying = look(20, done=3, pending=5, **error).retrying
     # Then the error is shown on one line, shortened
     assert retrying is not None
     assert retrying.startswith("2 units, failed 5 times, last 0:12 ago: no replica x")
     assert len(retrying) < 350
     # but not after a unit is done, nor if nothing is retried
-    assert meter.look(status(20, done=4, pending=4, **error)).retrying is None
-    assert meter.look(status(20, done=3, paused_ms=STARTED_MS, **error)).retrying is None
-    assert meter.look(status(20, done=3, state=JobState.FAILED, **error)).retrying is None
-    assert meter.look(status(20, last_error="of an older version")).retrying is None
+    assert look(20, done=4, pending=4, **error).retrying is None
+    assert look(20, done=3, paused_ms=STARTED_MS, **error).retrying is None
+    assert look(20, done=3, state=JobState.FAILED, **error).retrying is None
+    assert look(20, last_error="of an older version").retrying is None
 
 
 def test_a_declined_job_shows_the_reason_until_a_unit_is_claimed() -> None:
@@ -146,8 +164,7 @@ def test_a_declined_job_shows_the_reason_until_a_unit_is_claimed() -> None:
         "declined": "host1: no\nnode answers " + "x" * 900,
         "declined_ms": STARTED_MS + 8_000,
     }
-    meter = RateMeter(0)
-    retrying = meter.look(status(20, **facts)).retrying
+    retrying = look(20, **facts).retrying
     assert retrying is not None
     assert retrying.startswith(
         "no unit is in progress; one was declined 0:12 ago: host1: no node answers x"
@@ -155,19 +172,18 @@ def test_a_declined_job_shows_the_reason_until_a_unit_is_claimed() -> None:
     assert len(retrying) < 370
     # Then the latest reason is shown, unless the job is paused or has ended
     claimed = facts | {"declined": None, "declined_ms": None}
-    assert "no replica" in (meter.look(status(20, **claimed)).retrying or "")
-    assert meter.look(status(20, paused_ms=STARTED_MS, **facts)).retrying is None
-    assert meter.look(status(20, state=JobState.CANCELLED, **facts)).retrying is None
+    assert "no replica" in (look(20, **claimed).retrying or "")
+    assert look(20, paused_ms=STARTED_MS, **facts).retrying is None
+    assert look(20, state=JobState.CANCELLED, **facts).retrying is None
 
 
 def test_a_paused_job_has_no_eta_and_pauses_do_not_count_as_work() -> None:
     # Given a job that did half of its units in 10 s, and has been paused for 20 s
-    meter = RateMeter(0)
     paused = status(30, done=4, pending=4, paused_ms=STARTED_MS + 10_000)
-    snapshot = meter.look(paused)
+    snapshot = recent_snapshot(paused, [])
     assert (snapshot.state, snapshot.eta_s, snapshot.share) == ("PAUSED", None, 0.5)
     # When it continues, the ETA of the other half is the time of the first
-    assert meter.look(status(30, done=4, pending=4, paused_total_ms=20_000)).eta_s == 10
+    assert look(30, done=4, pending=4, paused_total_ms=20_000).eta_s == 10
     # And when it has ended, its rate is that of the time it worked
     ended = status(
         90,
@@ -178,4 +194,4 @@ def test_a_paused_job_has_no_eta_and_pauses_do_not_count_as_work() -> None:
         paused_total_ms=20_000,
         totals={"rows": 100},
     )
-    assert meter.look(ended).rows_per_s == 5
+    assert recent_snapshot(ended, []).rows_per_s == 5

@@ -29,6 +29,7 @@ DIFFERENT: list[tuple[Sequence[str], Sequence[str], str]] = [
     (LOAD, ("load", "b.csv", *LOAD[2:]), "SOURCE '{}/a.csv', here '{}/b.csv'"),
     (LOAD, ("load", "-", *LOAD[2:]), "SOURCE '{}/a.csv', here '-'"),
     ((*LOAD, "--urlfile", "l"), LOAD, "--urlfile '{}/l', here not given"),
+    (LOAD, (*LOAD, "--primary-key", "a"), "--primary-key not given, here 'a'"),
     (LOAD, (*LOAD, "--no-header"), "--header not given, here 'no'"),
     (LOAD, (*LOAD, "--quote", ""), "--quote not given, here ''"),
     (LOAD, ("load", "a.csv", "-k", "k", "-t", "u"), "--table 'k.t', here 'k.u'"),

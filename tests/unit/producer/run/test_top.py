@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console, ConsoleDimensions
 
-from producer.report.snapshot import RateMeter
+from producer.report.recent import recent_snapshot
 from producer.report.top_view import UNITS_SHOWN, Host, View, as_document, as_screen, hosts_of
 from ringhaul.ledger.pace import Limits, Pace
 from ringhaul.ledger.reading import JobStatus, Live, UnitAtWork
@@ -59,7 +59,7 @@ def view() -> View:
     ]
     workers = [Worker(host, number, 8) for number, host in enumerate(["h0", "h0", "h1"])]
     return View(
-        jobs=[(found, RateMeter(0).look(found)) for found in statuses],
+        jobs=[(found, recent_snapshot(found, [])) for found in statuses],
         workers=workers,
         units=[unit(number, ("h0", "h1", "gone")[number % 3]) for number in range(14)],
     )
@@ -94,6 +94,20 @@ def test_nothing_is_cut_on_a_large_screen() -> None:
     assert "…" not in text
     assert "1,000 rows/s, 8 in flight, 08:00-18:00 Europe/Berlin" in text
     assert "a_keyspace_with_a_long_name.and_its_table" in text
+
+
+def test_long_names_that_differ_at_their_end_are_told_apart() -> None:
+    jobs = [status(10, job=f"nightly-20261125T0200Z-{step}") for step in (1, 2, 3)]
+    looks = View(jobs=[(one, recent_snapshot(one, [])) for one in jobs], workers=[], units=[])
+    for width in (60, 80, 120):
+        out = io.StringIO()
+        size = ConsoleDimensions(width, 24)
+        Console(width=width, file=out).print(as_screen(looks, size=size))
+        names = [line.split()[0] for line in out.getvalue().splitlines() if "nightly" in line]
+        assert len(set(names)) == 3, names
+        assert all(name.startswith("night") and name[-1] in "123" for name in names)
+        # Columns that say the same of all jobs take no room from them
+        assert "PRIORITY" not in out.getvalue() and "LIMITS" not in out.getvalue()
 
 
 def test_a_pipe_gets_all_units_whatever_its_height() -> None:

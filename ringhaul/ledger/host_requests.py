@@ -1,4 +1,4 @@
-"""Preflight requests of a command to the workers of all hosts, before its job exists.
+"""Requests of a command to the workers of all hosts: checks of files, reports on their hosts.
 
 They are not sent as messages, which would queue up behind units. Each worker's parent process polls
 for them on a timer, runs them in the background and answers here.
@@ -16,13 +16,13 @@ from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.workers import Worker, pack_worker, unpack_worker
 
 
-class Looks:
-    """The pending preflight requests. Methods raise as `Caller.script` does."""
+class HostRequests:
+    """The pending requests. Methods raise as `Caller.script` does."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def ask(self, request: dict[str, Any]) -> str:
+    def send(self, request: dict[str, Any]) -> str:
         """Send a request to all workers; return its name. It expires after `keys.LOOK_TTL_S`."""
         name = secrets.token_hex(6)
         # The request before the name, so that every listed name has a request.

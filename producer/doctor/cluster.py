@@ -1,0 +1,161 @@
+"""Check the cluster from here: reachable, schema, data centre, replication, versions, clocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cassandra import ConsistencyLevel
+from cassandra.cluster import Session
+from cassandra.query import SimpleStatement
+
+from config.settings import Settings
+from producer.doctor.finding import CLUSTER, Finding
+from producer.text import count_text
+from ringhaul.cluster.connect import close_session, open_session
+from ringhaul.cluster.consistency import Replication, too_far, too_few
+from tasks.connect import cluster_config
+from tasks.host.cluster import impatient, view_session
+from tasks.host.report import ClusterView, Node
+
+_SHOWN = 5
+
+
+class Cluster(NamedTuple):
+    """The cluster as seen from this host, and what was found out about it."""
+
+    view: ClusterView
+    findings: Sequence[Finding]
+
+
+def open_cluster(settings: Settings, keyspace: str | None) -> Cluster:
+    """Connect and check. `keyspace`: of the jobs to come; None: all of the users'.
+
+    Raises `RinghaulError` for a cluster that cannot be used.
+    """
+    session = open_session(impatient(cluster_config(settings)))
+    try:
+        view = view_session(session)
+        found = [
+            CLUSTER.ok("address", f"{view.name} answers"),
+            judge_versions(view.nodes),
+            judge_nodes(view.nodes, _down(session)),
+            judge_schema(_schemas(session)),
+            judge_data_centre(view, settings.cluster.local_dc),
+            judge_replication(
+                settings.cluster.consistency, view.local_dc, _replications(session), keyspace
+            ),
+        ]
+        return Cluster(view, found)
+    finally:
+        close_session(session, 1.0)
+
+
+def judge_versions(nodes: Sequence[Node]) -> Finding:
+    """Judge whether all nodes run one version."""
+    releases = sorted({node.release for node in nodes if node.release})
+    if not releases:
+        return CLUSTER.unchecked("version", "no node reports its version")
+    text = f"Cassandra {', '.join(releases)}"
+    if len(releases) == 1:
+        return CLUSTER.ok("version", text)
+    advice = "finish the upgrade: schema changes wait until all nodes have one version"
+    return CLUSTER.warning("version", text, advice)
+
+
+def judge_nodes(nodes: Sequence[Node], down: Sequence[str]) -> Finding:
+    """Judge whether the nodes that are used from here answer. `down`: as the cluster says."""
+    silent = [node for node in nodes if node.used and node.error and node.address not in down]
+    if silent:
+        some = ", ".join(f"{node.address} ({node.error})" for node in silent[:_SHOWN])
+        more = f" and {len(silent) - _SHOWN} more" if len(silent) > _SHOWN else ""
+        advice = "open the way to the native protocol's port of every node of the data centre"
+        text = f"{len(silent)} of {len(nodes)} nodes do not answer here: {some}{more}"
+        return CLUSTER.fault("nodes", text, advice)
+    if down:
+        text = f"{len(down)} of {len(nodes)} nodes down ({', '.join(down[:_SHOWN])})"
+        return CLUSTER.warning("nodes", text, "start them, or expect retries")
+    far = sum(not node.used for node in nodes)
+    used = len(nodes) - far
+    text = f"{count_text(used, 'node')} {'answers' if used == 1 else 'answer'}"
+    return CLUSTER.ok("nodes", text + (f", {far} in other data centres" if far else ""))
+
+
+def judge_schema(versions: Iterable[object]) -> Finding:
+    """Judge whether all nodes have one version of the schema."""
+    count = len(set(versions))
+    if count <= 1:
+        return CLUSTER.ok("schema", "its nodes agree")
+    advice = "wait until its nodes agree, and see `nodetool describecluster`"
+    return CLUSTER.warning("schema", f"{count} versions", advice)
+
+
+def judge_data_centre(view: ClusterView, configured: str) -> Finding:
+    """Judge which data centre's nodes are used. (An unknown one cannot be connected to.)"""
+    known = sorted({node.data_centre for node in view.nodes if node.data_centre})
+    others = [name for name in known if name != view.local_dc]
+    text = view.local_dc + (f" of {', '.join(known)}" if others else "")
+    if configured or not others:
+        return CLUSTER.ok("data centre", text or "not known")
+    advice = "set cluster.local_dc on every host: today the first contact point decides"
+    return CLUSTER.warning("data centre", text, advice)
+
+
+def judge_replication(
+    level: str, local_dc: str, replications: Mapping[str, Replication], keyspace: str | None
+) -> Finding:
+    """Judge whether the consistency level can be reached in the keyspaces."""
+    check = "replication"
+    if keyspace is not None and keyspace not in replications:
+        text = f"no keyspace {keyspace} in this cluster"
+        return CLUSTER.fault(check, text, "create it, or check the spelling of --keyspace")
+    wanted = [keyspace] if keyspace is not None else sorted(replications)
+    lacking = [
+        words
+        for name in wanted
+        if (words := too_few(level, replications[name]))
+        or (words := too_far(level, replications[name], local_dc))
+    ]
+    if not wanted:
+        return CLUSTER.ok(check, "there is no keyspace yet")
+    if not lacking:
+        where = keyspace or count_text(len(wanted), "keyspace")
+        return CLUSTER.ok(check, f"{level} can be reached in {where}")
+    more = f"; the same of {len(lacking) - 1} more" if len(lacking) > 1 else ""
+    if keyspace is not None:
+        return CLUSTER.fault(check, f"{lacking[0]}{more}")
+    # A keyspace that no job uses may be as it likes.
+    return CLUSTER.warning(check, f"{lacking[0]}{more}", "--keyspace NAME checks only yours")
+
+
+def _down(session: Session) -> list[str]:
+    hosts = session.cluster.metadata.all_hosts()
+    return sorted(str(host.address) for host in hosts if host.is_up is False)
+
+
+def _schemas(session: Session) -> set[object]:
+    """Return the schema versions of the nodes that are not known to be down."""
+    down = set(_down(session))
+    local = _all(session, "SELECT schema_version FROM system.local")
+    peers = _all(session, "SELECT peer, rpc_address, schema_version FROM system.peers")
+    alive = [one for one in peers if not down & {str(one.peer), str(one.rpc_address)}]
+    return {one.schema_version for one in [*local, *alive]} - {None}
+
+
+def _all(session: Session, text: str) -> list[Any]:
+    statement = SimpleStatement(text, consistency_level=ConsistencyLevel.ONE)
+    return list(session.execute(statement))
+
+
+def _replications(session: Session) -> dict[str, Replication]:
+    """Return the replication of each keyspace of the users that can be judged."""
+    metadata = session.cluster.metadata
+    dcs = [host.datacenter for host in metadata.all_hosts()]
+    nodes = Counter(map(str, dcs)) if all(dcs) else Counter[str]()
+    found = {
+        name: Replication.of(name, keyspace.replication_strategy, nodes)
+        for name, keyspace in metadata.keyspaces.items()
+        if name != "system" and not name.startswith("system_")
+    }
+    return {name: one for name, one in found.items() if one is not None}

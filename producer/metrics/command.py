@@ -1,0 +1,31 @@
+"""`ringhaul metrics`: serve metrics for Prometheus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import rich_click as click
+
+from producer.commands.options import ledger_options
+
+
+@click.command("metrics")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=5556,
+    show_default=True,
+    help="Port to listen on; 0: any that is free.",
+)
+@click.option(
+    "--address", default="127.0.0.1", show_default=True, help="Address to listen on; no log-in."
+)
+@ledger_options
+def metrics_command(port: int, address: str, config_file: Path | None) -> int:
+    """Serve metrics for Prometheus at /metrics, without Flower.
+
+    They are computed from the ledger at each scrape; Flower's /metrics has the same.
+    """
+    from producer.metrics.run import serve_metrics
+
+    return serve_metrics(config_file, address, port)

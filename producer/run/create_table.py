@@ -1,0 +1,120 @@
+"""`load --create-table`: show the table that fits the files, ask, and create it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cassandra import AlreadyExists, DriverException
+from cassandra.cluster import NoHostAvailable, Session
+from cassandra.protocol import ErrorMessage
+
+from config.settings import Settings
+from producer.plan.new_table import Planned, plan_new_table
+from producer.report.reporter import Shown
+from producer.request.load import LoadRequest
+from producer.request.options import LoadOptions
+from ringhaul.cluster.errors import translate_error
+from ringhaul.cluster.schema import TableMissing, TableSchema, find_keyspace, find_table
+from ringhaul.errors import EXIT_CANCELLED, ClusterError, ClusterUnavailable, Terminal, UsageError
+from ringhaul.plain_text import lines_of
+from ringhaul.records.job import LoadJob
+from ringhaul.records.new_table import differences
+from ringhaul.sources.source import SourceFile
+from tasks.connect import cluster_config
+
+#: Creating a table takes a node seconds while it is busy with other schema changes.
+CREATE_TIMEOUT_S = 60.0
+#: How long nodes may take to agree on the schema; a load would meet nodes without the table.
+AGREEMENT_TIMEOUT_S = 60.0
+
+
+class NotCreated(Terminal):
+    """The user did not want the table."""
+
+    exit_code = EXIT_CANCELLED
+
+
+def wanted_table(
+    request: LoadRequest, files: Sequence[SourceFile], session: Session, shown: Shown
+) -> Planned | None:
+    """Return the table to create; None if it exists as it would be created.
+
+    Raises `UsageError` if it exists with other columns or another key, and as `plan_new_table` and
+    `find_keyspace` do.
+    """
+    metadata = session.cluster.metadata
+    find_keyspace(metadata, request.keyspace)
+    planned = plan_new_table(request, files)
+    try:
+        found = find_table(metadata, request.keyspace, request.table)
+    except TableMissing:
+        return planned
+    said = differences(planned.table.schema, found)
+    if said:
+        raise UsageError(
+            f"--create-table: {found.name} exists and is not what the files suggest: "
+            f"{'; '.join(said)}. Leave out --create-table to load into it as it is"
+        )
+    shown.say(f"{found.name} exists already, as the files suggest it")
+    return None
+
+
+def create_table(
+    planned: Planned, job: LoadJob, options: LoadOptions, session: Session, settings: Settings
+) -> LoadJob:
+    """Show the statement, ask if there is a terminal, create the table, and wait until all nodes
+    know it. Return the job with the table as the cluster has it.
+
+    Raises `UsageError` if nobody can be asked and --yes is not given, `NotCreated` for a no, and
+    `ClusterError` or `ClusterUnavailable`.
+    """
+    table = planned.table
+    if not options.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(
+            lines_of(
+                [
+                    "--create-table asks before it creates a table, and there is no terminal: give "
+                    "--yes, or create it by this statement",
+                    table.statement,
+                ]
+            )
+        )
+    if not (options.yes and options.quiet):
+        for line in (*planned.notes, table.text):
+            print(line, file=sys.stderr, flush=True)
+    if not options.yes and not _confirmed(table.schema.name):
+        raise NotCreated(f"{table.schema.name} was not created, and nothing was loaded")
+    _execute(session, settings, table.schema, str(table.statement))
+    _wait_for_agreement(session)
+    return replace(
+        job, table=find_table(session.cluster.metadata, table.schema.keyspace, table.schema.table)
+    )
+
+
+def _confirmed(name: str) -> bool:
+    print(f"create {name} and load into it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _execute(session: Session, settings: Settings, table: TableSchema, statement: str) -> None:
+    try:
+        session.execute(statement, timeout=CREATE_TIMEOUT_S)
+        session.cluster.refresh_table_metadata(table.keyspace, table.table)
+    except AlreadyExists as error:
+        raise ClusterError(
+            f"somebody else has just created {table.name}: run the command again"
+        ) from error
+    except (DriverException, NoHostAvailable, ErrorMessage) as error:
+        config = cluster_config(settings)
+        raise translate_error(error, where=config.where, user=config.user) from error
+
+
+def _wait_for_agreement(session: Session) -> None:
+    connection = session.cluster.control_connection
+    if not connection.wait_for_schema_agreement(wait_time=AGREEMENT_TIMEOUT_S):
+        raise ClusterUnavailable(
+            f"the table is created, and after {AGREEMENT_TIMEOUT_S:.0f} s not all nodes know it: "
+            "run the command again when `ringhaul doctor` sees one schema"
+        )

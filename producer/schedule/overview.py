@@ -1,0 +1,104 @@
+"""All schedules at a moment: what the file says and the ledger knows, for commands and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from producer.schedule.file import ScheduleFile
+from producer.schedule.text import run_document, time_text
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.schedules import Beats, ScheduleBook, Standing, is_wanted
+from ringhaul.schedule.runs import Run
+from ringhaul.schedule.schedules import Schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleRow:
+    """One schedule."""
+
+    schedule: Schedule
+    standing: Standing
+    last: Run | None  #: The newest run of its history.
+    next_ms: int | None  #: When it is next due, unless it is paused.
+    warnings: Sequence[str]  #: Possible mistakes in the file.
+
+    @property
+    def name(self) -> str:
+        """Its name in the file."""
+        return self.schedule.name
+
+    @property
+    def state(self) -> str:
+        """`running`, `paused` or `waiting`."""
+        if self.standing.run is not None:
+            return "running"
+        return "waiting" if self.standing.paused_ms is None else "paused"
+
+    @property
+    def paused(self) -> bool:
+        """Whether no run starts at its due times; one may still be running."""
+        return self.standing.paused_ms is not None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether somebody asked for a run that no beat has started yet."""
+        return is_wanted(self.standing)
+
+    @property
+    def when(self) -> str:
+        """When it runs, in the words of the file."""
+        timing, files = self.schedule.timing.text, self.schedule.arrive
+        return f"{timing}: {', '.join(files)}" if files else timing
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row for programs. Fields are only ever added."""
+        return {
+            "name": self.name,
+            "state": self.state,
+            "when": self.when,
+            "next_due": time_text(self.next_ms),
+            "paused_since": time_text(self.standing.paused_ms),
+            "running": self.standing.run,
+            "last": None if self.last is None else run_document(self.last),
+            "warnings": list(self.warnings),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overview:
+    """All schedules of a file."""
+
+    path: Path
+    beats: Sequence[str]  #: The living ones, "host:pid".
+    rows: Sequence[ScheduleRow]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of `schedule list --json`."""
+        schedules = [row.to_json() for row in self.rows]
+        return {"file": str(self.path), "beats": list(self.beats), "schedules": schedules}
+
+
+def look_at_schedules(ledger: Ledger, file: ScheduleFile) -> Overview:
+    """Return all schedules of a file. Raises LedgerUnavailable."""
+    book = ScheduleBook(ledger.caller)
+    return Overview(
+        path=file.path,
+        beats=Beats(ledger.caller).alive(),
+        rows=[look_at_schedule(book, file, schedule) for schedule in file.schedules.values()],
+    )
+
+
+def look_at_schedule(book: ScheduleBook, file: ScheduleFile, schedule: Schedule) -> ScheduleRow:
+    """Return one schedule of a file. Raises LedgerUnavailable."""
+    standing = book.standing(schedule.name)
+    next_ms = schedule.timing.due_after(standing.now_ms)
+    return ScheduleRow(
+        schedule=schedule,
+        standing=standing,
+        last=next(iter(book.runs(schedule.name, 1)), None),
+        next_ms=None if standing.paused_ms is not None else next_ms,
+        warnings=tuple(file.warnings[schedule.name]),
+    )

@@ -1,0 +1,91 @@
+"""What pages show of schedules and hosts, as HTML that is the same for all who look at it."""
+
+from __future__ import annotations
+
+import threading
+
+from producer.report.top_view import View as TopView
+from producer.report.top_view import hosts_of
+from producer.schedule.file import (
+    ScheduleFile,
+    file_version,
+    find_schedule_file,
+    need_schedule_file,
+)
+from producer.schedule.overview import ScheduleRow, look_at_schedule, look_at_schedules
+from producer.schedule.text import run_line
+from producer.web.live import View
+from producer.web.schedule_actions import actions_for
+from producer.web.site import Site
+from ringhaul.errors import UsageError
+from ringhaul.ledger.fleet import look_at_fleet
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.schedules import Beats, ScheduleBook
+from tasks.settings import process_settings
+
+#: Runs that the page of a schedule shows.
+RUNS_SHOWN = 50
+#: Units at work that the page of hosts shows, the slowest first.
+UNITS_SHOWN = 50
+
+_reading = threading.Lock()
+_file: ScheduleFile | None = None
+
+
+def schedule_file() -> ScheduleFile:
+    """Return the schedule file of this host, read again when it changes. Raises UsageError if there
+    is none, or it is invalid."""
+    global _file
+    with _reading:
+        settings = process_settings()
+        path = find_schedule_file(settings)
+        if _file is None or path != _file.path or file_version(path) != _file.version:
+            _file = None
+            _file = need_schedule_file(settings)
+        return _file
+
+
+def schedule_row(ledger: Ledger, name: str) -> ScheduleRow:
+    """Return a schedule of the file. Raises UsageError if the file has none of this name."""
+    file = schedule_file()
+    return look_at_schedule(ScheduleBook(ledger.caller), file, file.schedule(name))
+
+
+def schedules_view(site: Site, ledger: Ledger) -> View:
+    """Return the list of schedules."""
+    try:
+        overview, problem = look_at_schedules(ledger, schedule_file()), ""
+    except UsageError as error:
+        overview, problem = None, str(error)
+    html = site.render("schedules_view.html", overview=overview, problem=problem)
+    return View(title="Schedules", html=html)
+
+
+def schedule_view(site: Site, ledger: Ledger, name: str) -> View:
+    """Return the page of a schedule, with its history. Raises UsageError."""
+    row = schedule_row(ledger, name)
+    html = site.render(
+        "schedule_view.html",
+        row=row,
+        runs=ScheduleBook(ledger.caller).runs(name, RUNS_SHOWN),
+        run_line=run_line,
+        actions={} if site.exposure.read_only else actions_for(row),
+        runs_shown=RUNS_SHOWN,
+    )
+    return View(title=f"Schedule {name}", html=html)
+
+
+def hosts_view(site: Site, ledger: Ledger) -> View:
+    """Return the hosts, their workers, and the units in progress."""
+    fleet = look_at_fleet(ledger.caller)
+    found = [unit for job in fleet.jobs for unit in ledger.units_at_work(job)]
+    units = sorted(found, key=lambda unit: -unit.seconds)
+    html = site.render(
+        "hosts_view.html",
+        hosts=hosts_of(TopView(jobs=(), workers=fleet.workers, units=units)),
+        workers=fleet.workers,
+        units=units[:UNITS_SHOWN],
+        units_all=len(units),
+        beats=Beats(ledger.caller).alive(),
+    )
+    return View(title="Hosts", html=html)

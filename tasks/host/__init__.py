@@ -1,0 +1,1 @@
+"""What a host reports about itself, for `ringhaul doctor`: machine, clock, view of the cluster."""
