@@ -7,6 +7,7 @@ import argparse
 from bench import (
     count_small,
     exec_seeds,
+    flower_pages,
     load_kb1,
     load_locality,
     load_memory,
@@ -45,6 +46,7 @@ def main() -> None:
     exec_seeds.run(exec_seeds.ROWS, rounds=5)
     transform_census.run(transform_census.RECORDS, rounds=5)
     remote_parquet.run(remote_parquet.MIB, rounds=5)
+    flower_pages.run(flower_pages.UNITS, flower_pages.JOBS)
 
 
 if __name__ == "__main__":

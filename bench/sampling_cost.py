@@ -46,22 +46,35 @@ def run(rows: int, rounds: int) -> None:
         print(f"load of {rows:,} rows: warming up the node ...", flush=True)
         for program in _PROGRAMS.values():
             _load(running, site, program)
-        found: dict[str, list[float]] = {name: [] for name in _PROGRAMS}
+        found: dict[str, list[Run]] = {name: [] for name in _PROGRAMS}
         for number in range(rounds):
             names = list(_PROGRAMS) if number % 2 else list(_PROGRAMS)[::-1]
             for name in names:
                 one = _load(running, site, _PROGRAMS[name])
-                found[name].append(one.rows / one.work_s)
-                print(f"  {name:<16} {found[name][-1]:>9,.0f} rows/s", flush=True)
+                found[name].append(one)
+                print(f"  {name:<16} {_rate(one):>9,.0f} rows/s {_cpu_us(one):.2f} us", flush=True)
         took_s = time_sample(running.env["RINGHAUL_BROKER_URL"])
-    rates = {name: statistics.median(each) for name, each in found.items()}
-    slower = 1 - rates["with samples"] / rates["without samples"]
-    spread = max((max(each) - min(each)) / statistics.median(each) for each in found.values())
-    print(f"\nmedians of {rounds}: " + ", ".join(f"{n} {r:,.0f}/s" for n, r in rates.items()))
-    print(f"with samples {slower:+.2%} slower; the rounds of one kind differ by {spread:.1%}")
+    print(f"\nmedians of {rounds} rounds, with samples against without")
+    for what, measure in (("rows/s", _rate), ("CPU a row of command and workers, us", _cpu_us)):
+        values = {name: [measure(one) for one in each] for name, each in found.items()}
+        with_them, without = (statistics.median(values[name]) for name in _PROGRAMS)
+        spread = max((max(each) - min(each)) / statistics.median(each) for each in values.values())
+        print(
+            f"  {what}: {with_them:,.2f} and {without:,.2f}, {with_them / without - 1:+.2%}; "
+            f"rounds of one kind differ by {spread:.1%}"
+        )
     print(f"a sample takes {took_s * 1e6:,.0f} us, every {keys.SAMPLE_EVERY_MS // 1000} s")
     share = took_s / (keys.SAMPLE_EVERY_MS / 1000)
     print(claim("samples' share of the time of a keeper and Redis, %", share * 100, at_most=1.0))
+
+
+def _rate(one: Run) -> float:
+    return one.rows / one.work_s
+
+
+def _cpu_us(one: Run) -> float:
+    """CPU of a row: beside other work on the machine, it varies less than the time."""
+    return one.cpu_s / one.rows * 1e6
 
 
 def _load(stage: Stage, site: Site, program: tuple[str, ...]) -> Run:

@@ -63,7 +63,7 @@ def parse_max_errors(value: Any) -> str:
 
 def check_broker_url(url: str) -> str:
     """Return `url` if it is empty, or `redis://` or `rediss://` with a host; a password and a
-    database are optional."""
+    database, a number below a billion, are optional."""
     if not url:
         return url
     expected = "expected redis://host:port/database, or rediss:// for TLS"
@@ -72,7 +72,7 @@ def check_broker_url(url: str) -> str:
         usable = parts.scheme in ("redis", "rediss") and parts.hostname and parts.port != 0
     except ValueError:
         raise ValueError(expected) from None
-    if not usable or not re.fullmatch(r"/?\d*", parts.path) or parts.query or parts.fragment:
+    if not usable or not re.fullmatch(r"/?[0-9]{0,9}", parts.path) or parts.query or parts.fragment:
         raise ValueError(expected)
     return url
 

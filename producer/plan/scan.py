@@ -71,10 +71,7 @@ def read_select(session: Session, wanted: Wanted) -> Read:
     all or at the session's consistency level, and `ClusterError` for a missing table."""
     read = _read(session, wanted)
     refuse_local(session, read.table)
-    if session.cluster.metadata.keyspaces[read.table.keyspace].virtual:
-        raise UsageError(
-            f"{read.table.name} is a virtual table, which has no token ranges: ask its node (cqlsh)"
-        )
+    refuse_virtual(session, read.table)
     check_consistency(session, read.table.keyspace, Use(writes=False))
     return read
 
@@ -100,6 +97,15 @@ def refuse_local(session: Session, table: TableSchema) -> None:
         raise UsageError(
             f"each of the {nodes} nodes has its own {table.name}: ask the one that is meant "
             "(cqlsh HOST)"
+        )
+
+
+def refuse_virtual(session: Session, table: TableSchema) -> None:
+    """Raise `UsageError` for a table without token ranges: a node's own state, such as
+    `system_views.settings`."""
+    if session.cluster.metadata.keyspaces[table.keyspace].virtual:
+        raise UsageError(
+            f"{table.name} is a virtual table, which has no token ranges: ask its node (cqlsh)"
         )
 
 

@@ -28,8 +28,8 @@ def check_inputs(options: ExecOptions) -> None:
     word = options.statement.split(maxsplit=1)[:1]
     if word and word[0].lower() in _ONCE:
         raise UsageError(
-            f"exec runs a statement for each row of values, and {word[0].upper()} runs once: use "
-            "cqlsh, or for the local stack "
+            f"exec cannot run {word[0].upper()}, which has no values: use cqlsh, or for the local "
+            "stack "
             f"`ringhaul local cql -e {shlex.quote(options.statement)}`"
         )
     if (options.params is not None) == bool(options.ranges):

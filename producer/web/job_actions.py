@@ -184,7 +184,7 @@ ACTIONS: Mapping[str, JobAction] = {
         label="Cancel job",
         effect=(
             "The job ends, and workers stop within 2 s. What it has done stays done. "
-            "`ringhaul resume` continues it from there, where that is possible."
+            "The command ringhaul resume continues it from there, where that is possible."
         ),
         done="The job is cancelled: workers stop within 2 s.",
         states=_OPEN,

@@ -8,7 +8,6 @@ result whether it may serve.
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from config.celery_config import FLOWER_DEFAULTS
 from config.known_secrets import remember
 from config.secrets import read_log_ins
 from config.sections import Settings, WebSettings
+from config.trust import why_untrusted
 from producer.outputs.state_folder import using_state
 from producer.startup import stay
 from ringhaul.errors import UsageError
@@ -133,10 +133,12 @@ def _keep_private(db: Path) -> None:
     put a file there, since Flower unpickles it, which runs code."""
     folder = db.absolute().parent
     with using_state(folder):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.stat()
-    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        for one in reversed([folder, *folder.parents]):
+            if not one.exists():  # `parents=True` would give others what the umask leaves
+                one.mkdir(mode=0o700)
+    why = why_untrusted(folder)
+    if why is not None:
         raise UsageError(
-            f"--persistent: other users can write to {folder}, and Flower would run what they put "
-            f"there: `chmod 700` it, or name another file by --db"
+            f"--persistent: Flower would run what others put into {folder}, and {why}: `chmod 700` "
+            "it and its folder, or name another file by --db"
         )

@@ -139,7 +139,7 @@ class SchedulesApi(Api):
 
 
 class HostsPage(Page):
-    """`/hosts`: hosts, workers, and units at work."""
+    """`/hosts`: hosts, workers, and units in progress."""
 
     tab = "hosts"
 

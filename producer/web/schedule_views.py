@@ -76,7 +76,7 @@ def schedule_view(site: Site, ledger: Ledger, name: str) -> View:
 
 
 def hosts_view(site: Site, ledger: Ledger) -> View:
-    """Return the hosts, their workers, and the units at work."""
+    """Return the hosts, their workers, and the units in progress."""
     fleet = look_at_fleet(ledger.caller)
     found = [unit for job in fleet.jobs for unit in ledger.units_at_work(job)]
     units = sorted(found, key=lambda unit: -unit.seconds)

@@ -18,6 +18,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
+    ClusterCrossSlotError,
     ClusterDownError,
     MovedError,
     NoPermissionError,
@@ -69,7 +70,6 @@ _USELESS = {
     "it has, such as 0: redis://HOST:PORT/0",
     "invalid DB index": "the database in broker.url is invalid; use 0: redis://HOST:PORT/0",
     "SELECT is not allowed in cluster mode": _CLUSTER,
-    "CROSSSLOT": _CLUSTER,
     "unknown command": "it does not know, or does not allow, a required command; Redis 7.2 "
     "or later and Valkey do",
 }
@@ -210,7 +210,7 @@ class Caller:
 
 def _refusal(error: redis.RedisError) -> str:
     """Return why waiting does not help, and what to do; empty for other errors."""
-    if isinstance(error, MovedError):
+    if isinstance(error, MovedError | ClusterCrossSlotError):
         return _CLUSTER
     text = str(error).removeprefix("ERR ")
     return next((words for begin, words in _USELESS.items() if text.startswith(begin)), "")

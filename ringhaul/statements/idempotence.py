@@ -52,7 +52,7 @@ def effect_of(statement: str) -> Effect:
     elif verb not in _VERBS:
         raise UsageError(
             f"cannot run {verb.upper() or 'an empty statement'}; "
-            "exec takes SELECT, INSERT, UPDATE, DELETE and batches of them"
+            "exec takes SELECT, INSERT, UPDATE, DELETE and batches of them, cqlsh any statement"
         )
     if verb == "select":
         return Effect(verb, repeatable=True, conditional=False, single=True)

@@ -322,7 +322,8 @@ class Lookup:
         batch = pa.RecordBatch.from_arrays(batch.columns[first:], schema=self.schema)
         rows = np.concatenate([np.zeros(0, np.int64), *taken])
         found = Rows(np.concatenate([np.zeros(0, np.int64), *numbers]), batch)
-        self.stats.rows -= dropped
+        # A row counts as often as it is in the output: once for each time that its key was given.
+        self.stats.rows += len(rows) - count
         if dropped or len(rows) != count:
             found = Rows(found.numbers, batch.take(pa.array(rows)))
         return found

@@ -20,11 +20,13 @@ from producer.local.stack import Endpoints
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.acceptance.conftest import fleet_settings
 from tests.acceptance.running import Running, running, wait_for_worker
+from tests.integration.ledger.conftest import Server
 from tests.services import running_valkey
 
 QUEUE = "ringhaul.load"
 PREFIX = "ringhaul:mq:"
-RSS_BYTES_MAX = 600 << 20
+#: The parent reads a message of 60 MB before it drops it: 250 MiB were measured.
+RSS_BYTES_MAX = 320 << 20
 
 
 @pytest.fixture
@@ -44,6 +46,17 @@ def worker(ringhaul: Ringhaul, tmp_path: Path) -> Iterator[Running]:
     with running(ringhaul.argv("worker", "-c", "1"), ringhaul.env, tmp_path) as one:
         wait_for_worker(ringhaul.env["RINGHAUL_BROKER_URL"], one.log)
         yield one
+
+
+def zlib_blanks(mib: int) -> bytes:
+    """Return this many MiB of blanks in a zlib stream, of which the same blocks come again and
+    again; its check sum is that of blanks, too."""
+    blanks, packer, total = b" " * (1 << 20), zlib.compressobj(9), 1
+    begin = packer.flush(zlib.Z_FULL_FLUSH)
+    block = packer.compress(blanks) + packer.flush(zlib.Z_FULL_FLUSH)
+    for _ in range(mib):
+        total = zlib.adler32(blanks, total)
+    return begin + block * mib + b"\x03\x00" + total.to_bytes(4, "big")
 
 
 def bomb(packed: bytes, kind: str) -> bytes:
@@ -71,11 +84,13 @@ def test_garbage_and_bombs_stop_no_worker(
 ) -> None:
     me = psutil.Process(worker.process.pid)
     packed = zlib.compressobj(9)
-    gzip_bomb = b"".join([*(packed.compress(b" " * (1 << 20)) for _ in range(600)), packed.flush()])
+    gzip_bomb = b"".join(
+        [*(packed.compress(b" " * (1 << 20)) for _ in range(1536)), packed.flush()]
+    )
     bz2_bomb = bz2.compress(b" " * (64 << 20))
     items = [b"", b"{", b"[]", b'{"a": 1}', b"\xff", bomb(gzip_bomb, "application/x-gzip")]
     items += [bomb(bz2_bomb, "application/x-bz2"), b"x" * (60 << 20)]
-    most = 0
+    most = me.memory_info().rss
     for item in items:
         client.lpush(PREFIX + QUEUE, item)
         client.publish(PREFIX + "/0.celery.pidbox", item[: 1 << 20])
@@ -85,7 +100,8 @@ def test_garbage_and_bombs_stop_no_worker(
         time.sleep(0.01)
     assert client.llen(PREFIX + QUEUE) == 0, worker.read()
     time.sleep(1)
-    assert max(most, me.memory_info().rss) < RSS_BYTES_MAX
+    most = max(most, me.memory_info().rss)
+    assert most < RSS_BYTES_MAX
     worker.says("dropped a message of")
     cassandra_session.execute(f"CREATE TABLE {keyspace}.t (id int PRIMARY KEY)")
     rows = ringhaul.cwd / "r.csv"
@@ -147,8 +163,54 @@ def test_doctor_and_commands_warn_of_a_broker_that_loses_jobs(
         second.says("appendonly no")
 
 
-@pytest.mark.parametrize("command", ["status", "top --once", "worker", "beat", "flower", "doctor"])
+def test_a_restart_without_persistence_is_warned_of_and_reported(
+    endpoints: Endpoints, tmp_path: Path, cassandra_session: Session, keyspace: str
+) -> None:
+    cassandra_session.execute(f"CREATE TABLE {keyspace}.t (id int PRIMARY KEY)")
+    (tmp_path / "r.csv").write_text("id\n" + "".join(f"{n}\n" for n in range(20_000)))
+    load = ("load", "r.csv", "-t", f"{keyspace}.t")
+    # Given a Redis that may evict keys of jobs, and that forgets them when it restarts
+    server = Server(tmp_path)
+    forgetful = ("--appendonly", "no", "--maxmemory-policy", "allkeys-lru")
+    server.start(*forgetful)
+    ringhaul = Ringhaul(fleet_settings(endpoints, tmp_path / "state", server.url), tmp_path)
+    try:
+        with running(ringhaul.argv("worker", "-c", "1"), ringhaul.env, tmp_path) as worker:
+            wait_for_worker(server.url, worker.log)
+            # When it restarts during a job
+            with (
+                ringhaul.started(*load, "--unit-size", "4K", "--rate", "2000") as process,
+                redis.Redis.from_url(server.url) as client,
+            ):
+                wait_until(lambda: any(_rows_of(client)), "rows")
+                server.kill()
+                server.start(*forgetful)
+                _, err = process.communicate(timeout=60)
+            # Then the command has warned, and says that rows may be in the table
+            assert process.returncode == 4, err
+            assert "maxmemory-policy allkeys-lru: keys of jobs may be evicted" in err
+            assert "appendonly no: a restart loses running jobs" in err
+            assert f"Rows of it may be in {keyspace}.t" in err and "--timestamp" in err
+            assert cassandra_session.execute(f"SELECT count(*) FROM {keyspace}.t").one()[0] > 0
+            # And the worker does the next job
+            assert ringhaul.run(*load).code == 0
+            assert (
+                cassandra_session.execute(f"SELECT count(*) FROM {keyspace}.t").one()[0] == 20_000
+            )
+    finally:
+        server.kill()
+
+
+def _rows_of(client: redis.Redis) -> Iterator[bytes | None]:
+    return (client.hget(key, "rows") for key in client.scan_iter("ringhaul:{*}:tot"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["load r.csv -t k.t", "status", "top --once", "worker", "beat", "flower", "doctor"],
+)
 def test_a_missing_database_is_reported(ringhaul: Ringhaul, command: str) -> None:
+    (ringhaul.cwd / "r.csv").write_text("id\n1\n")
     url = ringhaul.env["RINGHAUL_BROKER_URL"].rpartition("/")[0] + "/99"
     finished = ringhaul.run(*command.split(), RINGHAUL_BROKER_URL=url)
     assert finished.code == 4, finished

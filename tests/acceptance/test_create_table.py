@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -17,8 +14,9 @@ import pytest
 from cassandra.cluster import Session
 
 from ringhaul.cluster.schema import find_table
-from tests.acceptance.command import TIMEOUT_S, Finished, Ringhaul
+from tests.acceptance.command import Ringhaul
 from tests.acceptance.oracle import assert_table
+from tests.terminal import on_a_terminal
 
 ID = "123e4567-e89b-12d3-a456-42661417400"
 HEADER = "region,id,placed,total,zip,uid,Paid,score,order,note"
@@ -148,60 +146,31 @@ def test_without_a_terminal_and_yes_the_statement_is_printed_and_nothing_done(
     assert tables(cassandra_session, keyspace) == []
 
 
-@pytest.mark.parametrize(("answer", "code"), [(b"\n", 6), (b"y\n", 0)])
+@pytest.mark.parametrize(("answer", "code"), [("\n", 6), ("y\n", 0)])
 def test_on_a_terminal_it_asks(
     fleet: Ringhaul,
     cassandra_session: Session,
     keyspace: str,
     source: Path,
-    answer: bytes,
+    answer: str,
     code: int,
 ) -> None:
-    done = on_terminal(
-        fleet, answer, "load", source, "-t", f"{keyspace}.orders", "--create-table", "--progress",
-        "none", "--primary-key", "region,id",
-    )  # fmt: skip
-    assert done.code == code, done
-    assert f"CREATE TABLE {keyspace}.orders (" in done.out
-    assert f"create {keyspace}.orders and load into it? [y/N]" in done.out
+    load = ("load", source, "-t", f"{keyspace}.orders", "--create-table", "--progress", "none")
+    ended, screen = on_a_terminal(
+        fleet.argv(*load, "--primary-key", "region,id"),
+        answer,
+        fleet.env | {"TERM": "dumb", "COLUMNS": "120"},
+        fleet.cwd,
+        prompt="[y/N] ",
+    )
+    assert ended == code, screen
+    assert f"CREATE TABLE {keyspace}.orders (" in screen
+    assert f"create {keyspace}.orders and load into it? [y/N]" in screen
     if code:
-        assert f"error: {keyspace}.orders was not created, and nothing was loaded" in done.out
+        assert f"error: {keyspace}.orders was not created, and nothing was loaded" in screen
         assert tables(cassandra_session, keyspace) == []
     else:
         assert_table(cassandra_session, f"{keyspace}.orders", COLUMNS, ROWS)
-
-
-def on_terminal(ringhaul: Ringhaul, answer: bytes, *arguments: object) -> Finished:
-    """Run a command on a terminal; give `answer` once it asks."""
-    main, terminal = pty.openpty()
-    process = subprocess.Popen(
-        ringhaul.argv(*arguments),
-        env=ringhaul.env | {"TERM": "dumb", "COLUMNS": "80"},
-        cwd=ringhaul.cwd,
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-    )
-    os.close(terminal)
-    seen, asked = b"", False
-    try:
-        while True:
-            try:
-                read = os.read(main, 4096)
-            except OSError:  # the terminal's last process has ended
-                break
-            seen += read
-            if not asked and b"[y/N]" in seen:
-                asked = True
-                os.write(main, answer)
-            if not read:
-                break
-        code = process.wait(TIMEOUT_S)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(main)
-    return Finished(code, seen.decode().replace("\r\n", "\n"), "")
 
 
 def test_json_and_parquet_keep_their_types(

@@ -76,7 +76,7 @@ def test_lookup_counts_and_lists_keys_without_a_row(
     fleet: Ringhaul, table: str, tmp_path: Path
 ) -> None:
     keys = tmp_path / "keys.csv"
-    keys.write_text("k1\nmissing\nk2\nmissing too\n")
+    keys.write_text("k1\nmissing\nk2\nmissing too\nk1\n")
     out = tmp_path / "out"
     finished = fleet.run(
         "lookup", "-t", table, "--keys", keys, "--no-values-header", "-o", out, "--json"
@@ -84,9 +84,9 @@ def test_lookup_counts_and_lists_keys_without_a_row(
     summary = finished.summary
     assert finished.code == 0
     counts = {name: summary[name] for name in ("records", "answered", "missing", "rows")}
-    assert counts == {"records": 4, "answered": 4, "missing": 2, "rows": 2}
+    assert counts == {"records": 5, "answered": 5, "missing": 2, "rows": 3}
     found = json.loads((out / "manifest.json").read_text())
-    assert found["totals"]["rows"] == 2
+    assert found["totals"]["rows"] == 3
     errors = fleet.run("errors", summary["job"]).out.splitlines()
     assert [line.split(":")[1].split()[0] for line in errors] == ["2", "4"], errors
     assert all("no row has this key" in line for line in errors)

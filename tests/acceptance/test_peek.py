@@ -5,9 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import pty
-import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -16,8 +13,9 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.local.valkey import EmbeddedValkey
-from tests.acceptance.command import TIMEOUT_S, Finished, Ringhaul
+from tests.acceptance.command import Finished, Ringhaul
 from tests.acceptance.oracle import create_table
+from tests.terminal import on_a_terminal
 
 ROWS = 3_000
 
@@ -114,21 +112,16 @@ def test_hostile_values_are_shown_escaped(
 
 
 def test_a_wide_row_is_vertical_on_a_terminal(fleet: Ringhaul, table: str) -> None:
-    main, terminal = pty.openpty()
-    process = subprocess.Popen(
+    code, screen = on_a_terminal(
         fleet.argv("query", f"SELECT * FROM {table} WHERE id = 11 LIMIT 2"),
-        env=fleet.env | {"TERM": "dumb", "COLUMNS": "30"},
-        cwd=fleet.cwd,
-        stdout=terminal,
-        stderr=subprocess.PIPE,
+        "",
+        fleet.env | {"TERM": "dumb", "COLUMNS": "30"},
+        fleet.cwd,
     )
-    os.close(terminal)
-    _, err = process.communicate(timeout=TIMEOUT_S)
-    text = os.read(main, 65536).decode()
-    os.close(main)
-    assert (process.returncode, err) == (0, b" 2 rows\n")
-    lines = text.splitlines()
+    assert code == 0, screen
+    lines = [line.rstrip() for line in screen.splitlines()]
     assert lines[:2] == [" row 1", "  id        11"] and " row 2" in lines
+    assert lines[-1] == " 2 rows"
 
 
 REFUSED = {

@@ -11,33 +11,48 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+import pyarrow as pa
 import pytest
+from cassandra import InvalidRequest, ReadFailure, WriteFailure
 
 from config.values import parse_bytes
 from ringhaul.cql import long_numbers, types
 from ringhaul.cql.decode.scalars import number_text
+from ringhaul.cql.failures import with_reasons
 from ringhaul.cql.literal import parse_literal
 from ringhaul.cql.long_numbers import digits_of, integer_of, product
 from ringhaul.cql.names import listed_names, read_names
 from ringhaul.cql.nested import encode_column, parse_json
+from ringhaul.cql.patterns import compile_pattern
 from ringhaul.cql.text import TextFormat, encode_text
 from ringhaul.cql.types import parse_type
+from ringhaul.dataplane.retry import classify, message
 from ringhaul.errors import RinghaulError
+from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.dialect_warnings import find_warnings
 from ringhaul.formats.header import check_names
+from ringhaul.formats.jsonl_read import line_dialect, read_objects
 from ringhaul.formats.record_end import first_record
 from ringhaul.formats.records import scan_records
 from ringhaul.formats.split import START, read_blocks
 from ringhaul.formats.transcoding import Transcoded
+from ringhaul.output.manifest import MANIFEST, read_manifest
 from ringhaul.query.errors import QueryError
+from ringhaul.query.literals import Literal, typed
 from ringhaul.query.sql import parse_statement
+from ringhaul.query.where import parse_where
+from ringhaul.scan.faults import data_fault
 from ringhaul.schedule.cron import Cron
 from ringhaul.schedule.templates import Facts, fill
 from ringhaul.statements.idempotence import effect_of
 from ringhaul.statements.parameter_ranges import parse_span
+from tests.loads import table_schema
 from tests.property.cql.columns import binary
 
 pytestmark = pytest.mark.alone
@@ -101,6 +116,73 @@ def _transcoded(text: str) -> object:
     return sum(map(len, iter(lambda: stream.read(1000), b"")))
 
 
+def _read(dialect: CsvDialect) -> Callable[[str], object]:
+    """Read a block of records of two fields, as for a load."""
+
+    def read(text: str) -> object:
+        (block,) = read_blocks(
+            io.BytesIO(text.encode()), dialect, block_bytes=len(text) + 1, start=START
+        )
+        return read_block(block, dialect, ["a", "b"], ["a", "b"]) if block.defect is None else None
+
+    return read
+
+
+def _warned(dialect: CsvDialect) -> Callable[[str], object]:
+    def warn(text: str) -> object:
+        (block,) = read_blocks(
+            io.BytesIO(text.encode()), dialect, block_bytes=len(text) + 1, start=START
+        )
+        return find_warnings(block, dialect)
+
+    return warn
+
+
+def _objects(text: str) -> object:
+    dialect = line_dialect(CsvDialect())
+    (block,) = read_blocks(
+        io.BytesIO(text.encode()), dialect, block_bytes=len(text) + 1, start=START
+    )
+    return read_objects(block, dialect, ["id"], None if text.startswith(" ") else ())
+
+
+def _literal_of(kind: str, cql_type: str) -> Callable[[str], object]:
+    of = parse_type(cql_type)
+    return lambda text: typed(Literal(kind, text), of, "x")
+
+
+def _like(text: str) -> object:
+    where = parse_where(f"t LIKE '{text}'", LIKE_TABLE)
+    assert where.predicate is not None
+    return where.predicate.evaluate(pa.record_batch({"t": ["ab" * 1000]}))
+
+
+def _like_value(text: str) -> object:
+    where = parse_where("t LIKE '%a%a%a%_b'", LIKE_TABLE)
+    assert where.predicate is not None
+    return where.predicate.evaluate(pa.record_batch({"t": [text]}))
+
+
+def _pattern(text: str) -> object:
+    compile_pattern.cache_clear()
+    return compile_pattern(text)
+
+
+def _fault(text: str) -> object:
+    return data_fault(ReadFailure(text, consistency=6, failures=1), "10.0.0.1")
+
+
+def _words(text: str) -> object:
+    error = WriteFailure(text, consistency=6, write_type=0, failures=1)
+    return classify(InvalidRequest(text)), message(error)
+
+
+def _manifest(text: str) -> object:
+    with TemporaryDirectory() as folder:
+        Path(folder, MANIFEST).write_text(text)
+        return read_manifest(folder)
+
+
 def _doubled_name(count: int) -> str:
     """A JSON object with `count` names, the last of them twice."""
     pairs = [f'"k{number}":1' for number in range(count)]
@@ -111,6 +193,14 @@ def _filled(text: str) -> object:
     return fill([text], Facts(name="a", due_ms=0, zone=ZoneInfo("UTC")))
 
 
+LIKE_TABLE = table_schema({"id": "int", "t": "text"}, ["id"])
+DUMPS = (
+    CsvDialect(delimiter="\t", quote=None, escape="\\", escape_style="mysql", line_end="lf",
+               null_strings=(r"\N",)),
+    CsvDialect(delimiter="\t", quote=None, escape="\\", escape_style="postgresql", line_end="lf",
+               null_strings=(r"\N",)),
+    CsvDialect(escape="\\", escape_style="c"),
+)  # fmt: skip
 ESCAPED, LINES = CsvDialect(escape="\\"), CsvDialect(escape="\\", quote=None)
 SCALARS = (
     *("varint", "decimal", "double", "float", "int", "bigint", "boolean", "timestamp", "date"),
@@ -223,6 +313,90 @@ CASES = [
     Case("CSV record, stray quotes", _first(CsvDialect()), lambda n: 'a"' * n, 1_000_000, 2),
     Case("CSV, one record in small blocks", _blocks, lambda n: "a" * n, 400_000),
     Case("CSV, an open quote in small blocks", _blocks, lambda n: '"' + "a\n" * n, 200_000),
+    *(
+        Case(f"block of {dialect.escape_style} {quoted}, {name}", _read(dialect), text_of, length)
+        for quoted, dialect in zip(("", "", "in quotes"), DUMPS, strict=True)
+        for name, length, text_of in (
+            ("escapes", 400_000, lambda n: "\\" * n + "n\tb\n"),
+            ("octal numbers", 400_000, lambda n: r"\101" * n + "\tb\n"),
+            ("nulls", 100_000, lambda n: "\\N\t\\N\n" * n),
+            ("fields", 400_000, lambda n: "\t" * n + "\n"),
+            ("quotes", 400_000, lambda n: "'\"" * n + "\tb\n"),
+            ("no second field", 20_000, lambda n: "\\\\\n" * n),
+        )
+    ),
+    Case(
+        "objects, names",
+        _objects,
+        lambda n: f"{{{','.join(f'{chr(34)}k{i}{chr(34)}:1' for i in range(n))}}}",
+        10_000,
+        100,
+    ),
+    Case("objects, unknown names", _objects, lambda n: '{"x":1}\n' * n, 10_000, 300),
+    Case("objects, no JSON", _objects, lambda n: '{"x\n' * n, 10_000, 300),
+    Case("objects, deep", _objects, lambda n: '{"id":' * n, 100_000),
+    Case("objects, escapes", _objects, lambda n: '{"id":"' + r"\ud800" * n + '"}', 100_000),
+    Case("warnings, escapes", _warned(ESCAPED), lambda n: "\\" * n + "\n", 400_000),
+    Case("warnings, almost letters", _warned(ESCAPED), lambda n: r"\\n" * n + "\n", 200_000),
+    Case("warnings, almost nulls", _warned(CsvDialect(quote=None)), lambda n: r",\N " * n, 200_000),
+    Case("warnings, delimiters", _warned(CsvDialect(quote=None)), lambda n: "," * n, 400_000),
+    *(
+        Case(
+            f"{kind} as {cql_type}, {text_of(3)[:9]}", _literal_of(kind, cql_type), text_of, 20_000
+        )
+        for kind, cql_type in (
+            *(("number", of) for of in ("int", "varint", "decimal", "double")),
+            *(("string", of) for of in ("timestamp", "date", "time", "uuid", "inet", "text")),
+            ("blob", "blob"),
+        )
+        for text_of in (
+            lambda n: "9" * n + "x",
+            lambda n: "1." * n,
+            lambda n: "0x" + "f" * n + "g",
+            lambda n: "2024-01-01 00:00:00." + "0" * n,
+            lambda n: "2024-01-01 00:00:00" + ".000" * n,
+            lambda n: ":" * n,
+            lambda n: "0-" * n,
+        )
+    ),
+    Case("LIKE, any", _like, lambda n: "%" * n, 20_000, 200),
+    Case("LIKE, one", _like, lambda n: "_" * n, 1_000, 10_000),
+    Case("LIKE, any and one", _like, lambda n: "%_" * n, 100, 100_000),
+    Case("LIKE, escapes", _like, lambda n: r"\\" * n, 1_000, 10_000),
+    Case("LIKE, a long value", _like_value, lambda n: "a" * n, 400_000),
+    Case("pattern, days", _pattern, lambda n: "%Y-%m-%d" + "%a" * n, 300, 5_000),
+    Case("pattern, percent signs", _pattern, lambda n: "%Y-%m-%d" + "%%" * n, 3_000, 1_000),
+    Case("pattern, shorthands", _pattern, lambda n: "%F" + "%T" * n, 2_000, 1_000),
+    Case(
+        "pattern, percent signs before T", _pattern, lambda n: "%F" + "%%" * n + "T", 3_000, 1_000
+    ),
+    Case("pattern, letters", _pattern, lambda n: "%F" + "x1" * n, 3_000, 1_000),
+    *(
+        Case(f"{name}, {text_of(3)[:20]}", run, text_of, 20_000, 200)
+        for name, run in (
+            ("read failure", _fault),
+            ("reasons", with_reasons),
+            ("write failure", _words),
+        )
+        for text_of in (
+            lambda n: "AB from " + "a" * n,
+            lambda n: "AB from " + "1" * n,
+            lambda n: "AB from " + "1." * n,
+            lambda n: "AB from " + ":" * n,
+            lambda n: "AB from " + "/," * n,
+            lambda n: "AB from " * n,
+            lambda n: "A_" * n,
+            lambda n: 'message="' * n,
+            lambda n: 'message="a' * n + "b",
+            lambda n: 'message="' + '" info=' * n,
+            lambda n: "Column " * n,
+        )
+    ),
+    Case("manifest, deep", _manifest, lambda n: "[" * n),
+    Case("manifest, digits", _manifest, lambda n: '{"version":' + "1" * n, 400_000),
+    Case(
+        "manifest, parts", _manifest, lambda n: '{"version":1,"columns":[' + "{}," * n, 50_000, 300
+    ),
     Case("UTF-7, one run", _transcoded, lambda n: "+" + "AGEA" * (n // 4), 400_000),
 ]
 

@@ -75,6 +75,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
     yaml = {
         "authorizer": "CassandraAuthorizer",
         "permissions_validity": "0ms",
+        # Guardrails, which do not apply to superusers
+        "column_value_size_fail_threshold": "200KiB",
+        "items_per_collection_fail_threshold": 100,
         "native_transport_port_ssl": tls_port,
         "client_encryption_options": {
             "enabled": True,

@@ -169,21 +169,63 @@ def test_transient_errors_are_recognised_by_their_codes(own_server: Server, word
     assert caller.insist(operation) == "served"
 
 
+def test_another_error_is_raised_at_once(own_server: Server) -> None:
+    def operation() -> None:
+        raise redis.ResponseError("BUSYGROUP Consumer Group name exists")
+
+    with pytest.raises(redis.ResponseError, match="BUSYGROUP"):
+        Caller(connect(own_server.url)).insist(operation)
+
+
+CLUSTER = "it is a node of a Redis Cluster"
+
+
 @pytest.mark.parametrize(
-    ("words", "error"),
+    ("words", "reason"),
     [
-        ("ERR unknown command", ServerUnusable),
-        ("BUSYGROUP Consumer Group name exists", redis.ResponseError),
+        ("ERR DB index is out of range", "it has no database with the number in broker.url"),
+        ("ERR invalid DB index", "the database in broker.url is invalid; use 0"),
+        ("ERR SELECT is not allowed in cluster mode", CLUSTER),
+        ("CROSSSLOT Keys in request don't hash to the same slot", CLUSTER),
+        ("MOVED 3999 10.0.0.1:6381", CLUSTER),
+        ("ERR unknown command 'WAITAOF', with args beginning with: '1'", "it does not know"),
     ],
 )
-def test_a_permanent_error_is_raised_at_once(
-    own_server: Server, words: str, error: type[Exception]
+def test_an_unsuitable_server_is_reported_at_once(
+    own_server: Server, words: str, reason: str
 ) -> None:
-    def operation() -> None:
-        raise redis.ResponseError(words)
+    tries = []
 
-    with pytest.raises(error, match=words):
-        Caller(connect(own_server.url)).insist(operation)
+    def operation() -> None:
+        tries.append(1)
+        raise BaseParser.parse_error(words)
+
+    caller = Caller(connect(own_server.url))
+    with pytest.raises(ServerUnusable) as caught:
+        caller.insist(operation)
+    assert str(caught.value).startswith(f"Redis at {caller.address()} cannot be used: {reason}")
+    assert len(tries) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "database", "words", "reason"),
+    [
+        (["--databases", "1"], 1, "PING", "it has no database with the number"),
+        (["--rename-command", "SELECT", ""], 1, "PING", "Redis 7.2 or later"),
+        (["--rename-command", "WAITAOF", ""], 0, "WAITAOF 0 0 0", "Redis 7.2 or later"),
+        (["--cluster-enabled", "yes"], 0, "MGET a b", CLUSTER),
+    ],
+)
+def test_the_words_of_a_real_unsuitable_server(
+    own_server: Server, options: list[str], database: int, words: str, reason: str
+) -> None:
+    own_server.kill()
+    if "--cluster-enabled" in options:  # by default its second port is 10,000 above the first
+        options += ["--cluster-port", str(Server(own_server.folder).port)]
+    own_server.start(*options)
+    caller = Caller(connect(f"redis://127.0.0.1:{own_server.port}/{database}"))
+    with pytest.raises(ServerUnusable, match=reason):
+        caller.command(*words.split())
 
 
 def test_a_wrong_password_is_reported_at_once_and_not_shown(own_server: Server) -> None:

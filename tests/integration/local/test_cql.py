@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import secrets
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +10,9 @@ import pytest
 from cassandra.cluster import Session
 
 from producer.local.stack import Endpoints, Stack
-from tests.acceptance.command import TIMEOUT_S, Ringhaul
+from tests.acceptance.command import Ringhaul
 from tests.services import user_cache_dir
+from tests.terminal import on_a_terminal
 
 
 @pytest.fixture
@@ -76,31 +74,15 @@ def test_an_error_is_one_line_and_code_2(ringhaul: Ringhaul) -> None:
 
 
 def test_on_a_terminal_there_is_a_prompt(ringhaul: Ringhaul) -> None:
-    main, terminal = pty.openpty()
-    process = subprocess.Popen(
+    code, screen = on_a_terminal(
         ringhaul.argv("local", "cql"),
-        env=ringhaul.env | {"TERM": "dumb"},
-        cwd=ringhaul.cwd,
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
+        "SELECT cluster_name FROM system.local;\nexit\n",
+        ringhaul.env | {"TERM": "dumb"},
+        ringhaul.cwd,
+        prompt="cqlsh> ",
     )
-    os.close(terminal)
-    seen = b""
-    try:
-        for wanted, answer in (
-            (b"cqlsh>", b"SELECT cluster_name FROM system.local;\n"),
-            (b"(1 rows)", b"exit\n"),
-        ):
-            while wanted not in seen:
-                seen += os.read(main, 4096)
-            os.write(main, answer)
-        assert process.wait(TIMEOUT_S) == 0
-    finally:
-        process.kill()
-        process.wait()
-        os.close(main)
-    assert b"Connected to" in seen and b"WARNING" not in seen
+    assert code == 0, screen
+    assert "Connected to" in screen and "(1 rows)" in screen and "WARNING" not in screen
 
 
 def test_without_a_stack_it_says_how_to_start_one(tmp_path: Path) -> None:
@@ -114,5 +96,5 @@ def test_exec_points_to_it(tmp_path: Path) -> None:
     ringhaul = Ringhaul({"RINGHAUL_STATE_DIR": str(tmp_path / "state")}, tmp_path)
     done = ringhaul.run("exec", "create table k.t (id int PRIMARY KEY)")
     assert (done.code, done.out) == (2, "")
-    assert "CREATE runs once" in done.err
+    assert "exec cannot run CREATE, which has no values" in done.err
     assert "`ringhaul local cql -e 'create table k.t (id int PRIMARY KEY)'`" in done.err

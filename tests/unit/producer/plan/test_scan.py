@@ -9,7 +9,7 @@ import pytest
 from cassandra.cluster import Session
 
 from producer.plan import scan
-from producer.plan.scan import Read, read_select, refuse_local
+from producer.plan.scan import Read, read_select, refuse_local, refuse_virtual
 from producer.request.scan import Wanted, check_wanted
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
@@ -23,6 +23,7 @@ def read(table: TableSchema, monkeypatch: pytest.MonkeyPatch, **wanted: Any) -> 
     monkeypatch.setattr(scan, "find_table", lambda *_: table)
     monkeypatch.setattr(scan, "check_consistency", lambda *_, **__: None)
     monkeypatch.setattr(scan, "refuse_local", lambda *_: None)
+    monkeypatch.setattr(scan, "refuse_virtual", lambda *_: None)
     no_cluster = cast(Session, SimpleNamespace(cluster=SimpleNamespace(metadata=None)))
     return read_select(no_cluster, Wanted(table="shop.orders", counts=True, **wanted))
 
@@ -100,6 +101,14 @@ def test_errors_with_any_schema_are_reported_without_one(wanted: Wanted, message
 )
 def test_names_that_may_exist_are_checked_against_the_schema(wanted: Wanted) -> None:
     check_wanted(wanted)
+
+
+def test_a_virtual_table_has_no_ranges() -> None:
+    table, one = table_schema({"id": "int"}, ["id"]), session("ONE", simple("1"), "dc1")
+    refuse_virtual(one, table)
+    one.cluster.metadata.keyspaces["shop"].virtual = True
+    with pytest.raises(UsageError, match=r"shop\.orders is a virtual table"):
+        refuse_virtual(one, table)
 
 
 @pytest.mark.parametrize("virtual", [False, True])

@@ -120,14 +120,19 @@ def application(settings: Settings) -> None:
     flower.command.Flower(capp=None, options=options)
 
 
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [("shared/db", "other users can change it"), ("shared/own/db", "other users can replace it")],
+)
 def test_a_folder_that_others_can_write_to_holds_no_pickles(
-    settings: Settings, tmp_path: Path
+    settings: Settings, tmp_path: Path, where: str, why: str
 ) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    final(settings, "--persistent=True", f"--db={shared / 'db'}")
-    with pytest.raises(UsageError, match=f"other users can write to {shared}"):
+    db = tmp_path / where
+    final(settings, "--persistent=True", f"--db={db}")
+    with pytest.raises(UsageError, match=f"what others put into {db.parent}, and {why}"):
         application(settings)
 
 
