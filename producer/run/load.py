@@ -16,9 +16,9 @@ from producer.inputs.stdin_spool import (
 )
 from producer.inputs.urlfile import NO_PLACES, read_urlfile
 from producer.outputs.stdout import json_text
-from producer.plan.case_notes import case_notes, left_out_notes
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.dry_run import dry_run_json, dry_run_text
+from producer.plan.field_notes import case_notes, left_out_notes, shifted_times_notes
 from producer.plan.load import plan_load
 from producer.report.reporter import Shown
 from producer.request.command_line import COMMAND_LABEL, command_line
@@ -93,6 +93,8 @@ def run_load(options: LoadOptions, services: Services) -> int:
                         shown.say(line)
                     for line in left_out_notes(request, job.sources, job.table):
                         shown.say(line)
+                for line in shifted_times_notes(request, job.sources, job.table):
+                    shown.say(line)
             if planned is None or options.dry_run:
                 services.opening.close()
             visibility.judge(job_workers.workers, shown.warn)

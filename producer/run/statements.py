@@ -13,8 +13,8 @@ from config.settings import Loaded
 from producer.inputs.stdin_spool import naming_standard_input, spool_path, spool_sources
 from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.outputs.stdout_spool import spool_folder
-from producer.plan.case_notes import case_notes
 from producer.plan.dialect_warnings import dialect_warnings
+from producer.plan.field_notes import case_notes
 from producer.plan.scan import refuse_local, table_of
 from producer.plan.statements import (
     StatementFacts,

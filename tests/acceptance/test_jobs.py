@@ -89,7 +89,7 @@ def test_jobs_are_listed_and_shown(fleet: Ringhaul, cassandra_session: Session, 
     assert listed.code == 0
     (line,) = [line.split() for line in listed.out.splitlines() if job in line]
     assert line[:6] == [job, "load", table, "PARTIAL", "100%", "2"]
-    assert line[7] == "1"
+    assert line[7:9] == ["-", "1"]  # no ETA, and a reject
     # and as JSON
     (row,) = [row for row in json.loads(fleet.run("status", "--json").out) if row["job"] == job]
     assert (row["state"], row["done"], row["rows"], row["rejected"]) == ("PARTIAL", 1.0, 2, 1)

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from producer.plan.case_notes import case_notes, left_out_notes
 from producer.plan.dry_run import dry_run_text
+from producer.plan.field_notes import case_notes, left_out_notes, shifted_times_notes
 from producer.plan.sources import plan_sources, with_empty
 from producer.plan.units import split_sources
 from producer.request.load import LoadRequest, check_request, refuse_unread
@@ -281,6 +281,22 @@ def test_a_verification_leaves_out_write_times_and_ttls(plan: Plan, tmp_path: Pa
     (tmp_path / "x.jsonl").write_text('{"id": 1, "ttl(n)": 3}\n')
     source = plan(kind=JobKind.VERIFY)[0]
     assert "ttl(n)" in source.fields and "ttl(n)" not in source.loaded
+
+
+def test_write_times_that_a_list_shifts_are_named(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("id,n\n1,2\n")
+    (source,) = plan()
+    kinds = {"id": "int", "n": "list<int>", "other": "list<int>"}
+    table, request = table_schema(kinds, ["id"]), LoadRequest(keyspace="shop", table="orders")
+    dated = replace(request, timestamp="5")
+    (note,) = shifted_times_notes(dated, [source], table)
+    assert note.startswith("write times are not kept exactly: n of shop.orders is a list ")
+    by_field = replace(request, timestamp_field="n")
+    assert shifted_times_notes(by_field, [source], table) == [note]
+    # Without given times, without such a list, or without writing there is nothing to say
+    assert shifted_times_notes(request, [source], table) == []
+    assert shifted_times_notes(dated, [source], TABLE) == []
+    assert shifted_times_notes(replace(dated, kind=JobKind.VERIFY), [source], table) == []
 
 
 def test_of_members_in_both_cases_only_the_exact_one_is_loaded(plan: Plan, tmp_path: Path) -> None:

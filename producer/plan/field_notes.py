@@ -1,11 +1,12 @@
-"""Say which fields fill columns whose names differ in case, and which a verification leaves out."""
+"""Say what becomes of fields in a way that a user may not expect, once for a job."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from producer.request.load import LoadRequest
-from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.schema import TableSchema, appends
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.job import LoadSource
 
 #: How many fields are named; a file may write all its names in capitals.
@@ -45,3 +46,23 @@ def left_out_notes(
     names = ", ".join([*found][:SHOWN_MAX])
     more = f" and {len(found) - SHOWN_MAX:,} more" if len(found) > SHOWN_MAX else ""
     return [f"not compared: {names}{more} (verify reads no write times and no TTLs)"]
+
+
+def shifted_times_notes(
+    request: LoadRequest, sources: Sequence[LoadSource], table: TableSchema
+) -> list[str]:
+    """Return one line about given write times that are not kept exactly, or none."""
+    given = request.timestamp is not None or request.timestamp_field is not None
+    if request.kind is not JobKind.LOAD or not given:
+        return []
+    loaded = {column for source in sources for _, column in source.mapping}
+    lists = [name for name in table.column_names if name in loaded and appends(table.type_of(name))]
+    if not lists:
+        return []
+    return [
+        f"write times are not kept exactly: {', '.join(lists[:SHOWN_MAX])} of {table.name} "
+        f"{'is a list that is' if len(lists) == 1 else 'are lists that are'} not frozen, and rows "
+        "are written a little later the longer the job takes, 1 us for each ms, so that a retry "
+        "cannot double elements. To keep the times of the other columns, load the lists by a job "
+        "of their own (--skip-columns)"
+    ]
