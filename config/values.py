@@ -69,7 +69,8 @@ def check_broker_url(url: str) -> str:
     expected = "expected redis://host:port/database, or rediss:// for TLS"
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("redis", "rediss") and parts.hostname and parts.port != 0
+        # redis-py and Celery know the schemes in lower case only.
+        usable = url.startswith(("redis://", "rediss://")) and parts.hostname and parts.port != 0
     except ValueError:
         raise ValueError(expected) from None
     if not usable or not re.fullmatch(r"/?[0-9]{0,9}", parts.path) or parts.query or parts.fragment:

@@ -126,7 +126,7 @@ def _read_web(folder: str) -> Manifest | None:
     try:
         fields = json.loads(read_small(folder + MANIFEST) or b"null")
         return Manifest.from_json(fields) if fields["version"] == VERSION else None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

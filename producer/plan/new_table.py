@@ -38,10 +38,8 @@ from ringhaul.sources.files import open_parquet
 from ringhaul.sources.source import SourceFile
 from ringhaul.units.reading import open_records
 
-#: Bytes of text read from each sampled file, and how many files are sampled: the first, one in the
-#: middle, the last.
+#: Bytes of text read from each sampled file.
 SAMPLE_BYTES = 2 << 20
-SAMPLE_FILES = 3
 #: Searched for records behind those that --skip-rows skips.
 SAMPLE_BLOCKS_MAX = 100
 
@@ -65,14 +63,12 @@ class _Sample:
 
 
 def plan_new_table(request: LoadRequest, files: Sequence[SourceFile]) -> Planned:
-    """Return the table that fits a sample of the files.
+    """Return the table that fits a sample of the files: the first, one in the middle, the last.
 
     Raises `UsageError` for files without names of fields, without records, or whose types differ,
     and for values that no type holds.
     """
-    refuse_untyped(request)
-    chosen = [files[0], files[len(files) // 2], files[-1]]
-    sampled = [*dict.fromkeys(chosen)][:SAMPLE_FILES]
+    sampled = [*dict.fromkeys([files[0], files[len(files) // 2], files[-1]])]
     samples = [
         sample
         for sample in each_file(sampled, lambda file: _sample(request, file, file == files[0]))
@@ -83,17 +79,6 @@ def plan_new_table(request: LoadRequest, files: Sequence[SourceFile]) -> Planned
     columns = _joined(samples)
     table = new_table(request.keyspace, request.table, columns, request.primary_key)
     return Planned(table, tuple(_notes(table.schema, samples, len(files))))
-
-
-def refuse_untyped(request: LoadRequest) -> None:
-    """Raise `UsageError` for a request whose files do not show the table's columns."""
-    if request.transforms:
-        raise UsageError(
-            "--create-table looks at the files, and --transform changes what they hold: create the "
-            "table first (cqlsh, or `ringhaul local cql` for the local stack)"
-        )
-    if not request.header and not request.columns:
-        raise UsageError("--create-table with --no-header needs --columns, the columns' names")
 
 
 def _sample(request: LoadRequest, file: SourceFile, first: bool) -> _Sample | None:
@@ -252,10 +237,12 @@ def _types_of(name: str, samples: Sequence[_Sample]) -> list[tuple[str, Inferred
 def _notes(table: TableSchema, samples: Sequence[_Sample], files: int) -> list[str]:
     """Return what the sample says: how large it is, and keys that are missing or repeated."""
     records = sum(sample.records for sample in samples)
-    of_files = f"{len(samples)} of {count_text(files, 'file')}"
+    of_files = count_text(files, "file")
+    if len(samples) < files:
+        of_files = f"{len(samples)} of {of_files}"
     if not records:
         return [f"types as in {of_files}"]
-    notes = [f"types from {count_text(records, 'record')} at the beginning of {of_files}"]
+    notes = [f"types from the first {count_text(records, 'record')} of {of_files}"]
     with_key = [
         sample
         for sample in samples

@@ -121,10 +121,23 @@ def check_request(request: LoadRequest) -> None:
             raise UsageError(
                 "--timestamp and --timestamp-field both say when rows were written: give one"
             )
+    if request.create_table:
+        _refuse_untyped(request)
     if request.where:
         from ringhaul.query.sql import parse_condition  # most loads do not need it
 
         parse_condition(request.where)
+
+
+def _refuse_untyped(request: LoadRequest) -> None:
+    """Raise `UsageError` for a request whose files do not show the table's columns."""
+    if request.transforms:
+        raise UsageError(
+            "--create-table looks at the files, and --transform changes what they hold: create the "
+            "table first (cqlsh, or `ringhaul local cql` for the local stack)"
+        )
+    if not request.header and not request.columns:
+        raise UsageError("--create-table with --no-header needs --columns, the columns' names")
 
 
 def parse_timestamp_us(text: str) -> int:

@@ -63,6 +63,8 @@ def run_peek(options: PeekOptions) -> int:
         where=options.where,
     )
     check_wanted(wanted)
+    if options.as_json and options.result_format not in ("auto", "json"):
+        raise UsageError(f"--json and --format {options.result_format}: give one of them")
     settings = settle(connection_flags(options), options.config_file).settings
     form = "json" if options.as_json else options.result_format or "auto"
     session = open_session(cluster_config(settings))

@@ -36,7 +36,17 @@ _BY_CODE = {
     0x0005: "the replica does not know the table",
     0x0006: "the replica does not know the keyspace",
 }
+_BEGIN, _END = 'message="', '" info='
 _NAMED = re.compile(r"\b([A-Z][A-Z_]+) from (\S*/)?([^\s,]+)")
+
+
+def server_message(text: str) -> str:
+    """Return the server's message inside the driver's text, `... message="..." info=...`; all of
+    the text if there is none in it. Not by a regular expression, which would look for the end once
+    for each beginning: the message may quote anything."""
+    begin = text.find(_BEGIN) + len(_BEGIN)
+    end = len(text) - 1 if text.endswith('"') else text.rfind(_END)
+    return text[begin:end] if len(_BEGIN) <= begin <= end else text
 
 
 def failure_words(message: str, codes: Mapping[str, int] | None = None) -> str:

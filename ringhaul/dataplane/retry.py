@@ -16,7 +16,7 @@ from cassandra import (
 from cassandra.protocol import ConfigurationException, SyntaxException
 
 from ringhaul.backoff import pause_s, spread
-from ringhaul.cql.failures import with_reasons
+from ringhaul.cql.failures import server_message, with_reasons
 from ringhaul.cql.frames import ErrorCode
 
 
@@ -50,8 +50,6 @@ _SCHEMA_CHANGED = re.compile(
     r"(?: in table [^\s:]+)?|unknown identifier [^\s:]+)\.?",
     re.IGNORECASE,
 )
-#: The server's message inside the driver's: `Error from server: ... message="..." info=...`.
-_SERVER_WORDS = re.compile(r'message="(.*)"(?: info=.*)?$', re.DOTALL)
 
 
 def classify(error: BaseException) -> Verdict:
@@ -79,8 +77,7 @@ def classify_code(code: int, text: str) -> Verdict:
 
 
 def _is_schema_change(text: str) -> bool:
-    wrapped = _SERVER_WORDS.search(text)
-    return bool(_SCHEMA_CHANGED.fullmatch((wrapped[1] if wrapped else text).strip()))
+    return bool(_SCHEMA_CHANGED.fullmatch(server_message(text).strip()))
 
 
 def backoff_s(tries: int, jitter: random.Random) -> float:
@@ -95,8 +92,9 @@ def message(error: BaseException) -> str:
     """Return the server's message on one line, without the driver's wrapping."""
     text = str(getattr(error, "message", None) or str(error) or type(error).__name__)
     if isinstance(error, CoordinationFailure):
-        if wrapped := _SERVER_WORDS.search(text):
+        words = server_message(text)
+        if words != text:
             code = "write_failure" if isinstance(error, WriteFailure) else "read_failure"
-            text = f"{code}: {wrapped[1]}"
+            text = f"{code}: {words}"
         text = with_reasons(text, error.error_code_map)
     return " ".join(text.split())

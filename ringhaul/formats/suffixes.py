@@ -1,10 +1,9 @@
 """What a file's name says by its suffixes: its format, and its compression."""
 
 import os
-from urllib.parse import urlsplit
 
 from ringhaul.formats.compression import DECOMPRESSORS
-from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of
+from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of, split_url
 
 FORMATS = ("csv", "jsonl", "parquet")
 #: Format -> the suffixes of its files, without those of a compression.
@@ -45,4 +44,4 @@ def plain_name(path: str) -> str:
 
 def _named(path: str) -> str:
     """Return the part of a path with the suffix: of a web server's URL the path without a query."""
-    return urlsplit(path).path if is_url(path) and scheme_of(path) in WEB_SCHEMES else path
+    return split_url(path).path if is_url(path) and scheme_of(path) in WEB_SCHEMES else path

@@ -122,7 +122,7 @@ def read_manifest(url: str) -> Manifest | None:
         version = fields["version"]
         if version == VERSION:
             return Manifest.from_json(fields)
-    except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, UsageError) as error:
         raise UsageError(f"{url}: its {MANIFEST} is not one of ringhaul's: {error!r}") from error
     raise UsageError(
         f"{url}: its {MANIFEST} has version {version}, and this ringhaul reads {VERSION}; "

@@ -14,6 +14,8 @@ from typing import NamedTuple
 from cassandra import InvalidRequest, ReadFailure
 from cassandra.protocol import ServerError
 
+from ringhaul.cql.failures import server_message
+
 #: Codes of `RequestFailureReason` in Cassandra 5.0.
 _REASONS = {
     0: "UNKNOWN",
@@ -49,7 +51,9 @@ _ADVICE = {
 _ADVICE_ELSE = "Look into the node's log"
 
 #: `READ_TOO_MANY_TOMBSTONES from /10.0.0.1:7000`, in the message of a READ_FAILURE.
-_IN_WORDS = re.compile(r"\b([A-Z][A-Z_]+) from (\S*?)/?((?:\d+\.){3}\d+|\[?[0-9a-fA-F:]+\]?):\d+")
+_IN_WORDS = re.compile(r"\b([A-Z][A-Z_]+) from ([^\s,]+)")
+#: The end of such an endpoint, behind its last slash.
+_ADDRESS = re.compile(r"((?:\d+\.){3}\d+|\[?[0-9a-fA-F:]+\]?):\d+")
 #: Sent as an invalid request, for a partition as well as for a range that holds one.
 _ON_DENYLIST = re.compile(r"\bdenylisted (?:keys|partition)\b")
 #: The guardrail `page_size_fail_threshold`.
@@ -59,8 +63,6 @@ _ABORTED = (
     (re.compile(r"tombstone", re.IGNORECASE), "READ_TOO_MANY_TOMBSTONES"),
     (re.compile(r"read_size|read size", re.IGNORECASE), "READ_SIZE"),
 )
-#: The server's message inside the driver's text.
-_SAID = re.compile(r'message="(.*)" info=', re.DOTALL)
 
 
 class ReadFault(NamedTuple):
@@ -121,7 +123,8 @@ def _reasons(error: ReadFailure, said: str) -> list[tuple[str, str]]:
     if error.error_code_map:
         codes = error.error_code_map.items()
         return [(_REASONS.get(code, "UNKNOWN"), str(node)) for node, code in codes]
-    listed = [(match[1], match[3].strip("[]")) for match in _IN_WORDS.finditer(said)]
+    ends = [(name, end.rpartition("/")[2]) for name, end in _IN_WORDS.findall(said)]
+    listed = [(name, at[1].strip("[]")) for name, end in ends if (at := _ADDRESS.match(end))]
     if listed:
         return listed
     return [(name, "") for words, name in _ABORTED if words.search(said)]
@@ -129,5 +132,4 @@ def _reasons(error: ReadFailure, said: str) -> list[tuple[str, str]]:
 
 def _said(error: BaseException) -> str:
     text = str(getattr(error, "message", None) or error)
-    found = _SAID.search(text)
-    return " ".join((found[1] if found else text).split())
+    return " ".join(server_message(text).split())

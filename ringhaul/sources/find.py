@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NoReturn
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.compression import DECOMPRESSORS
@@ -23,7 +23,14 @@ from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suf
 from ringhaul.sources.globs import expand, folders_below, is_aside
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage import remote
-from ringhaul.storage.access import WEB_SCHEMES, check_url, is_url, mask_url, scheme_of
+from ringhaul.storage.access import (
+    WEB_SCHEMES,
+    check_url,
+    is_url,
+    mask_url,
+    scheme_of,
+    split_url,
+)
 from ringhaul.storage.remote import RemoteFile, is_remote
 
 #: Marks a folder that an unload has written, and lists which of its files belong to it.
@@ -75,7 +82,7 @@ def local_path(arg: str) -> str:
     if not is_url(arg):
         return arg
     check_url(arg)
-    parts = urlsplit(arg)
+    parts = split_url(arg)
     if parts.netloc not in ("", "localhost"):
         raise UsageError(f"{arg}: a file:// URL must be of this host; give file:///path")
     return unquote(parts.path)

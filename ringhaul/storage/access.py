@@ -7,8 +7,9 @@ open, once, before anything is opened.
 from __future__ import annotations
 
 import glob
+import re
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from ringhaul.errors import UsageError
 from ringhaul.storage.roots import check_opened, check_roots
@@ -78,6 +79,17 @@ def scheme_of(url: str) -> str:
     return url.partition("://")[0].lower()
 
 
+def split_url(url: str) -> SplitResult:
+    """Return the parts of a URL. Raises `UsageError` for a host that no URL can have."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise UsageError(f"{mask_url(url)}: is not a URL: {error}") from error
+    if re.search(r"[\s\x00-\x1f\x7f]", parts.netloc):
+        raise UsageError(f"{mask_url(url)}: is not a URL: its host has a blank in it")
+    return parts
+
+
 def check_place(name: str) -> None:
     """Raise `OutsideRoots` for a path or a URL that this process must not open for jobs."""
     check_roots(name, _access.allowed_roots)
@@ -89,8 +101,8 @@ def check_file(descriptor: int, path: str) -> None:
 
 
 def check_url(url: str) -> None:
-    """Raise `UsageError` for a URL that this process must not open, or that holds a secret or names
-    no bucket."""
+    """Raise `UsageError` for a URL that this process must not open, that holds a secret, names no
+    bucket, or is none."""
     scheme = scheme_of(url)
     allowed = _access.schemes
     if scheme not in allowed:
@@ -113,7 +125,7 @@ def check_url(url: str) -> None:
             what = "a bucket's name cannot be a pattern" if bucket.strip() else "names no bucket"
             raise UsageError(f"{mask_url(url)}: {what}; give {scheme}://BUCKET/PATH")
         return
-    parts = urlsplit(url)
+    parts = split_url(url)
     secret = parts.username is not None or any(
         name.lower() in _KEYS for name, _ in parse_qsl(parts.query, keep_blank_values=True)
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from ringhaul.errors import NO_ROOM, OutputUnavailable, OutputUnusable, UsageError
 from ringhaul.new_file import new_file, sync_folder
@@ -27,6 +27,7 @@ from ringhaul.storage.access import (
     is_url,
     mask_url,
     scheme_of,
+    split_url,
 )
 from ringhaul.storage.errors import store_errors
 from ringhaul.storage.stores import open_store
@@ -96,7 +97,7 @@ def local_path(url: str) -> str | None:
     """Return the path of a folder on a disk, given as such or as file://; None: it is a URL."""
     if not is_url(url):
         return url
-    return unquote(urlsplit(url).path) if scheme_of(url) == "file" else None
+    return unquote(split_url(url).path) if scheme_of(url) == "file" else None
 
 
 def try_writing(url: str) -> None:

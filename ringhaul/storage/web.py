@@ -17,7 +17,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
-from ringhaul.errors import RinghaulError, SourceChanged, SourceMissing, SourceUnavailable
+from ringhaul.errors import (
+    RinghaulError,
+    SourceChanged,
+    SourceMissing,
+    SourceUnavailable,
+    UsageError,
+)
 from ringhaul.storage.access import (
     access,
     check_place,
@@ -25,6 +31,7 @@ from ringhaul.storage.access import (
     mask_url,
     same_version,
     scheme_of,
+    split_url,
 )
 from ringhaul.storage.addresses import refusal
 
@@ -304,7 +311,11 @@ def _next(requested: str, url: str, location: str) -> str:
     """Return where a redirection leads, if it may be followed."""
     with suppress(UnicodeError):  # servers send UTF-8, which is read as Latin-1
         location = location.encode("latin-1").decode()
-    target = urljoin(url, location)
+    try:
+        target = urljoin(url, location)
+        split_url(target)
+    except (ValueError, UsageError) as error:
+        raise SourceMissing(f"{mask_url(requested)}: is redirected wrongly: {error}") from error
     scheme = scheme_of(target)
     # `check_url` alone would let a page send a worker to s3:// or file://.
     if scheme not in ("http", "https") or (scheme_of(url) == "https" and scheme == "http"):

@@ -354,7 +354,10 @@ def test_the_second_of_two_people_is_told_what_happened(
     ledger.cancel("other")
 
 
-def test_a_page_says_what_was_done_once_and_by_no_link(opened: FlowerSite, job: str) -> None:
+def test_a_page_says_what_was_done_once_and_by_no_link(
+    opened: FlowerSite, ledger: Ledger, job: str
+) -> None:
+    make_load(ledger, "ld-beside", 1, done=0)
     path = f"/jobs/{job}"
     said = "The priority is changed."
     answer = opened.send_form(
@@ -365,7 +368,8 @@ def test_a_page_says_what_was_done_once_and_by_no_link(opened: FlowerSite, job: 
     after = opened.get(path, Authorization=LOG_IN, Cookie=cookie[0])
     assert said in after.text and 'ringhaul_did="";' in after.headers["Set-Cookie"]
     # Neither on another page, nor because a link or another's cookie says so.
-    assert said not in opened.get(f"{path}x", Authorization=LOG_IN, Cookie=cookie[0]).text
+    beside = opened.get("/jobs/ld-beside", Authorization=LOG_IN, Cookie=cookie[0])
+    assert beside.status == 200 and said not in beside.text
     for forged in ("", f"ringhaul_did={job} priority", f"{cookie[0]}x"):
         page = opened.get(f"{path}?did=priority", Authorization=LOG_IN, Cookie=forged)
         assert page.status == 200 and said not in page.text

@@ -134,6 +134,7 @@ REFUSED = {
     "column": (["peek", "{t}", "--columns", "noet"], 2, "did you mean 'note'"),
     "condition": (["peek", "{t}", "--where", "noet = 1"], 2, "did you mean 'note'"),
     "blank": (["peek", "{t}", "--where", " "], 2, "--where is empty"),
+    "two formats": (["peek", "{t}", "--json", "--format", "csv"], 2, "--json and --format csv"),
     "virtual": (["peek", "system_views.settings"], 2, "a virtual table, which has no token ranges"),
     "keyspace": (["peek", "t"], 2, "no keyspace"),
     "nobody": (["peek", "{t}", "--contact-points", "127.0.0.1", "--port", "1"], 4, "no node"),

@@ -321,6 +321,8 @@ def test_a_redirection_is_followed_and_checked(server: WebServer) -> None:
         ("http://169.254.169.254/latest/meta-data/", "is link-local"),
         ("file:///etc/passwd", "is redirected to file://"),
         ("s3://bucket/x.csv", "is redirected to s3://"),
+        ("http://[/x.csv", "is redirected wrongly: "),
+        ("http://h /x.csv", "is redirected wrongly: http://h /x.csv: is not a URL"),
         ("/moved.csv", "is redirected more than 5 times"),
     ):
         server.redirects["moved.csv"] = target

@@ -174,6 +174,7 @@ def test_a_variable_counts_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
         ("broker.url", "redis://", "expected redis://"),
         ("broker.url", "redis://host:port", "expected redis://"),
         ("broker.url", "redis://host/db", "expected redis://"),
+        ("broker.url", "REDISS://host", "expected redis://"),
         ("broker.url", "redis://host/99999999999", "expected redis://"),
         ("load.unit_bytes", "5 parsecs", 'expected a size such as 65536, "64 KiB" or "1.5 MB"'),
         ("load.block_bytes", "1 KiB", "expected greater than or equal to 65536"),

@@ -52,6 +52,7 @@ def test_a_written_manifest_is_read_back(tmp_path: Path) -> None:
     [
         ("", "not one of ringhaul's"),
         ("[]", "not one of ringhaul's"),
+        pytest.param("[" * 100_000, "not one of ringhaul's", id="nested too deep"),
         ('{"version": 1}', "not one of ringhaul's"),
         ('{"version": 2}', "has version 2"),
     ],

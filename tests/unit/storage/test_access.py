@@ -5,7 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.storage.access import Access, access, check_url, mask_url, set_access
+from ringhaul.formats.suffixes import compression_of, format_of
+from ringhaul.sources.find import local_path as sources_path
+from ringhaul.storage.access import Access, access, check_url, mask_url, set_access, split_url
+from ringhaul.storage.folders import local_path as outputs_path
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +38,24 @@ def test_allowed_urls(url: str) -> None:
 def test_other_kinds_of_url_are_refused(url: str) -> None:
     with pytest.raises(UsageError, match=r"storage\.schemes"):
         check_url(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://[/x", "https://a]b/x", "http://h /x", "http://[::1/x?sig=a", "https://h\u2100/x"],
+)
+def test_what_is_not_a_url_is_refused_wherever_its_name_is_read(url: str) -> None:
+    for read in (check_url, split_url, format_of, compression_of):
+        with pytest.raises(UsageError, match="is not a URL: ") as error:
+            read(url)
+        assert "sig=a" not in str(error.value)
+
+
+@pytest.mark.parametrize("url", ["file://[x]/y", "file://a]/y"])
+def test_a_file_url_of_no_host_is_refused(url: str) -> None:
+    for read in (sources_path, outputs_path):
+        with pytest.raises(UsageError, match="is not a URL: "):
+            read(url)
 
 
 def test_the_setting_decides() -> None:

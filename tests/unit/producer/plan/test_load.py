@@ -178,6 +178,8 @@ def test_the_table_may_name_its_keyspace(
         ({"blob": "octal"}, "octal"),
         ({"given": {"yes"}, "yes": True}, "--yes goes with --create-table"),
         ({"given": {"primary_key"}, "primary_key": "a"}, "--primary-key goes with --create-table"),
+        ({"create_table": True, "transforms": ("m:f",)}, "--transform changes what they hold"),
+        ({"create_table": True, "header": False, "columns": None}, "--no-header needs --columns"),
         ({"create_table": True, "primary_key": " "}, "--primary-key is empty: give A,B"),
         ({"timestamp": "5", "timestamp_field": "at"}, "--timestamp and --timestamp-field both say"),
     ],
