@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 from collections.abc import Callable
@@ -30,6 +31,7 @@ from tests.acceptance.test_documented_reads import (
     run_line,
     shell_argv,
 )
+from tests.terminal import on_a_terminal
 from tests.unit.test_docs import shell_lines
 
 ROWS = 600
@@ -188,6 +190,16 @@ def reads_the_password(desk: Desk, line: str) -> None:
     assert done.code == 2 and "cluster.password_file: cannot read" in done.err, done
 
 
+def asks_for_the_password(desk: Desk, line: str) -> None:
+    # The same: test_login.py covers a node that does.
+    words = shlex.split(line.partition("#")[0].replace("shop.", f"{desk.shop}."))[1:]
+    argv = desk.fleet.argv(*words)
+    code, screen = on_a_terminal(argv, "secret\n", desk.fleet.env, desk.folder)
+    assert code == 0, screen
+    assert "Password of app: " in screen and "secret" not in screen
+    assert f" {ROWS}" in screen
+
+
 def goes_to_the_broker(desk: Desk, line: str) -> None:
     # Given a broker that does not answer, and the password of the one that does
     address = urlsplit(desk.broker.url)
@@ -231,6 +243,7 @@ CHECKS: dict[str, Callable[[Desk, str], None]] = {
     "--on-interrupt": ends_with_ctrl_c,
     "-c 1": has_one_process,
     "--contact-points": finds_the_cluster,
+    " -p ": asks_for_the_password,
     "--password-file": reads_the_password,
     "--broker redis:": goes_to_the_broker,
     "--broker none": has_its_own_workers,

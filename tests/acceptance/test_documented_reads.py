@@ -366,7 +366,7 @@ def test_each_option_is_in_an_example() -> None:
             context = COMMANDS[name].make_context(name, arguments)
             used[name] |= {
                 given
-                for given in context.params
+                for given in (param.name or "" for param in COMMANDS[name].params)
                 if context.get_parameter_source(given) is ParameterSource.COMMANDLINE
             }
     tables = [line.split("|")[1] for line in OF_EVERY_JOB.splitlines() if line.startswith("|")]
