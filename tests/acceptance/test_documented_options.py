@@ -219,6 +219,13 @@ def has_its_own_workers(desk: Desk, line: str) -> None:
     assert len(desk.jobs()) == before
 
 
+def writes_a_report(desk: Desk, line: str) -> None:
+    done = desk.run(line)
+    assert done.code == 0, done
+    page = (desk.folder / "report.html").read_text()
+    assert f"{ROWS:,}" in page and desk.jobs()[0]["job"] in page
+
+
 def reads_the_other_file(desk: Desk, line: str) -> None:
     # Given a ringhaul.toml that cannot work, another one that can, and an empty environment
     (desk.folder / "ringhaul.toml").write_text(f"[cluster]\nport = {NOBODY}\n")
@@ -248,6 +255,7 @@ CHECKS: dict[str, Callable[[Desk, str], None]] = {
     "--broker redis:": goes_to_the_broker,
     "--broker none": has_its_own_workers,
     "--config": reads_the_other_file,
+    "--report": writes_a_report,
 }
 
 
