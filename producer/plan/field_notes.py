@@ -7,10 +7,20 @@ from collections.abc import Sequence
 from producer.request.load import LoadRequest
 from ringhaul.cluster.schema import TableSchema, appends
 from ringhaul.ledger.kinds import JobKind
-from ringhaul.records.job import LoadSource
+from ringhaul.records.job import LoadJob, LoadSource
 
 #: How many fields are named; a file may write all its names in capitals.
 SHOWN_MAX = 3
+
+
+def field_notes(request: LoadRequest, job: LoadJob) -> list[str]:
+    """Return the lines about the fields of a load's or verification's sources."""
+    verb = "loaded into" if request.kind is JobKind.LOAD else "compared with"
+    return [
+        *([] if request.mapping else case_notes(job.sources, verb=verb)),
+        *([] if request.mapping else left_out_notes(request, job.sources, job.table)),
+        *shifted_times_notes(request, job.sources, job.table),
+    ]
 
 
 def case_notes(sources: Sequence[LoadSource], *, verb: str = "loaded into") -> list[str]:

@@ -18,7 +18,7 @@ from producer.inputs.urlfile import NO_PLACES, read_urlfile
 from producer.outputs.stdout import json_text
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.dry_run import dry_run_json, dry_run_text
-from producer.plan.field_notes import case_notes, left_out_notes, shifted_times_notes
+from producer.plan.field_notes import field_notes
 from producer.plan.load import plan_load
 from producer.report.reporter import Shown
 from producer.request.command_line import COMMAND_LABEL, command_line
@@ -39,7 +39,6 @@ from producer.services.workers import (
 )
 from producer.text import bytes_text, count_text
 from ringhaul.errors import EXIT_COMPLETE
-from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
@@ -87,13 +86,7 @@ def run_load(options: LoadOptions, services: Services) -> int:
                 )
                 for line in dialect_warnings(request, files):
                     shown.warn(line)
-                if not request.mapping:
-                    verb = "loaded into" if request.kind is JobKind.LOAD else "compared with"
-                    for line in case_notes(job.sources, verb=verb):
-                        shown.say(line)
-                    for line in left_out_notes(request, job.sources, job.table):
-                        shown.say(line)
-                for line in shifted_times_notes(request, job.sources, job.table):
+                for line in field_notes(request, job):
                     shown.say(line)
             if planned is None or options.dry_run:
                 services.opening.close()

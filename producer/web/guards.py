@@ -58,7 +58,7 @@ class Refusal(NamedTuple):
     message: str
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """What a request says about itself."""
 
     method: str
@@ -68,20 +68,20 @@ class Asked(NamedTuple):
     site: str | None  #: The Sec-Fetch-Site header; only browsers send it, and not to plain HTTP.
 
 
-def refusal(asked: Asked, *, ours: bool, exposure: Exposure) -> Refusal | None:
+def refusal(requested: Requested, *, ours: bool, exposure: Exposure) -> Refusal | None:
     """Return why a request is refused; None if it is not. `ours`: it is for a page of ringhaul."""
-    name = host_name(asked.host)
+    name = host_name(requested.host)
     if name is None or not _is_ours(name, exposure):
         return Refusal(
             421,
             "This page is not served under the name in the request. Use its address or localhost, "
             "or add the name to web.hosts.",
         )
-    if asked.method in SAFE_METHODS:
+    if requested.method in SAFE_METHODS:
         return None
-    if _is_cross_site(asked, exposure):
+    if _is_cross_site(requested, exposure):
         return Refusal(403, "A page of another site sent this request: nothing was changed.")
-    if not ours and asked.path in READS_BY_POST:
+    if not ours and requested.path in READS_BY_POST:
         return None
     if exposure.read_only if ours else exposure.flower_read_only:
         setting = "web.read_only = false" if ours else "--read_only=False"
@@ -111,22 +111,22 @@ def _is_ours(name: str, exposure: Exposure) -> bool:
     return True
 
 
-def _is_cross_site(asked: Asked, exposure: Exposure) -> bool:
+def _is_cross_site(requested: Requested, exposure: Exposure) -> bool:
     """Return whether a page of another site sent the request. A program that is no browser sends
     neither header, and cannot be made to send a request by a web page."""
-    if asked.site is not None:
-        return asked.site not in ("same-origin", "none")
-    if asked.origin is None:
+    if requested.site is not None:
+        return requested.site not in ("same-origin", "none")
+    if requested.origin is None:
         return False
     try:
-        origin = urlsplit(asked.origin)
+        origin = urlsplit(requested.origin)
     except ValueError:
         return True
-    if origin.netloc.lower() == asked.host.lower():
+    if origin.netloc.lower() == requested.host.lower():
         return False
     # A proxy may serve this site under one of the configured names and put another one into Host.
     # The same name with another port is another site.
-    return origin.hostname not in exposure.proxied or origin.hostname == host_name(asked.host)
+    return origin.hostname not in exposure.proxied or origin.hostname == host_name(requested.host)
 
 
 class ChangesGuarded(RequestHandler):
@@ -192,7 +192,7 @@ class Guarded(Application):
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
         """Return the handler of a request, or that of its refusal."""
         found = super().find_handler(request, **kwargs)
-        asked = Asked(
+        requested = Requested(
             method=request.method or "",
             path=request.path.removeprefix(self._prefix),
             host=request.headers.get("Host", ""),
@@ -200,7 +200,7 @@ class Guarded(Application):
             site=request.headers.get("Sec-Fetch-Site"),
         )
         ours = issubclass(found.handler_class, ChangesGuarded)
-        refused = refusal(asked, ours=ours, exposure=self.exposure)
+        refused = refusal(requested, ours=ours, exposure=self.exposure)
         if refused is None:
             return found
         return self.get_handler_delegate(request, Refused, {"refused": refused})

@@ -75,7 +75,7 @@ def test_output_options_of_statements_without_answers_are_refused() -> None:
 
 def test_options_of_embedded_workers_are_refused_with_standing_workers() -> None:
     given = Following(workers=2, on_interrupt=None)
-    refuse_workers_of_others(settle({}, None), given)
+    refuse_workers_of_others(settle({}, config_file=None), given)
     elsewhere = settle({"broker.url": "redis://host/0"}, None)
     refuse_workers_of_others(elsewhere, replace(given, workers=None))
     with pytest.raises(UsageError, match="that `ringhaul worker -c` started"):

@@ -133,7 +133,7 @@ def test_an_empty_flag_overrides_the_configuration(tmp_path: Path) -> None:
     # A worker that starts with this environment has the same
     assert load_settings().settings.cluster == found
     # and another flag, or no flag, works as before
-    assert settle({}, None).settings.cluster == found
+    assert settle({}, config_file=None).settings.cluster == found
     assert settle({"cluster.local_dc": "dc3"}, None).settings.cluster.local_dc == "dc3"
     assert load_settings().settings.cluster.local_dc == "dc3"
 

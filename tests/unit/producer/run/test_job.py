@@ -25,7 +25,7 @@ FAR, NEAR = ("dc2", "dc1", "dc1"), ("dc1", "dc1", "dc2")
 def services(of: Session) -> Services:
     """Services of a command with embedded workers and an open session."""
     opening = SimpleNamespace(session=lambda: of, close=lambda: None)
-    loaded = settle({}, None)
+    loaded = settle({}, config_file=None)
     return cast(
         Services,
         SimpleNamespace(

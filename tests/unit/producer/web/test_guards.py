@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from producer.web.exposure import Exposure
-from producer.web.guards import Asked, host_name, refusal
+from producer.web.guards import Requested, host_name, refusal
 
 HOSTS = frozenset({"localhost", "etl.example.com"})
 OPEN = Exposure(
@@ -18,12 +18,12 @@ OPEN = Exposure(
 CLOSED = replace(OPEN, read_only=True, flower_read_only=True)
 
 
-def asked(method: str = "GET", **facts: str | None) -> Asked:
+def requested(method: str = "GET", **facts: str | None) -> Requested:
     usual: dict[str, str | None] = {"host": "localhost:5555", "origin": None, "site": None}
-    return Asked(method, **({"path": "/jobs"} | usual | facts))
+    return Requested(method, **({"path": "/jobs"} | usual | facts))
 
 
-def status(one: Asked, exposure: Exposure = OPEN, *, ours: bool = True) -> int | None:
+def status(one: Requested, exposure: Exposure = OPEN, *, ours: bool = True) -> int | None:
     refused = refusal(one, ours=ours, exposure=exposure)
     return refused and refused.status
 
@@ -36,7 +36,7 @@ def status(one: Asked, exposure: Exposure = OPEN, *, ours: bool = True) -> int |
     ],
 )
 def test_our_names_and_all_addresses_are_served(host: str) -> None:
-    assert status(asked(host=host)) is None
+    assert status(requested(host=host)) is None
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_our_names_and_all_addresses_are_served(host: str) -> None:
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
 def test_another_name_is_refused(host: str, method: str) -> None:
-    assert status(asked(method, host=host)) == 421
+    assert status(requested(method, host=host)) == 421
 
 
 def test_a_name_in_a_host_header() -> None:
@@ -62,7 +62,7 @@ def test_a_name_in_a_host_header() -> None:
 @pytest.mark.parametrize("ours", [True, False])
 def test_a_change_from_another_site_is_refused(site: str, ours: bool) -> None:
     # Even with an origin that looks right: browsers set both.
-    one = asked("POST", site=site, origin="http://localhost:5555")
+    one = requested("POST", site=site, origin="http://localhost:5555")
     assert status(one, ours=ours) == 403
     assert status(one._replace(method="GET"), ours=ours) is None
 
@@ -71,12 +71,12 @@ def test_a_change_from_another_site_is_refused(site: str, ours: bool) -> None:
     "origin", ["http://evil.example", "null", "http://localhost:9999", "http://[::1", ""]
 )
 def test_a_change_from_another_origin_is_refused(origin: str) -> None:
-    assert status(asked("POST", origin=origin)) == 403
-    assert status(asked("DELETE", origin=origin), ours=False) == 403
+    assert status(requested("POST", origin=origin)) == 403
+    assert status(requested("DELETE", origin=origin), ours=False) == 403
 
 
 def test_a_proxied_name_with_another_port_is_another_site() -> None:
-    one = asked("POST", host="etl.example.com", origin="http://etl.example.com:8080")
+    one = requested("POST", host="etl.example.com", origin="http://etl.example.com:8080")
     assert status(one) == 403
 
 
@@ -93,36 +93,36 @@ def test_a_proxied_name_with_another_port_is_another_site() -> None:
     ],
 )
 def test_a_change_from_our_pages_is_served(facts: dict[str, str]) -> None:
-    assert status(asked("POST", **facts)) is None
+    assert status(requested("POST", **facts)) is None
 
 
 def test_read_only_pages_change_nothing() -> None:
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         for ours in (True, False):
-            assert status(asked(method), CLOSED, ours=ours) == 403
+            assert status(requested(method), CLOSED, ours=ours) == 403
     for method in ("GET", "HEAD", "OPTIONS"):
-        assert status(asked(method), CLOSED) is None
+        assert status(requested(method), CLOSED) is None
 
 
 def test_ours_and_flowers_pages_have_a_switch_each() -> None:
     ours_open = replace(OPEN, flower_read_only=True)
-    assert status(asked("POST"), ours_open, ours=True) is None
-    assert status(asked("POST"), ours_open, ours=False) == 403
+    assert status(requested("POST"), ours_open, ours=True) is None
+    assert status(requested("POST"), ours_open, ours=False) == 403
 
 
 def test_flowers_table_of_tasks_reads_by_post() -> None:
-    table = asked("POST", path="/tasks/datatable")
+    table = requested("POST", path="/tasks/datatable")
     assert status(table, CLOSED, ours=False) is None
     assert status(table._replace(site="cross-site"), CLOSED, ours=False) == 403
 
 
 def test_a_refusal_says_what_to_do() -> None:
-    def message(one: Asked, ours: bool = True) -> str:
+    def message(one: Requested, ours: bool = True) -> str:
         refused = refusal(one, ours=ours, exposure=CLOSED)
         assert refused is not None
         return refused.message
 
-    assert "web.hosts" in message(asked(host="evil.example"))
-    assert "web.read_only = false" in message(asked("POST"))
-    assert "--read_only=False" in message(asked("POST"), ours=False)
-    assert "another site" in message(asked("POST", site="cross-site"))
+    assert "web.hosts" in message(requested(host="evil.example"))
+    assert "web.read_only = false" in message(requested("POST"))
+    assert "--read_only=False" in message(requested("POST"), ours=False)
+    assert "another site" in message(requested("POST", site="cross-site"))
