@@ -72,7 +72,7 @@ def make_load(
 
 
 def age(ledger: Ledger, job: str, samples: int, *, every_ms: int = 10_000) -> None:
-    """Let a job have begun so long ago that it has `samples` samples: the ledger itself takes them
+    """Date a job's start back so that it has `samples` samples: the ledger itself takes them
     by its clock. Rows and bytes grow to what the job has done."""
     status = ledger.status(job)
     now_ms, began_ms = status.now_ms, status.now_ms - samples * every_ms

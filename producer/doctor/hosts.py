@@ -57,8 +57,8 @@ def _wait(
         passed_s = time.monotonic() - started_at
         answers = requests.answers(name)
         open_ = [worker for worker in alive if not answers.get(worker, {}).keys() - {"begun"}]
-        begun = [worker for worker in open_ if worker in answers]
-        if not open_ or passed_s > END_S or (passed_s > BEGIN_S and not begun):
+        started = [worker for worker in open_ if worker in answers]
+        if not open_ or passed_s > END_S or (passed_s > BEGIN_S and not started):
             return answers
         time.sleep(_PAUSE_S)
 

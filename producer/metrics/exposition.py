@@ -247,7 +247,7 @@ def _schedule_metrics(schedules: Sequence[ScheduleFigures]) -> Iterator[Metric]:
         for name, text, labels in (
             (
                 "next_due_timestamp_seconds",
-                "First due time that no run has begun for and that was not passed over. In the "
+                "First due time for which no run has started and that was not skipped. In the "
                 "past: overdue.",
                 ["schedule"],
             ),

@@ -1,7 +1,7 @@
 """Charts as inline SVG, for reports and pages. Pure.
 
 Colours come from the classes of `templates/job.css`, so that charts follow light and dark. A line
-is told apart by its dashes and its name, and a repeated unit by its mark: no meaning by colour
+is distinguished by its dashes and its name, and a repeated unit by its mark: no meaning by colour
 alone. Each chart has a title and a text alternative.
 """
 

@@ -57,7 +57,7 @@ def close_job(ledger: Ledger, job_id: str, shown: Shown, *, interrupted: bool = 
     """Say how a job ended, or how it stands, and write its report if one is wanted; return the exit
     code. `interrupted`: the job was cancelled by Ctrl-C in this command.
 
-    Raises `OutputUnusable` if a file cannot be written; the outcome is told before.
+    Raises `OutputUnusable` if a file cannot be written; the outcome is reported before.
     """
     closing = read_closing(ledger, job_id, interrupted=interrupted)
     print_closing(closing, shown)

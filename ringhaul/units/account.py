@@ -74,7 +74,7 @@ class Account:
         self.leave = self._pacing.leave
         self._input_bytes = 0
         self._block_bytes = 0  # of the block that is being worked on
-        self._written_before = 0  # rows, when it was begun
+        self._written_before = 0  # rows, when it started
         self._row_bytes = 0.0  # bytes of input per row, for the rows that were encoded last
         self._started, self._cpu_started = time.monotonic(), time.process_time()
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.acceptance.nursery import Nursery
+from tests.acceptance.fork_server import ForkServer
 
 #: Generous: the machine may be busy, and pytest's own timeout catches a hang.
 TIMEOUT_S = 120
 PYTHON_MODULE = [sys.executable, "-P", "-m", "producer"]
-_nurseries: list[Nursery] = []
+_fork_servers: list[ForkServer] = []
 _kinds_run: set[tuple[str, ...]] = set()
 
 
@@ -59,9 +59,9 @@ class Ringhaul:
     def run(self, *args: object, stdin: bytes | None = None, **env: str) -> Finished:
         """Run the command to its end."""
         argv, environment = self.argv(*args), self.env | env
-        if not self._fresh and (nursery := _nursery_for(argv, environment)):
+        if not self._fresh and (server := _fork_server_for(argv, environment)):
             arguments = argv[len(PYTHON_MODULE) :]
-            code, out, err = nursery.run(arguments, environment, self.cwd, stdin, TIMEOUT_S)
+            code, out, err = server.run(arguments, environment, self.cwd, stdin, TIMEOUT_S)
             return Finished(code, out.decode(), err.decode())
         done = subprocess.run(
             argv,
@@ -111,18 +111,18 @@ def _without_settings(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not name.startswith(ours)}
 
 
-def _nursery_for(argv: Sequence[str], environment: Mapping[str, str]) -> Nursery | None:
+def _fork_server_for(argv: Sequence[str], environment: Mapping[str, str]) -> ForkServer | None:
     """Return the process to fork a command from; None for the first command of its kind, and for
     one with environment variables that Python or a library may read on import."""
     kind = tuple(word for word in argv[len(PYTHON_MODULE) :][:2] if word.isalpha())
     if kind not in _kinds_run or argv[: len(PYTHON_MODULE)] != PYTHON_MODULE:
         _kinds_run.add(kind)
         return None
-    if not _nurseries:
-        _nurseries.append(Nursery(_without_settings(os.environ)))
-        atexit.register(_nurseries[0].close)
-    (nursery,) = _nurseries
-    return nursery if _without_settings(environment) == nursery.environment else None
+    if not _fork_servers:
+        _fork_servers.append(ForkServer(_without_settings(os.environ)))
+        atexit.register(_fork_servers[0].close)
+    (server,) = _fork_servers
+    return server if _without_settings(environment) == server.environment else None
 
 
 def wait_until(true, what: str, timeout_s: float = 60.0) -> None:  # type: ignore[no-untyped-def]

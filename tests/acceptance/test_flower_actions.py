@@ -145,7 +145,7 @@ def test_a_page_that_is_old_says_who_was_faster(
         ledger.pause(job)
         first.page.goto(f"{site.url}/jobs/{job}/cancel")
         second.page.goto(f"{site.url}/jobs/{job}/resume")
-        # 2. The first cancels it; the second is told, and nothing happens.
+        # 2. The first cancels it; the second gets a message, and nothing happens.
         first.page.get_by_role("button", name="Cancel job").click()
         expect(first.page.get_by_text("The job is cancelled")).to_be_visible()
         second.page.get_by_role("button", name="Resume").click()

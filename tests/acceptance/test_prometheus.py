@@ -30,7 +30,7 @@ from tests.debian_tools import find_program
 from tests.deployment import DEPLOY, alert_rules, board_queries
 
 RULES = DEPLOY / "prometheus" / "rules.yml"
-#: A load that goes on until Prometheus has what it needs, at most for a minute.
+#: A load that runs until Prometheus has what it needs, at most for a minute.
 ROWS, ROWS_S = 60_000, 1000
 SECRET = "Kx9-secret"
 
@@ -129,7 +129,7 @@ def test_every_query_has_data_during_a_load(
         # 1. A schedule fails, another one works.
         assert fleet.run("schedule", "run", "broken").code != 0
         assert fleet.run("schedule", "run", "hourly").code == 0
-        # 2. A load goes on until every query has data.
+        # 2. A load runs until every query has data.
         load = ("load", file, "-t", f"{keyspace}.orders", "--rate", ROWS_S, "--job-id", "ld-shown")
         process = stack.enter_context(
             fleet.started(*load, "--unit-size", "64KiB", log=tmp_path / "load.log")
@@ -178,7 +178,7 @@ def test_every_query_has_data_during_a_load(
 
 
 def test_the_command(fleet: Ringhaul, tmp_path: Path) -> None:
-    """It listens on loopback, says where, and ends when it is told to."""
+    """It listens on loopback, says where, and ends on SIGTERM."""
     log = tmp_path / "metrics.log"
     with running(fleet.argv("metrics", "--port", 0), fleet.env, tmp_path, log) as one:
         one.says("metrics are at http://127.0.0.1:")

@@ -162,7 +162,7 @@ def test_a_report_that_cannot_be_written_is_refused_or_told(fleet: Ringhaul, tab
     )
     detached = load(fleet, table, "--report", "x.html", "--detach")
     assert (detached.code, "--report is written at the end" in detached.err) == (2, True)
-    # The outcome of the job is told before the file that fails
+    # The outcome of the job is reported before the file that fails
     full = load(fleet, table, "--report", "/dev/full")
     assert full.code == 4
     assert full.summary["rows"] == 300

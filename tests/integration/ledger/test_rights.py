@@ -77,7 +77,7 @@ def test_nothing_is_run(broker_url: str) -> None:
         stats = client.info("commandstats")
         assert "cmdstat_hset" not in stats and "cmdstat_set" not in stats
         assert client.keys("*") == [b"ringhaul:mq:doctor"]
-        # The connection goes on as before.
+        # The connection works as before.
         assert client.get("ringhaul:mq:doctor") == b"kept"
     finally:
         client.close()

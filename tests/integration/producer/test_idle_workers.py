@@ -36,7 +36,7 @@ def test_standing_workers_that_are_not_used_are_named(broker_url: str) -> None:
             assert idle_workers_note(services("default"), ledger) == (
                 "2 standing workers of ringhaul local are not used"
             )
-            # Who turns them down, or uses them, need not be told
+            # Who turns them down, or uses them, needs no note
             assert idle_workers_note(services("flag"), ledger) == ""
             assert idle_workers_note(services("default", embedded=False), ledger) == ""
         finally:

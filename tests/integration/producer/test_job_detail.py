@@ -86,7 +86,7 @@ def commit(
 
 
 def test_a_running_job_with_a_unit_that_fails(ledger: Ledger) -> None:
-    # Given units that are done on two hosts, one at work, one that failed, one not begun
+    # Given units that are done on two hosts, one at work, one that failed, one not started
     create(ledger, 6)
     commit(ledger, 0, "host1", ms=50)
     commit(ledger, 1, "host1", ms=900, rejected=2)
