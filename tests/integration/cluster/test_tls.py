@@ -133,8 +133,7 @@ def test_a_wrong_password_with_tls(ringhaul: Ringhaul, guarded: GuardedNode) -> 
         ringhaul.run(*LOAD),
         4,
         f"the cluster at 127.0.0.1:{guarded.tls_port} refused user 'cassandra': Provided username "
-        "cassandra and/or password are incorrect. Check the user and the content of the "
-        "password file",
+        "cassandra and/or password are incorrect. Check the user and the password",
     )
 
 
