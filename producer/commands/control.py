@@ -10,7 +10,7 @@ import rich_click as click
 from producer.commands.options import connection_options, following_options, ledger_options
 from producer.commands.query import RESULT_FORMATS
 from producer.request.options import ResumeOptions, ThrottleOptions
-from producer.request.password import password_asked
+from producer.request.password import prompting_for_password
 from producer.request.values import given_options
 from producer.startup import take_sigterm
 
@@ -75,7 +75,9 @@ def resume_command(**params: Any) -> int:
     from producer.run.unpause import unpause
 
     take_sigterm()
-    with password_asked(ResumeOptions(**params, given=frozenset(given_options()))) as options:
+    with prompting_for_password(
+        ResumeOptions(**params, given=frozenset(given_options()))
+    ) as options:
         if unpause(options):
             return 0
         from producer.run.resume import run_resume

@@ -43,7 +43,7 @@ def doctor_command(
     from producer.doctor.examine import Subject, examine
     from producer.doctor.finding import exit_code
     from producer.doctor.render import json_document, pipe_lines, terminal_lines
-    from producer.request.password import password_file_asked
+    from producer.request.password import prompting_for_file
     from producer.request.settings import CONNECTION_FLAGS, settle
     from producer.request.values import refuse_blank
 
@@ -51,7 +51,7 @@ def doctor_command(
     refuse_blank("--output", output, "a folder or a URL")
     for one in inputs:
         refuse_blank("--input", one, "a path or a URL")
-    with password_file_asked(flags["user"], flags["password_file"]) as path:
+    with prompting_for_file(flags["user"], flags["password_file"]) as path:
         flags["password_file"] = path
         loaded = settle({key: flags[flag] for flag, key in CONNECTION_FLAGS.items()}, config_file)
         findings = examine(loaded, Subject(keyspace=keyspace, inputs=inputs, output=output or ""))

@@ -23,7 +23,7 @@ from producer.request.options import (
     Spelling,
     UnloadOptions,
 )
-from producer.request.password import password_asked
+from producer.request.password import prompting_for_password
 from producer.request.presets import with_preset
 from producer.request.values import given_options
 from producer.startup import take_sigterm
@@ -51,7 +51,7 @@ def job_command(kind: JobKind) -> Callable[[Callable[[Options], int]], Callable[
             assert context is not None
             refuse_together(given_options(context))
             options: Any = job_options(kind, context, fingerprint=fingerprint_of(context))
-            with password_asked(options) as options:
+            with prompting_for_password(options) as options:
                 code: int = run_or_continue(options, kind, command)
             return code
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import rich_click as click
 
-from producer.request.password import ASKED, note_password_flag
+from producer.request.password import PROMPT, note_password_flag
 from producer.request.settings import NO_BROKER, settle
 from ringhaul.formats.escapes import STYLES
 from ringhaul.formats.presets import PRESETS
@@ -41,7 +41,7 @@ def connection_options(command: Command) -> Command:
                 "--password",
                 "ask_password",
                 is_flag=False,
-                flag_value=ASKED,
+                flag_value=PROMPT,
                 metavar="",
                 expose_value=False,
                 callback=note_password_flag,

@@ -17,7 +17,8 @@ def field_notes(request: LoadRequest, job: LoadJob) -> list[str]:
     """Return the lines about the fields of a load's or verification's sources."""
     verb = "loaded into" if request.kind is JobKind.LOAD else "compared with"
     return [
-        *([] if request.mapping else case_notes(job.sources, verb=verb)),
+        # A table that is made for the files has its columns from them, and shows their names.
+        *([] if request.mapping or request.create_table else case_notes(job.sources, verb=verb)),
         *([] if request.mapping else left_out_notes(request, job.sources, job.table)),
         *shifted_times_notes(request, job.sources, job.table),
     ]

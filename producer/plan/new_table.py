@@ -32,7 +32,7 @@ from ringhaul.records.infer import (
     widened,
 )
 from ringhaul.records.mapping import NO_ROW_FIELDS, mapped_fields, refuse_row_functions
-from ringhaul.records.new_table import NewTable, new_table, repeated_keys
+from ringhaul.records.new_table import NewTable, column_names, new_table, repeated_keys
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.files import open_parquet
 from ringhaul.sources.source import SourceFile
@@ -165,7 +165,7 @@ def _pairs(request: LoadRequest, fields: Sequence[str], file: SourceFile) -> lis
     if request.mapping:
         wanted = mapped_fields(fields, request.mapping, file.path)
     else:
-        wanted = {name: name for name in fields if name not in row}
+        wanted = column_names([name for name in fields if name not in row])
     pairs = [
         (field, wanted[field])
         for field in fields

@@ -23,8 +23,8 @@ from producer.request.values import refuse_blank
 from ringhaul.errors import UsageError
 
 #: What click has for `-p` without a value: no text that a user can type.
-ASKED = "\0"
-#: Key in a context's `meta`: set if the password is asked for.
+PROMPT = "\0"
+#: Key in a context's `meta`: set if `-p` was given.
 ASK_KEY = "ringhaul.ask_password"
 _TERMINAL = "/dev/tty"
 
@@ -38,7 +38,7 @@ def note_password_flag(
     argument is visible to every user of the host. The message does not repeat it."""
     if value is None:
         return None
-    if value != ASKED:
+    if value != PROMPT:
         raise click.BadParameter(
             "it takes no value, because every user of this host can see one. Alone it asks for the "
             "password on the terminal: put it last, or before another option. Scripts give "
@@ -49,19 +49,19 @@ def note_password_flag(
 
 
 @contextmanager
-def password_asked(options: Options) -> Iterator[Options]:
+def prompting_for_password(options: Options) -> Iterator[Options]:
     """Yield the options of the running command, with a password file if it has `-p`.
 
     Raises `UsageError` without a terminal, or for an empty password.
     """
-    with password_file_asked(options.user, options.password_file) as path:
+    with prompting_for_file(options.user, options.password_file) as path:
         yield options if path == options.password_file else replace(options, password_file=path)
 
 
 @contextmanager
-def password_file_asked(user: str | None, given: str | None) -> Iterator[str | None]:
+def prompting_for_file(user: str | None, given: str | None) -> Iterator[str | None]:
     """Yield the password file: `given`, or one with the password if the running command has `-p`.
-    Raises as `password_asked` does."""
+    Raises as `prompting_for_password` does."""
     context = click.get_current_context(silent=True)
     if context is None or not context.meta.get(ASK_KEY):
         yield given

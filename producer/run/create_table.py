@@ -67,7 +67,7 @@ def create_table(
     """Show the statement, ask if there is a terminal, create the table, and wait until all nodes
     know it. Return the job with the table as the cluster has it.
 
-    Raises `UsageError` if nobody can be asked and --yes is not given, `NotCreated` for a no, and
+    Raises `UsageError` without a terminal and without --yes, `NotCreated` for a no, and
     `ClusterError` or `ClusterUnavailable`.
     """
     table = planned.table

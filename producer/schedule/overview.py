@@ -44,7 +44,7 @@ class ScheduleRow:
 
     @property
     def wanted(self) -> bool:
-        """Whether somebody asked for a run that no beat has started yet."""
+        """Whether a run was requested that no beat has started yet."""
         return is_wanted(self.standing)
 
     @property

@@ -181,7 +181,7 @@ class Beat:
             self._claim(schedule, run, settled_ms)
 
     def _begin_wanted(self, schedule: Schedule, standing: Standing, wanted_ms: int) -> None:
-        """Start the run that somebody asked for on a page, as `ringhaul schedule run` does."""
+        """Start the run that was requested on a page, as `ringhaul schedule run` does."""
         due_ms = wanted_ms // 1000 * 1000
         before = self._book.run(schedule.name, run_id(due_ms))
         skipped = before is not None and before.state is RunState.SKIPPED

@@ -24,7 +24,7 @@ _ALL_AGAIN_S = 60.0
 #: An ended job is read again after this time: Redis may have lost parts of it. So many are kept.
 _KEPT_S = 30.0
 _LISTED_MAX = 2_000
-#: Lists that are asked for at the same time share one look.
+#: Requests for a list at the same time share one look.
 _FRESH_S = 1.0
 
 

@@ -66,7 +66,7 @@ Per schedule, with `SCHEDULE_TTL_S` after the last run; for the state after the 
                                             since:<timing>, seen:<timing> (ms at which a beat
                                             first and last saw it);
                                             run, owner, lease_ms of the run that has not ended;
-                                            wanted_ms (when somebody asked for a run);
+                                            wanted_ms (when a run was requested);
                                             troubles, wait_ms (consecutive failed runs that were
                                             not their files' fault; none starts before)
     ringhaul:schedule:{name}:runs     zset  run -> ms at which it started or was passed over

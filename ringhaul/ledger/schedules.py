@@ -53,7 +53,7 @@ class Standing(NamedTuple):
     paused_ms: int | None  #: Since when.
     run: str | None  #: The run that has not ended.
     lease_ms: int  #: Until when its beat alone may continue it.
-    wanted_ms: int | None = None  #: Since when a beat is asked to run it now.
+    wanted_ms: int | None = None  #: Since when a run now is requested.
 
 
 class Wait(NamedTuple):
@@ -64,7 +64,7 @@ class Wait(NamedTuple):
 
 
 def is_wanted(standing: Standing) -> bool:
-    """Return whether somebody asked for a run lately, and none has started since."""
+    """Return whether a run was requested lately, and none has started since."""
     wanted_ms = standing.wanted_ms
     return wanted_ms is not None and standing.now_ms - wanted_ms <= WANTED_MAX_MS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from ringhaul.records.infer import Inferred
 _TABLE_NAME = re.compile("[A-Za-z0-9_]{1,48}")
 #: The partition key in parentheses, followed by clustering columns.
 _COMPOSITE = re.compile(r"\((?P<partition>[^()]*)\)(?:,(?P<clustering>[^()]*))?")
+#: Names that CQL takes without quotes, and puts into lower case.
+_PLAIN = re.compile("[A-Za-z][A-Za-z0-9_]*")
 #: Types that no key may have.
 _NO_KEY = ("duration",)
 #: The column that is the key unless another is named.
@@ -99,6 +102,17 @@ def new_table(
     return NewTable(schema=schema, reasons=reasons, key_reason=reason)
 
 
+def column_names(fields: Sequence[str]) -> dict[str, str]:
+    """Return field -> name of its column: plain names in lower case, as CQL itself takes a name
+    without quotes, so that no statement needs quotes later. Names that differ only in case, and
+    those that need quotes anyway, stay as they are."""
+    lower = Counter(field.lower() for field in fields)
+    return {
+        field: field.lower() if _PLAIN.fullmatch(field) and lower[field.lower()] == 1 else field
+        for field in fields
+    }
+
+
 def _usual_key(columns: Iterable[str]) -> str:
     names = [*columns]
     exact = [name for name in names if name == USUAL_KEY]
@@ -123,6 +137,8 @@ def parse_key(text: str, columns: Iterable[str]) -> tuple[list[str], list[str]]:
     if not partition:
         raise UsageError(f"--primary-key {text!r} names no partition key: give A,B or (A,B),C")
     known = [*columns]
+    partition = [_in_case(name, known) for name in partition]
+    clustering = [_in_case(name, known) for name in clustering]
     names = [*partition, *clustering]
     for name in names:
         if name not in known:
@@ -133,6 +149,11 @@ def parse_key(text: str, columns: Iterable[str]) -> tuple[list[str], list[str]]:
         if names.count(name) > 1:
             raise UsageError(f"--primary-key names {name!r} twice")
     return partition, clustering
+
+
+def _in_case(name: str, known: Sequence[str]) -> str:
+    """Return the name as the columns have it, if they have it in lower case only."""
+    return name.lower() if name not in known and name.lower() in known else name
 
 
 def _names(text: str) -> list[str]:

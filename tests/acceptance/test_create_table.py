@@ -27,9 +27,9 @@ US,1,2024-01-02T10:00:00Z,100.00,00001,{ID}2,true,,c,z
 """
 TYPES = {
     "region": "text", "id": "bigint", "placed": "timestamp", "total": "decimal", "zip": "text",
-    "uid": "uuid", "Paid": "boolean", "score": "double", "order": "text", "note": "text",
+    "uid": "uuid", "paid": "boolean", "score": "double", "order": "text", "note": "text",
 }  # fmt: skip
-COLUMNS = 'region, id, placed, total, zip, uid, "Paid", score, "order", note'
+COLUMNS = 'region, id, placed, total, zip, uid, paid, score, "order", note'
 
 
 ROWS = [

@@ -7,7 +7,13 @@ import pytest
 from ringhaul.errors import UsageError
 from ringhaul.plain_text import as_message
 from ringhaul.records.infer import Inferred
-from ringhaul.records.new_table import differences, new_table, parse_key, repeated_keys
+from ringhaul.records.new_table import (
+    column_names,
+    differences,
+    new_table,
+    parse_key,
+    repeated_keys,
+)
 from tests.loads import table_schema
 
 
@@ -119,3 +125,19 @@ def test_a_table_that_exists_may_differ() -> None:
 def test_rows_with_the_key_of_an_earlier_one_are_counted() -> None:
     assert repeated_keys([("a", 1), ("a", 2), ("a", 1), ("a", 1)]) == 2
     assert repeated_keys([]) == 0
+
+
+def test_plain_names_are_columns_in_lower_case() -> None:
+    assert column_names(["Id", "userName", "total"]) == {
+        "Id": "id",
+        "userName": "username",
+        "total": "total",
+    }
+    assert column_names(["Id", "ID", "Net Price", "1st", "Größe"]) == {
+        name: name for name in ("Id", "ID", "Net Price", "1st", "Größe")
+    }
+
+
+def test_a_key_is_named_in_any_case() -> None:
+    assert parse_key("(Region),ID", ["region", "id"]) == (["region"], ["id"])
+    assert parse_key("Id", ["Id", "id"]) == (["Id"], [])

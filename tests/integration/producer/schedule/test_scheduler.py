@@ -275,7 +275,7 @@ def test_a_run_that_somebody_asks_for_is_started_by_one_beat(rig: Rig) -> None:
 def test_a_wish_for_a_run_gets_old(rig: Rig) -> None:
     rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
     rig.beat().look()
-    # 1. Somebody asked for a run while no beat was up, and hours pass.
+    # 1. A run was requested while no beat was up, and hours pass.
     now_ms = rig.book.standing("a").now_ms
     key = keys.schedule_key("a", "state")
     rig.ledger.caller.command("HSET", key, "wanted_ms", now_ms - WANTED_MAX_MS - 1000)

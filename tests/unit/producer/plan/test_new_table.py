@@ -41,8 +41,8 @@ def types(planned: Planned) -> dict[str, str]:
 def test_the_columns_are_the_fields_of_the_header(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"Id, total,note\n1,2.50,\n2,3.75,x\n"))
     planned = plan()
-    assert types(planned) == {"Id": "bigint", "total": "decimal", "note": "text"}
-    assert planned.table.schema.partition_key == ("Id",)
+    assert types(planned) == {"id": "bigint", "total": "decimal", "note": "text"}
+    assert planned.table.schema.partition_key == ("id",)
     assert planned.notes == ("types from the first 2 records of 1 file",)
 
 

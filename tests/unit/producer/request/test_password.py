@@ -14,7 +14,7 @@ from producer.commands.registry import find_command
 from producer.request import password
 from producer.request.command_line import command_line
 from producer.request.fingerprint import fingerprint_of
-from producer.request.password import password_asked
+from producer.request.password import prompting_for_password
 from producer.schedule.steps import check_step
 from ringhaul.errors import UsageError
 from ringhaul.schedule.parse import parse_schedules
@@ -25,13 +25,13 @@ LOAD = ("rows.csv", "-t", "shop.orders", "-u", "bob")
 
 ASK = """
 from producer.commands.registry import find_command
-from producer.request.password import password_asked
+from producer.request.password import prompting_for_password
 from tests.options import parse_options
 import os, subprocess, sys
 options = parse_options("load", "rows.csv", "-t", "s.o", "-u", "bob")
 command = find_command("load")
 with command.make_context("load", ["rows.csv", "-t", "s.o", "-u", "bob", "-p"]):
-    with password_asked(options) as asked:
+    with prompting_for_password(options) as asked:
         path = asked.password_file
         print("file", path, oct(os.stat(path).st_mode & 0o77))
         for _ in range(2):  # as each worker process reads it
@@ -99,7 +99,7 @@ def test_it_is_not_given_with_a_file() -> None:
     with (
         command.make_context("load", [*LOAD, "-p"]),
         pytest.raises(UsageError, match="give one of them"),
-        password_asked(options),
+        prompting_for_password(options),
     ):
         pass
 
