@@ -4,8 +4,8 @@ Code logs through the standard library, `log.info("Unit committed.", extra={"act
 that records of Celery and of the driver get the same treatment. Passwords are masked in everything
 that is logged, tracebacks included. Logs go to stderr; stdout is for data.
 
-Each line that a process logs while it works on a unit has the fields `job` and `unit`, whichever library logs
-it: our code, Celery, the driver or one of its threads.
+Each line that a process logs while it works on a unit has the fields `job` and `unit`: those of our
+code, of Celery, of the driver and of its threads.
 """
 
 import logging
