@@ -231,7 +231,7 @@ def ringhaul_calls(line: str) -> Iterator[list[str]]:
         if start and before not in (";", "|", "&&", "||") and "=" not in before:
             continue  # an argument of another command
         rest = words[start + 1 :]
-        ends = [i for i, word in enumerate(rest) if word in (";", "|", "&&", "||", ">", "&")]
+        ends = [i for i, word in enumerate(rest) if word in (";", "|", "&&", "||", ">", "<", "&")]
         yield rest[: ends[0]] if ends else rest
 
 
