@@ -73,13 +73,17 @@ def running_node(version: Version, java: Path, jars: list[Path], folder: Path) -
         try:
             deadline = time.monotonic() + START_TIMEOUT_S
             while not _answers(port):
-                assert process.poll() is None, f"the node ended; see {folder}"
-                assert time.monotonic() < deadline, f"the node does not answer; see {folder}"
+                assert process.poll() is None, f"the node ended: {_end_of_log(folder)}"
+                assert time.monotonic() < deadline, f"no answer: {_end_of_log(folder)}"
                 time.sleep(0.2)
             yield port
         finally:
             process.kill()
             process.wait()
+
+
+def _end_of_log(folder: Path) -> str:
+    return (folder / "console.log").read_text(errors="replace")[-800:]
 
 
 def _yaml(version: Version, folder: Path, port: int, storage_port: int) -> str:
