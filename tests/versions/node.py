@@ -51,7 +51,10 @@ def jars_of(version: Version, folder: Path) -> list[Path]:
     cache = folder / f"cassandra-{version.number}"
     found = sorted(cache.rglob("*.jar"))
     if not any(path.name == f"cassandra-all-{version.number}.jar" for path in found):
-        jgo.build(f"org.apache.cassandra:cassandra-all:{version.number}", cache_dir=cache)
+        wanted = [f"org.apache.cassandra:cassandra-all:{version.number}"]
+        if version.line < (4, 0):  # not optional for its start
+            wanted.append(f"org.apache.cassandra:cassandra-thrift:{version.number}")
+        jgo.build("+".join(wanted), cache_dir=cache)
         found = sorted(cache.rglob("*.jar"))
     return found
 
@@ -102,6 +105,8 @@ def _yaml(version: Version, folder: Path, port: int, storage_port: int) -> str:
         settings["commitlog_sync_period_in_ms"] = 10_000
     if version.line < (4, 0):
         settings["start_rpc"] = False  # Thrift
+        # Seeds have no port: all nodes have the same one.
+        settings["seed_provider"][0]["parameters"][0]["seeds"] = ADDRESS
     return json.dumps(settings, indent=2)
 
 
