@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest
 # files: what was compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo quick test test-tools test-versions check unit integration acceptance format bench bench-full pins clean
+.PHONY: help setup demo quick test test-tools test-versions check unit integration acceptance format docs bench bench-full pins clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,10 @@ acceptance: setup test-tools ## the tests of whole commands, rows compared one b
 format: setup ## rewrite the code in the format that `make check` wants
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: setup ## the manual as a site, in build/site
+	$(BIN)/python -m manual.site
+	$(BIN)/zensical build --strict --clean
 
 $(VENV)/.stamp-bench: $(STAMP) bench/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement bench/requirements.txt

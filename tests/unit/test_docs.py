@@ -20,7 +20,7 @@ from producer.report.outcome import EXIT_CODES
 
 ROOT = Path(__file__).parents[2]
 CLI = (ROOT / "docs" / "cli.md").read_text()
-SETTINGS = (ROOT / "docs" / "settings.md").read_text()
+SETTINGS = (ROOT / "docs" / "reference" / "settings.md").read_text()
 PAGES = sorted(
     [
         *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
