@@ -104,7 +104,7 @@ def _yaml(version: Version, folder: Path, port: int, storage_port: int) -> str:
         del settings["commitlog_sync_period"]
         settings["commitlog_sync_period_in_ms"] = 10_000
     if version.line < (4, 0):
-        settings["start_rpc"] = False  # Thrift
+        settings |= {"start_native_transport": True, "start_rpc": False}  # rpc: Thrift
         # Seeds have no port: all nodes have the same one.
         settings["seed_provider"][0]["parameters"][0]["seeds"] = ADDRESS
     return json.dumps(settings, indent=2)
