@@ -122,8 +122,8 @@ def updated(text: str, of_page: Sequence[str]) -> str:
 def _row(line: str, names: Sequence[str]) -> str | None:
     """Return a row as it should be; None if no command has its option.
 
-    A row about several options has its first cell as it was written. A default is kept if the command
-    gives none.
+    A row about several options has its first cell as it was written. A default is kept if the
+    command gives none.
     """
     said, kept, text = re.split(r"(?<!\\)\|", line.strip("|"), maxsplit=2)
     flags = set(_FLAG.findall(said))

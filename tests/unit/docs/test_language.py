@@ -95,4 +95,4 @@ def test_the_checks_can_fail() -> None:
     assert [words(s) for block in found for s in sentences(block)] == [37, 2, 1, 1, 1]
     assert max(map(len, cells("| a \\| b | c |"))) == len("a \\| b")
     assert shown("see [this](there.md#x) now") == "see this now"
-    assert words("`a --b c` – of 3 [x]") == 6
+    assert words("`a --b c` - of 3 [x]") == 6
