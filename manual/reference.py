@@ -112,10 +112,9 @@ def updated(text: str, of_page: Sequence[str]) -> str:
         if heading := _HEADING.match(line):
             here = (heading[1],) if heading[1] else here
         in_table = line == HEADER or (in_table and line.startswith("|"))
-        if in_table and line.startswith("| `"):
-            line = _row(line, here)
-        if line is not None:
-            lines.append(line)
+        row = _row(line, here) if in_table and line.startswith("| `") else line
+        if row is not None:
+            lines.append(row)
     return "\n".join(lines) + "\n"
 
 

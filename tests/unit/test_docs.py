@@ -15,8 +15,11 @@ import rich_click as click
 import ringhaul.errors
 from config.names import env_name
 from config.sections import setting_keys
-from manual.reference import COMMANDS, REFERENCE, SHARED, listed, missing, options, page_of, updated
-from manual.site import ROOT, pages
+from manual.reference import COMMANDS as COMMANDS
+from manual.reference import REFERENCE, SHARED, listed, missing, page_of, updated
+from manual.reference import options as options
+from manual.site import ROOT as ROOT
+from manual.site import pages
 from producer.cli import cli
 from producer.report.outcome import EXIT_CODES
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,7 +18,7 @@ from manual.site import ROOT, copy_pages, pages, without_folders
 CONFIG = ROOT / "mkdocs.yml"
 
 
-def listed(nav: object) -> list[str]:
+def listed(nav: Any) -> list[str]:
     """Return the pages of a menu, in order."""
     if isinstance(nav, str):
         return [nav]
