@@ -1,4 +1,5 @@
-"""The examples of docs/reference for load, verify, and commands about jobs, run as they stand there.
+"""The examples of docs/reference for load, verify, and commands about jobs, run as they
+stand there.
 
 `test_documented_reads.py` runs those of the commands that read.
 """

@@ -50,13 +50,13 @@ RUN_BY = {
 #: must not use; and what is tested instead.
 PARSED_ONLY = {
     "CONTRIBUTING.md": "targets of make exist (tests/unit/test_docs.py)",
-    "docs/reference/commands/beat.md": "runs until it is stopped: tests/acceptance/test_schedules.py",
-    "docs/reference/commands/doctor.md": "other stores and folders: tests/acceptance/test_doctor.py",
+    "docs/reference/commands/beat.md": "runs on: tests/acceptance/test_schedules.py",
+    "docs/reference/commands/doctor.md": "other stores: tests/acceptance/test_doctor.py",
     "docs/reference/commands/flower.md": "tests/acceptance/test_flower_pages.py",
     "docs/reference/commands/local.md": "the user's own stack: tests/integration/local",
     "docs/reference/commands/metrics.md": "tests/acceptance/test_prometheus.py",
     "docs/reference/commands/resume.md": "tests/acceptance/test_resume.py",
-    "docs/reference/commands/schedule.md": "the user's own file: tests/acceptance/test_schedules.py",
+    "docs/reference/commands/schedule.md": "own file: tests/acceptance/test_schedules.py",
     "docs/reference/commands/worker.md": "every test of a fleet; tests/acceptance/test_profile.py",
     "deploy/README.md": "names of services and variables (tests/unit/test_deploy.py)",
     "deploy/k8s/README.md": "tests/unit/test_deploy_k8s.py",
