@@ -112,18 +112,17 @@ def updated(text: str, of_page: Sequence[str]) -> str:
         if heading := _HEADING.match(line):
             here = (heading[1],) if heading[1] else here
         in_table = line == HEADER or (in_table and line.startswith("|"))
-        if in_table and line.startswith("| `"):
-            line = _row(line, here)
-        if line is not None:
-            lines.append(line)
+        row = _row(line, here) if in_table and line.startswith("| `") else line
+        if row is not None:
+            lines.append(row)
     return "\n".join(lines) + "\n"
 
 
 def _row(line: str, names: Sequence[str]) -> str | None:
     """Return a row as it should be; None if no command has its option.
 
-    A row about several options has its first cell as it was written; a default that the command does
-    not give is kept.
+    A row about several options has its first cell as it was written. A default is kept if the
+    command gives none.
     """
     said, kept, text = re.split(r"(?<!\\)\|", line.strip("|"), maxsplit=2)
     flags = set(_FLAG.findall(said))

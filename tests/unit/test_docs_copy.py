@@ -1,5 +1,5 @@
-"""docs/reference/copy-from.md has a row for each option of the tools that users migrate from, and names
-only existing options of ours."""
+"""docs/reference/copy-from.md has a row for each option of the tools that users migrate from, and
+names only existing options of ours."""
 
 import re
 
