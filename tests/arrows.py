@@ -140,6 +140,8 @@ ROOMS: Mapping[str, str] = {
     ),
     # `python -m ringhaul`: the command under its package's name.
     "ringhaul.__main__": "producer.__main__",
+    # Celery's application under a name that nothing hides.
+    "ringhaul.celery_app": "tasks",
 }
 
 #: Rooms in which no module reaches a service, a process, a thread or the driver, through any chain
