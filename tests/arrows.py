@@ -121,9 +121,7 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.cli": "producer.commands",
     "producer.errors": "producer.outputs",
-    "producer.__main__": (
-        "producer.cli producer.commands producer.doctor producer.errors producer.outputs"
-    ),
+    "producer.__main__": ("producer.cli producer.commands producer.errors producer.outputs"),
     "producer.schedule": (
         "producer.commands producer.outputs producer.report producer.request "
         "producer.services ringhaul.ledger ringhaul.query ringhaul.schedule "
