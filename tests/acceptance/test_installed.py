@@ -184,7 +184,7 @@ def test_workers_beat_and_flower_are_ours(
         checks = {(one["about"], one["check"]): one["level"] for one in report["checks"]}
         assert checks["workers", "versions"] == "ok", report
         wait_until(lambda: flower.read() and answers(port), f"Flower; see {flower.log}")
-        assert "soon-" in get(f"http://127.0.0.1:{port}/ringhaul/jobs")[1]
+        assert "soon-" in get(f"http://127.0.0.1:{port}/jobs")[1]
         # Celery's own commands find our application under a name that nothing hides.
         inspected = installed.python("-m", "celery", "-A", "ringhaul.celery_app", "inspect", "ping")
         assert inspected.code == 0 and "pong" in inspected.out, inspected
