@@ -29,7 +29,7 @@ end
 
 local function compare_hosts()
   local s = redis.call('HMGET', SAMPLING, 'looked_ms', 'names')
-  if ARGV[2] == '' or int(ARGV[1]) <= tonumber(s[1] or '0') then
+  if ARGV[2] == '' or int(ARGV[1]) < tonumber(s[1] or '0') then
     return -- unknown, or another keeper looked later
   end
   local hosts, before = {}, {}
