@@ -111,15 +111,15 @@ class TerminalBar(Quiet):
 class NotebookBar(Quiet):
     """One output of the cell, replaced in place."""
 
-    def __init__(self, display: Callable[..., Any]) -> None:
-        self._display, self._handle = display, None
+    def __init__(self, publish: Callable[..., Any]) -> None:
+        """Take the `publish` of the notebook's shell."""
+        self._publish, self._shown = publish, False
+        self._place = {"display_id": f"ringhaul-{id(self)}-{time.monotonic_ns()}"}
 
     def show(self, progress: Progress) -> None:
         content = {"text/plain": bar_line(progress)}
-        if self._handle is None:
-            self._handle = self._display(content, raw=True, display_id=True)
-        else:
-            self._handle.update(content, raw=True)
+        self._publish(data=content, transient=self._place, update=self._shown)
+        self._shown = True
 
 
 def open_display(watcher: Watcher) -> Display:
@@ -130,19 +130,11 @@ def open_display(watcher: Watcher) -> Display:
         return Called(watcher)
     if watcher != "bar":
         raise TypeError(f"progress is a function or 'bar', not {watcher!r}")
-    display = _notebook_display()
-    return NotebookBar(display) if display else TerminalBar()
-
-
-def _notebook_display() -> Callable[..., Any] | None:
-    """Return IPython's `display` in a notebook's kernel; None elsewhere."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
-    if shell is None or not hasattr(shell, "kernel"):
-        return None
-    from IPython.display import display
-
-    return display  # type: ignore[no-any-return]
+    if shell is not None and hasattr(shell, "kernel"):  # in a terminal it has none
+        return NotebookBar(shell.display_pub.publish)
+    return TerminalBar()
 
 
 def bar_line(progress: Progress) -> str:

@@ -253,9 +253,11 @@ def test_a_message_with_text_from_outside_is_one_line(text: str) -> None:
     err = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stderr", err)
-        print_error(f"{text}: cannot be read")  # as in a process whose streams are not wrapped
+        print_error(
+            f"{text}: cannot be read", "UsageError"
+        )  # as in a process whose streams are not wrapped
         plain_streams.show_plain_text()
-        print_error(f"{text}: cannot be read")
+        print_error(f"{text}: cannot be read", "UsageError")
         print(f"warning: {text}", file=sys.stderr)
         print(lines_of([f"one {text}", lines_of([text, "three"])]), file=sys.stderr)
         plain_streams.show_as_written()
