@@ -19,7 +19,7 @@ from ringhaul.client.errors import (
     UsageError,
     job_error,
 )
-from ringhaul.client.process import Ended, run
+from ringhaul.client.process import Ended, logger, run
 from ringhaul.client.progress import Progress, Watcher, open_display
 from ringhaul.client.results import Figures, JobResult, read_result
 
@@ -123,8 +123,14 @@ class Messages:
         self.job: str | None = None  #: the last one that was named
 
     def hear(self, line: bytes) -> None:
-        """Take one line of standard output."""
-        message = json.loads(line)
+        """Take one line of standard output. What is no message is logged, like standard error."""
+        try:
+            message = json.loads(line)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict):
+            logger.info("%s", line.decode("utf-8", "replace").rstrip())
+            return
         if job := message.get("job"):
             self.job = job
             self._jobs.add(job)

@@ -61,7 +61,8 @@ class RunningCommand:
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of standard output until the command ends."""
         assert self._process.stdout is not None
-        yield from self._process.stdout
+        for line in self._process.stdout:  # noqa: UP028 - `yield from` would close it
+            yield line
 
     def wait(self) -> int:
         """Return the exit code, once everything is read."""

@@ -97,7 +97,7 @@ def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
 
 
 def test_values_without_a_type_of_arrow_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be written as Parquet.*tags"):
+    with pytest.raises(UsageError, match=r"cannot be written as Parquet.*tags"):
         tables.write_table(pd.DataFrame({"tags": [object()]}), tmp_path / "t.parquet")
 
 
