@@ -56,7 +56,7 @@ def run_command(command: Callable[[], object]) -> int:
         shown = io.StringIO()
         error.show(shown)
         print(Lines(mask(shown.getvalue())), file=sys.stderr, end="")
-        _leave_to_caller(mask(error.message), "UsageError")
+        _leave_to_caller(mask(error.message), UsageError)
         return EXIT_USAGE
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
@@ -70,13 +70,13 @@ def run_command(command: Callable[[], object]) -> int:
         return EXIT_COMPLETE
     except (RinghaulError, ConfigError) as error:
         text = lines_of(error.lines) if isinstance(error, ConfigError) else str(error)
-        print_error(text, type(error).__name__)
+        print_error(text, type(error))
         return _exit_code(error)
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             return _crashed()
         let_go_of_stdout()  # most likely on the disk that is full
-        print_error(f"output cannot be written: {error}", OutputUnusable.__name__)
+        print_error(f"output cannot be written: {error}", OutputUnusable)
         return EXIT_FATAL
     except Exception:
         return _crashed()
@@ -93,22 +93,26 @@ def _exit_code(error: RinghaulError | ConfigError) -> int:
 
 def _crashed() -> int:
     print(Lines(mask(as_lines(traceback.format_exc()))), file=sys.stderr, end="")
-    print_error("this is a defect in ringhaul; please report it with the lines above", "Crash")
+    print_error(
+        "this is a defect in ringhaul; please report it with the lines above", RinghaulError
+    )
     return EXIT_CRASH
 
 
-def print_error(text: str, name: str) -> None:
+def print_error(text: str, kind: type[Exception]) -> None:
     """Print one error to stderr, without secrets; on one line, unless its text is of `Lines`.
-    `name`: of the error, for programs."""
+    `kind`: its class, for programs."""
     shown = mask(as_message(text))
     print(Lines(f"error: {shown}"), file=sys.stderr)
-    _leave_to_caller(shown, name)
+    _leave_to_caller(shown, kind)
 
 
-def _leave_to_caller(text: str, name: str) -> None:
-    """Write an error for the schedule whose step this command is, or the client that runs it."""
+def _leave_to_caller(text: str, kind: type[Exception]) -> None:
+    """Write an error for the schedule whose step this command is, or the client that runs it. The
+    client knows some of its classes by name; the most general comes last."""
     line = " ".join(text.split())
-    report = json.dumps({"error": name, "message": line})
+    names = [base.__name__ for base in kind.__mro__ if base not in (Exception, *Exception.__mro__)]
+    report = json.dumps({"errors": names, "message": line})
     for variable, content in ((STEP_ERROR_VARIABLE, line), (ERROR_FILE_VARIABLE, report)):
         path = os.environ.get(variable)
         if path:

@@ -145,13 +145,13 @@ _OF_JOB: dict[int, type[JobError]] = {
 
 
 def command_error(
-    name: str, message: str, exit_code: int, *, notes: Sequence[str] = ()
+    names: Sequence[str], message: str, exit_code: int, *, notes: Sequence[str] = ()
 ) -> ClientError:
-    """Return the error of a command without a result. `name`: the error that it reported, such as
-    `ClusterUnavailable`; empty: none."""
+    """Return the error of a command without a result. `names`: the class of the error that it
+    reported, such as `ClusterUnavailable`, and its bases; empty: none."""
     kind = _BY_CODE.get(exit_code, CommandFailed)
     if exit_code == FATAL:
-        kind = _BY_NAME.get(name, kind)
+        kind = next((_BY_NAME[name] for name in names if name in _BY_NAME), kind)
     return kind(message, exit_code=exit_code, notes=notes)
 
 

@@ -32,7 +32,8 @@ NOTES_MAX = 100
 class Failure:
     """What went wrong, in the command's words."""
 
-    name: str  #: of the error, such as `ClusterUnavailable`; empty: not reported
+    #: The error's class, such as `ClusterUnavailable`, and its bases; empty: not reported.
+    names: tuple[str, ...] = ()
     message: str
 
 
@@ -113,9 +114,9 @@ class RunningCommand:
         """Return what the command ended with: from its report, else from standard error."""
         with suppress(OSError, ValueError):
             report = json.loads(self._error_file.read_text("utf-8"))
-            return Failure(name=report["error"], message=report["message"])
+            return Failure(names=tuple(report["errors"]), message=report["message"])
         said = [note.removeprefix("error: ") for note in self._notes if note.startswith("error: ")]
-        return Failure(name="", message=(said or list(self._notes) or ["it said nothing"])[-1])
+        return Failure(message=(said or list(self._notes) or ["it said nothing"])[-1])
 
     def _listen(self) -> None:
         assert self._process.stderr is not None
@@ -142,7 +143,7 @@ class Ended:
             return TimedOut("it took too long, and was interrupted", job=None, exit_code=code)
         if code == leash.NOT_STARTED:
             return CommandMissing(f"the command cannot be started: {message}", exit_code=code)
-        return command_error(self.failure.name, message, code, notes=self.notes)
+        return command_error(self.failure.names, message, code, notes=self.notes)
 
 
 @contextmanager

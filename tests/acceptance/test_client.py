@@ -34,6 +34,8 @@ from tests.acceptance.command import wait_until
 from tests.acceptance.conftest import cluster_env
 from tests.acceptance.oracle import create_table
 
+#: Of a load that is interrupted: a few seconds at its rate.
+ROWS = 1500
 COLUMNS = (
     "id int PRIMARY KEY, u uuid, price decimal, at timestamp, day date, flag boolean, raw blob, "
     "score double, tags list<text>, seen set<int>, totals map<text, bigint>, note text"
@@ -189,7 +191,6 @@ def test_the_same_job_id_is_one_job(
     first = client.load(given, table, job_id=job)
     again = client.load(given, table, job_id=job)
     assert first.job == again.job == job
-    assert first.figures["created_ms" if "created_ms" in first.figures else "job"] is not None
     assert [one.state for one in client.jobs() if one.job == job] == ["COMPLETE"]
     assert first.records == again.records == 50
     assert first.seconds == again.seconds
@@ -206,7 +207,7 @@ def test_another_thread_cancels_and_the_job_is_resumed(
 ) -> None:
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, total bigint")
     file = tmp_path / "orders.csv"
-    file.write_text("id,total\n" + "".join(f"{n},{n}\n" for n in range(3000)))
+    file.write_text("id,total\n" + "".join(f"{n},{n}\n" for n in range(ROWS)))
     threads = []
 
     def cancel(progress: Progress) -> None:
@@ -215,23 +216,17 @@ def test_another_thread_cancels_and_the_job_is_resumed(
             threads[0].start()
 
     with pytest.raises(JobCancelled) as caught:
-        client.load(file, table, rate=200, unit_size="1K", progress=cancel)
+        client.load(file, table, rate=400, unit_size="1K", progress=cancel)
     threads[0].join()
     result = caught.value.result
     assert result.state == "CANCELLED" and result.units_done < result.units
     job = client.job(result.job)
     kinds = [event.kind for event in job.events()]
     assert kinds[0] == "created" and kinds[-1] == "ended"
-    throttled = subprocess.run(  # a resumed job keeps its limit
-        [sys.executable, "-P", "-m", "ringhaul", "throttle", result.job, "--off"],
-        env=os.environ | client._connection.env,
-        capture_output=True,
-    )
-    assert throttled.returncode in (0, 2)
-    found = job.resume(workers=None, timeout=100)
-    assert (found.state, found.rows) == ("COMPLETE", 3000)
+    found = job.resume()
+    assert (found.state, found.rows) == ("COMPLETE", ROWS)
     rows = cassandra_session.execute(f"SELECT id, total FROM {table}")
-    assert sorted(map(tuple, rows)) == [(n, n) for n in range(3000)]
+    assert sorted(map(tuple, rows)) == [(n, n) for n in range(ROWS)]
 
 
 def test_rejects_and_their_limit(

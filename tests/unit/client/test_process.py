@@ -126,7 +126,7 @@ json.dump(kept, open(place + "/env", "w"))
 
 
 def report(name: str, message: str) -> str:
-    return json.dumps({"error": name, "message": message})
+    return json.dumps({"errors": [name, "RinghaulError"], "message": message})
 
 
 @pytest.mark.parametrize(
