@@ -30,6 +30,7 @@ from ringhaul.errors import (
     OutputUnusable,
     RinghaulError,
     SetupUnusable,
+    UsageError,
 )
 from ringhaul.plain_text import Lines, as_line, as_lines, as_message, lines_of
 

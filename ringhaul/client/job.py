@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Unpack
 
 from ringhaul.client.arguments import option_arguments
@@ -75,7 +75,7 @@ class Job:
         """Hold the job. Raises `UsageError` if it has ended."""
         self._run("pause")
 
-    def rejects(self, *, limit: int | None = None) -> Iterator[Reject]:
+    def rejects(self, *, limit: int | None = None) -> Generator[Reject, None, None]:
         """Yield the records that were rejected, or differ; at most `limit` of them."""
         options = ["--json"] if limit is None else ["--json", f"--limit={limit}"]
         connection = self._connection

@@ -109,9 +109,12 @@ def cells() -> list[str]:
 def run_cell(source: str, names: dict[str, Any]) -> Any:
     """Run a cell like a notebook: its value is that of its last expression."""
     tree = ast.parse(source)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body.pop()
+    if not isinstance(last, ast.Expr):
+        tree.body.append(last)
+        last = ast.Expr(ast.Constant(None, lineno=1, col_offset=0))
     exec(compile(tree, "cell", "exec"), names)
-    return eval(compile(ast.Expression(last.value), "cell", "eval"), names) if last else None
+    return eval(compile(ast.Expression(last.value), "cell", "eval"), names)
 
 
 def test_the_cells_of_the_notebook(

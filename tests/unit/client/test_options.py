@@ -97,7 +97,9 @@ def test_click_reads_what_the_client_writes() -> None:
         ("load", {"where": "a\0b"}, "where contains a NUL"),
     ],
 )
-def test_what_cannot_be_an_option_is_refused(command: str, options: dict, said: str) -> None:
+def test_what_cannot_be_an_option_is_refused(
+    command: str, options: dict[str, object], said: str
+) -> None:
     with pytest.raises(UsageError) as caught:
         option_arguments(command, options)
     assert said in caught.value.message

@@ -15,6 +15,7 @@ import pytest
 
 from ringhaul.client import (
     Client,
+    ClientError,
     ClusterUnavailable,
     CommandCrashed,
     CommandFailed,
@@ -61,7 +62,7 @@ def script(folder: Path, text: str) -> list[str]:
     return [sys.executable, str(file)]
 
 
-def says(*messages: dict, code: int = 0, err: str = "", error: str = "") -> str:
+def says(*messages: dict[str, object], code: int = 0, err: str = "", error: str = "") -> str:
     lines = "\n".join(map(json.dumps, messages))
     report = f"open(os.environ['_RINGHAUL_ERROR_FILE'], 'w').write({error!r})\n" if error else ""
     return f"{report}print({lines!r})\nprint({err!r}, file=sys.stderr)\nsys.exit({code})\n"
@@ -174,7 +175,7 @@ def report(name: str, message: str) -> str:
     ],
 )
 def test_each_end_has_its_error(
-    tmp_path: Path, text: str, kind: type, message: str, transient: bool
+    tmp_path: Path, text: str, kind: type[ClientError], message: str, transient: bool
 ) -> None:
     with pytest.raises(kind) as caught:
         Client(command=script(tmp_path, text)).load("a.csv", "k.t")

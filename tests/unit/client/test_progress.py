@@ -54,7 +54,7 @@ def test_a_log_is_not_filled_with_bars(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_notebook_has_one_output_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    published: list[dict] = []
+    published: list[dict[str, object]] = []
     shell = SimpleNamespace(
         kernel=object(), display_pub=SimpleNamespace(publish=lambda **one: published.append(one))
     )

@@ -61,7 +61,7 @@ def test_our_errors_are_printed_in_one_line(
 def test_an_error_is_left_for_the_client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "error.json"
     monkeypatch.setenv(ERROR_FILE_VARIABLE, str(file))
-    assert run_command(raising(SourceMissing("a.csv:\nno such file"))) == 2
+    assert run_command(raising(SourceMissing("a.csv: no such file"))) == 2
     assert json.loads(file.read_text()) == {
         "errors": ["SourceMissing", "UsageError", "Terminal", "RinghaulError"],
         "message": "a.csv: no such file",
