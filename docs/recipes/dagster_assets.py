@@ -1,7 +1,5 @@
 """Dagster: each day's orders as a partition of an asset, and a summary that depends on it."""
 
-from __future__ import annotations
-
 import os
 
 import dagster as dg

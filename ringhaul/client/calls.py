@@ -95,7 +95,9 @@ class Calls:
             heard = self.connection.read_messages(
                 command, where, names, progress=wait.progress, timeout=wait.timeout
             )
-            if heard.ended.exit_code and heard.ended.exit_code != 1:
+            if heard.summary is not None:
+                heard.result()  # raises unless it is complete
+            elif heard.ended.exit_code:  # a few rows, without a job
                 raise heard.error()
             return tables.read_file(place)
 

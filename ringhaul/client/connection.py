@@ -64,14 +64,7 @@ class Connection:
         messages = self.read_messages(
             command, ["--json", *options], names, progress=progress, timeout=timeout
         )
-        if messages.summary is None:
-            raise messages.error()
-        result = read_result(messages.summary)
-        if messages.ended.timed_out:
-            raise messages.error()
-        if messages.ended.exit_code not in (COMPLETE, REJECTS):
-            raise _ended_badly(messages, result)
-        return result
+        return messages.result()
 
     def read_messages(
         self,
@@ -144,6 +137,18 @@ class Messages:
             case "detached":
                 self.detached = message
 
+    def result(self) -> JobResult:
+        """Return the result of the job, also one with rejects. Raises a `JobError` if it ended in
+        another way, and another `ClientError` if there is none."""
+        if self.summary is None or self.ended.timed_out:
+            raise self.error()
+        result = read_result(self.summary)
+        if self.ended.exit_code in (COMPLETE, REJECTS):
+            return result
+        if result.exit_code in (COMPLETE, REJECTS):  # it is done; its command failed after it
+            raise self.error()
+        raise job_error(result, message=result.problem(), notes=self.ended.notes)
+
     def error(self) -> ClientError:
         """Return the error of a command without a result, or one that was interrupted."""
         if self.ended.timed_out:
@@ -151,13 +156,6 @@ class Messages:
             text = f"{job} took too long, and was interrupted"
             return TimedOut(text, job=self.job, exit_code=self.ended.exit_code)
         return self.ended.error()
-
-
-def _ended_badly(messages: Messages, result: JobResult) -> ClientError:
-    ended = messages.ended
-    if result.exit_code in (COMPLETE, REJECTS):  # the job is done, and its command failed after it
-        return ended.error()
-    return job_error(result, message=result.problem(), notes=ended.notes)
 
 
 def settings_env(settings: Mapping[str, object]) -> dict[str, str]:

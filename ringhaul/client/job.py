@@ -63,9 +63,7 @@ class Job:
         )
         if messages.detached is not None:
             return self.wait(progress=progress, timeout=timeout)
-        if messages.summary is None or messages.ended.timed_out:
-            raise messages.error()
-        return read_result(messages.summary)
+        return messages.result()
 
     def cancel(self) -> None:
         """End the job. Its workers stop within 2 s. Raises `UsageError` if it has ended."""

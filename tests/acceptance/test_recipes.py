@@ -30,7 +30,7 @@ DAY, NEXT_DAY = "2026-01-31", "2026-02-01"
 
 @pytest.fixture
 def table(cassandra_session: Session, keyspace: str) -> str:
-    columns = "id int PRIMARY KEY, region text, total decimal"
+    columns = "id int PRIMARY KEY, region text, total double"
     return create_table(cassandra_session, keyspace, columns, "orders")
 
 
@@ -155,7 +155,7 @@ def run_airflow(python: str, day: str, env: dict[str, str], folder: Path) -> Non
     }
     for words in (["db", "migrate"], ["dags", "test", "orders", day]):
         done = run([python, "-m", "airflow", *words], env | home, folder)
-        assert done.returncode == 0, done
+        assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
 
 
 DAGSTER = """
@@ -175,13 +175,17 @@ with dg.DagsterInstance.ephemeral() as instance:
 
 def run_dagster(python: str, day: str, env: dict[str, str], folder: Path) -> None:
     done = run([python, "-c", DAGSTER, str(RECIPES), day], env, folder)
-    assert done.returncode == 0, done
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
 
 
 def run_prefect(python: str, day: str, env: dict[str, str], folder: Path) -> None:
-    home = {"PREFECT_HOME": str(folder / "prefect"), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+    home = {
+        "PREFECT_HOME": str(folder / "prefect"),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    }
     done = run([python, str(RECIPES / "prefect_flow.py"), day], env | home, folder)
-    assert done.returncode == 0, done
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
 
 
 Runner = Callable[[str, str, dict[str, str], Path], None]
