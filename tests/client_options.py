@@ -7,6 +7,8 @@ generates, and `tests/unit/client/test_options.py` compares the two.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -130,4 +132,4 @@ def _table(name: str, base: str, table: Mapping[str, str], about: str) -> str:
 
 if __name__ == "__main__":
     PLACE.write_text(generated())
-    print(PLACE)
+    subprocess.run([sys.executable, "-m", "ruff", "format", PLACE], check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -34,6 +35,7 @@ from tests.acceptance.command import wait_until
 from tests.acceptance.conftest import cluster_env
 from tests.acceptance.oracle import create_table
 
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "python.md"
 #: Of a load that is interrupted: a few seconds at its rate.
 ROWS = 1500
 COLUMNS = (
@@ -315,3 +317,43 @@ def test_a_killed_kernel_leaves_no_process(
     program.wait()
     wait_until(lambda: not any(map(psutil.Process.is_running, started)), "their end", 60)
     assert Client(environment=env).job(job).status().state == "CANCELLED"
+
+
+def test_the_page_about_python(
+    client: Client,
+    fleet_env: dict[str, str],
+    cassandra_session: Session,
+    keyspace: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its blocks run one after the other, with the table in a keyspace of this test."""
+    table = create_table(
+        cassandra_session, keyspace, "id int PRIMARY KEY, region text, total double", "orders"
+    )
+    monkeypatch.chdir(tmp_path)
+    for name, value in fleet_env.items():
+        monkeypatch.setenv(name, value)
+    header = "id,region,total\n"
+    for name, lines in (
+        ("orders/a.csv", "id;region;total\n1;NULL;1\n"),
+        ("orders.csv", f"{header}2,west,2\n"),
+        ("one.csv", f"{header}3,west,3\n"),
+        ("two.csv", f"{header}4,west,4\n"),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(lines)
+    frame = pd.DataFrame({"id": [7, 8, 9], "region": ["east"] * 3, "total": [1.0, None, 3.0]})
+    names: dict[str, Any] = {
+        **{"frame": frame, "day_one": "one.csv", "day_two": "two.csv", "files": "orders.csv"},
+    }
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    for block in blocks:
+        exec(compile(block.replace("shop.orders", table), "page", "exec"), names)
+        names["client"] = client
+    assert names["table"].num_rows == 1 and names["result"].rows == 3
+    rows = cassandra_session.execute(f"SELECT id, region, total FROM {table}")
+    assert sorted(map(tuple, rows)) == [
+        *((1, None, 1.0), (2, "west", 2.0), (3, "west", 3.0), (4, "west", 4.0)),
+        *((7, "east", 5.0), (8, "east", None), (9, "east", 3.0)),
+    ]

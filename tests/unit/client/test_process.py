@@ -197,6 +197,20 @@ def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
         Client(command=tmp_path / "ringhaul").jobs()
 
 
+def test_a_query_without_a_result_says_why(tmp_path: Path) -> None:
+    failed = SUMMARY | {"kind": "query", "state": "FAILED", "exit_code": 4, "last_error": "gone"}
+    with pytest.raises(JobFailed, match="gone"):
+        Client(command=script(tmp_path, says(failed, code=4))).query("SELECT 1")
+    with pytest.raises(CommandFailed, match="No module named"):
+        Client(command=script(tmp_path, says(code=1, err="No module named x"))).query("SELECT 1")
+
+
+def test_a_resumed_job_that_fails_again_is_an_error(tmp_path: Path) -> None:
+    failed = SUMMARY | {"state": "FAILED", "exit_code": 4, "last_error": "gone"}
+    with pytest.raises(JobFailed, match="gone"):
+        Client(command=script(tmp_path, says(failed, code=4))).job("ld-1").resume()
+
+
 #: Writes a line for each Ctrl-C, and ends at the second.
 STUBBORN = f"""
 presses = []
