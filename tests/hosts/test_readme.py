@@ -72,6 +72,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source.mkdir()
     for name in (
         "pyproject.toml",
+        "setup.py",
         "README.md",
         "LICENSE",
         "ringhaul",

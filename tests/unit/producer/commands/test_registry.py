@@ -62,7 +62,7 @@ def test_an_unknown_command_is_not_found() -> None:
 def imported(*arguments: str) -> set[str]:
     """The modules that a command imports."""
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-P", "-m", "producer", *arguments],
+        [sys.executable, "-X", "importtime", "-P", "-m", "ringhaul", *arguments],
         capture_output=True,
         text=True,
         check=True,
