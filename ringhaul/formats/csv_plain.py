@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.dialect import BLANKS, CsvDialect
 from ringhaul.formats.split import Block
 
 _OFFSET_MAX = 2**31 - 1
@@ -28,8 +28,9 @@ def plain_columns(
     if dialect.decoding == "block" or len(data) > _OFFSET_MAX or _holds_specials(data, dialect):
         return None
     view = np.frombuffer(data, np.uint8)
-    found = np.flatnonzero(view == ord(dialect.delimiter))
-    if len(found) != rows_count * (fields_count - 1):
+    delimiter = dialect.delimiter.encode()
+    found = _places(view, delimiter)
+    if found is None or len(found) != rows_count * (fields_count - 1):
         return None
     delimiters = found.reshape(rows_count, fields_count - 1)
     # Offsets of field, separator, field, separator ... of all records in one column.
@@ -37,7 +38,7 @@ def plain_columns(
     fields = begins[:-1].reshape(rows_count, fields_count * 2)
     fields[:, 0] = block.starts
     fields[:, 1:-1:2] = delimiters
-    fields[:, 2::2] = delimiters + 1
+    fields[:, 2::2] = delimiters + len(delimiter)
     fields[:, -1] = block.ends
     begins[-1] = begins[-2]
     if (fields[:, 1] < fields[:, 0]).any() or (fields[:, -2] > fields[:, -1]).any():
@@ -52,10 +53,22 @@ def plain_columns(
     ]
 
 
+def _places(view: npt.NDArray[np.uint8], delimiter: bytes) -> npt.NDArray[np.intp] | None:
+    """Return where the delimiter begins; None if two of them overlap."""
+    found = np.flatnonzero(view == delimiter[0])
+    if len(delimiter) == 1:
+        return found
+    found = found[found <= len(view) - len(delimiter)]
+    for i, byte in enumerate(delimiter[1:], start=1):
+        found = found[view[found + i] == byte]
+    return None if (np.diff(found) < len(delimiter)).any() else found
+
+
 def _holds_specials(data: bytes, dialect: CsvDialect) -> bool:
+    blanks = BLANKS if dialect.trim != "none" else ""
     return any(
-        character is not None and character.encode() in data
-        for character in (dialect.quote, dialect.escape)
+        character is not None and character != dialect.delimiter and character.encode() in data
+        for character in (dialect.quote, dialect.escape, *blanks)
     )
 
 

@@ -11,7 +11,7 @@ the block; the count is checked each time. Quirks of the parser that this module
   UTF-8 first and gives up on the whole block if it cannot;
 - it does not support comments;
 - it compares null texts with decoded values instead of fields as written in the file: a dialect
-  with an escape character is read by `csv_escaped.py`.
+  with an escape character is read by `csv_escaped.py`, and so is all else that it cannot read.
 """
 
 import re
@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ringhaul.errors import RinghaulError
-from ringhaul.formats.csv_escaped import EscapedColumns, escaped_columns, reads_escapes
+from ringhaul.formats.csv_escaped import EscapedColumns, escaped_columns
 from ringhaul.formats.csv_plain import plain_columns
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.pieces import BOM
@@ -110,7 +110,7 @@ def read_block(
     nuls: Sequence[npt.NDArray[np.bool_]] | None = None
     if plain is not None:
         rows = _Rows(plain, records)
-    elif reads_escapes(dialect):
+    elif dialect.beyond_pyarrow:
         data, escaped = _escaped(block, dialect, len(field_names), indexes)
         rows, nuls = _Rows(escaped.columns, escaped.records), escaped.nuls
         rejects = [
@@ -143,7 +143,7 @@ def parse_fields(text: bytes, dialect: CsvDialect) -> list[bytes]:
     """Return the fields of the single record `text`, which is UTF-8 or nearly so."""
     no_nulls = replace(dialect, null_strings=())
     whole = np.zeros(1, np.int64), np.array([len(text)], np.int64)
-    if reads_escapes(dialect):
+    if dialect.beyond_pyarrow:
         allowing = replace(no_nulls, allow_extra_fields=True)
         fields_count = int(escaped_columns(text, *whole, allowing, 1, [0]).counts[0])
         found = escaped_columns(text, *whole, no_nulls, fields_count, range(fields_count))
@@ -303,7 +303,7 @@ def _read_csv(
             include_columns=[names[index] for index in indexes],
             null_values=list(dialect.null_strings),
             strings_can_be_null=bool(dialect.null_strings),
-            quoted_strings_can_be_null=False,
+            quoted_strings_can_be_null=dialect.null_quoted,
         ),
     )
     return [_one_array(column) for column in table.columns], irregular
