@@ -40,11 +40,13 @@ def escaped_columns(
     dialect: CsvDialect,
     fields_count: int,
     indexes: Sequence[int],
+    own: Sequence[CsvDialect],
 ) -> EscapedColumns:
     """Return the fields `indexes` of the records of `data`, null where they read as null.
 
     `data` is UTF-8 or nearly so. A record with another number of fields than `fields_count` becomes
-    no row, unless the dialect allows it; its missing fields are null then.
+    no row, unless the dialect allows it; its missing fields are null then. `own`: the dialect of each
+    of `indexes`, which may differ in its null texts.
     """
     from ringhaul.formats.escape_kernels import find_fields
 
@@ -66,9 +68,9 @@ def escaped_columns(
         wrong |= counts < fields_count
     records = np.flatnonzero(~wrong)
     columns, nuls = [], []
-    for index in indexes:
+    for index, spelt in zip(indexes, own, strict=True):
         column, nul = _column(
-            *(view, begins[records, index], stops[records, index], kinds[records, index], dialect)
+            *(view, begins[records, index], stops[records, index], kinds[records, index], spelt)
         )
         columns.append(column)
         nuls.append(nul)

@@ -18,9 +18,15 @@ _OFFSET_MAX = 2**31 - 1
 
 
 def plain_columns(
-    block: Block, dialect: CsvDialect, fields_count: int, indexes: Sequence[int]
+    block: Block,
+    dialect: CsvDialect,
+    fields_count: int,
+    indexes: Sequence[int],
+    nulls_of: Sequence[Sequence[str]],
 ) -> list[pa.BinaryArray] | None:
     """Return the fields `indexes` of each record, null where they read as null.
+
+    `nulls_of`: the null texts of each of them.
 
     Returns None if a record has, or may have, another number of fields than `fields_count`.
     """
@@ -46,10 +52,12 @@ def plain_columns(
     pieces = pa.BinaryArray.from_buffers(
         pa.binary(), len(begins) - 1, [None, pa.py_buffer(begins), pa.py_buffer(data)]
     )
-    nulls = [text.encode() for text in dialect.null_strings]
     return [
-        _column(pieces, view, fields[:, index * 2], fields[:, index * 2 + 1], index * 2, nulls)
-        for index in indexes
+        _column(
+            *(pieces, view, fields[:, index * 2], fields[:, index * 2 + 1], index * 2),
+            [text.encode() for text in nulls],
+        )
+        for index, nulls in zip(indexes, nulls_of, strict=True)
     ]
 
 

@@ -26,6 +26,7 @@ from ringhaul.formats.parquet_json import record_json
 from ringhaul.formats.parquet_read import RowBlock
 from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.split import Block
+from ringhaul.records.blanks import TEXTS, without_blanks, without_empties
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.row_fields import WRITETIME, ColumnEncoder, ttls_or, write_times_or
 
@@ -118,15 +119,21 @@ class TableColumns:
         columns_count = len(self.names)
         TRAIL.column(self.label(place))
         if place < columns_count:
-            name = self.names[place]
-            column = encode(
-                self.kinds[place], values, self._text, null_length=self._null_lengths[place]
-            )
+            name, kind = self.names[place], self.kinds[place]
+            missing = self._null_lengths[place]
+            values = without_empties(kind, values)
+            column = encode(kind, values, self._text, null_length=missing)
+            if column.faults and (given := without_blanks(kind, values, column.faults)) is not None:
+                column = encode(kind, given, self._text, null_length=missing)
             if self._spelt_out[place]:
                 self._refuse_empties(place, column.cells, records, faults)
         else:
             name, meant = self._row_fields[place - columns_count]
+            values = without_empties(meant.kind, values)
             column = meant.encode(encode, values, self._text)
+            given = without_blanks(meant.kind, values, column.faults)
+            if given is not None:
+                column = meant.encode(encode, given, self._text)
         for row, fault in column.faults.items():
             faults.setdefault(int(records[row]), ("cast", name, fault.words(name)))
         return column.cells
@@ -195,9 +202,19 @@ class CsvFields(_Lines):
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
         self._fields, self._wanted = source.fields, source.wanted(job)
         self._dialect = source.dialect(job)
+        #: Fields in which nothing is the empty text; of types without one it becomes null later.
+        self._kept: frozenset[str] = frozenset()
+        if job.empty_texts:
+            table = job.table
+            nulls = {
+                field
+                for field, column in source.mapping
+                if column not in job.empty_texts and table.parsed_type(column).name in TEXTS
+            }
+            self._kept = frozenset(self._wanted) - nulls
 
     def parse(self, block: Block, chosen: Mask) -> Parsed:
-        text = read_block(block, self._dialect, self._fields, self._wanted)
+        text = read_block(block, self._dialect, self._fields, self._wanted, self._kept)
         faults = _parse_faults(text.rejects, chosen)
         records, arrays = text.records, text.columns
         if not chosen.all():

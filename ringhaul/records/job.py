@@ -137,6 +137,8 @@ class LoadJob:
     transforms: tuple[str, ...] = ()
     where: str = ""  #: which rows are loaded, as a condition over columns; empty: all
     kind: JobKind = JobKind.LOAD  #: or VERIFY
+    #: Columns of texts in which an empty field of CSV is the empty text, not null (--empty).
+    empty_texts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", JobKind(self.kind))  # a spec has its value
@@ -189,6 +191,7 @@ class LoadJob:
             "dialect": self.dialect.to_json(),
             "text": self.text.to_json(),
             "transforms": list(self.transforms),
+            "empty_texts": list(self.empty_texts),
         }
 
     @classmethod
@@ -199,6 +202,7 @@ class LoadJob:
             dialect=CsvDialect.from_json(data["dialect"]),
             text=TextFormat.from_json(data["text"]),
             transforms=tuple(data["transforms"]),
+            empty_texts=tuple(data["empty_texts"]),
             **{name: data[name] for name in _PLAIN},
         )
 
