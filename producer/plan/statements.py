@@ -13,6 +13,7 @@ from cassandra.connection import ConnectionException
 from cassandra.protocol import ErrorMessage
 
 from config.settings import Loaded
+from producer.plan.empties import with_empties
 from producer.plan.sources import plan_sources, with_empty
 from producer.request.load import LoadRequest
 from ringhaul.cluster.errors import translate_error
@@ -20,7 +21,7 @@ from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cql.types import CqlType, Fields
 from ringhaul.errors import UsageError
 from ringhaul.ledger.kinds import JobKind
-from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.sources.source import SourceFile
 from ringhaul.statements.exec import Statement
 from ringhaul.statements.job import SpanUnit
@@ -83,7 +84,8 @@ def values_job(
         user_types=facts.user_types,
     )
     total = sum(file.size_bytes for file in sources)
-    return LoadJob(
+    first = request.skip_rows
+    job = LoadJob(
         table=table,
         cluster_name="",
         sources=_planned(request, sources, table),
@@ -93,7 +95,10 @@ def values_job(
         unit_bytes=_between(total // (UNITS_PER_SLOT * slots), UNIT_BYTES),
         nulls=facts.nulls,
         block_bytes=256 << 10,
+        ordinal_first=first,
+        ordinal_end=ORDINAL_END if request.max_rows is None else first + request.max_rows,
     )
+    return with_empties(job, request)
 
 
 def _planned(

@@ -45,8 +45,8 @@ def escaped_columns(
     """Return the fields `indexes` of the records of `data`, null where they read as null.
 
     `data` is UTF-8 or nearly so. A record with another number of fields than `fields_count` becomes
-    no row, unless the dialect allows it; its missing fields are null then. `own`: the dialect of each
-    of `indexes`, which may differ in its null texts.
+    no row, unless the dialect allows it; its missing fields are null then. `own`: the dialect of
+    each of `indexes`, which may differ in its null texts.
     """
     from ringhaul.formats.escape_kernels import find_fields
 

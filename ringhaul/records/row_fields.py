@@ -233,6 +233,15 @@ def _moved(faults: Faults, chosen: Mask) -> Faults:
     return {int(rows[row]): fault for row, fault in faults.items()}
 
 
+def cell_integers(cells: Cells) -> Integers:
+    """Return the numbers in cells of write times or TTLs; 0 for null."""
+    fixed = cells.fixed_values
+    if fixed is not None:
+        return fixed.astype(np.int64)
+    given = cells.lengths[cells.lengths >= 0]
+    return _integers(cells, f">i{int(given[0])}" if len(given) else ">i8")
+
+
 def _integers(cells: Cells, wire: str) -> Integers:
     """Return the numbers in cells of one width; 0 for null."""
     fixed = cells.fixed_values

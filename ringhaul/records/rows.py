@@ -99,7 +99,6 @@ class RowEncoder:
         self._columns = self._table.names
         self._key = [self._columns.index(name) for name in job.table.partition_key]
         self._primary = [self._columns.index(name) for name in job.table.primary_key]
-        self._appends = self._appending(self._columns)
         alone = job.table.without_rows(self._columns)
         #: Places of the columns of partitions without rows; empty: there are no such partitions.
         self._alone = [self._columns.index(name) for name in alone]
@@ -118,7 +117,10 @@ class RowEncoder:
         """
         if self._shaper is None or block.defect is not None:
             rows, rejects, count = self.encode(block)
-            yield Part(rows, rejects, count, sum(map(len, rows)))
+            loaded = sum(map(len, rows))
+            if self._source.column_fields:  # a record may be several rows
+                loaded = _distinct([found.records for found in rows])
+            yield Part(rows, rejects, count, loaded)
             return
         covered = self._covered(block)
         covered_count = int(np.count_nonzero(covered))
@@ -267,20 +269,24 @@ class RowEncoder:
         if not len(records):
             return []
         timestamps = self._job.base_us + block.position.ordinal + records
-        bound, columns_count = self._table.bound(cells, timestamps), len(self._columns)
-        appending = self._appends
-        if static:
-            bound = [*(bound[place] for place in self._alone), *bound[columns_count:]]
-            columns_count, appending = len(self._alone), self._alone_appends
-        rows = EncodedRows(
-            columns=bound,
-            keys=self._routing_keys(cells, len(records)),
-            records=records,
-            block=block,
-            timestamp_at=columns_count if appending else None,
-            static=static,
-        )
-        return [rows.later(self._later_us)]
+        keys = self._routing_keys(cells, len(records))
+        found = []
+        for rows, bound, appending in self._table.statements(cells, timestamps):
+            columns_count = len(self._columns)
+            if static:
+                bound = [*(bound[place] for place in self._alone), *bound[columns_count:]]
+                columns_count, appending = len(self._alone), appending and self._alone_appends
+            every = bool(rows.all())
+            encoded = EncodedRows(
+                columns=bound,
+                keys=keys if every else keys.filter(pa.array(rows)),
+                records=records if every else records[rows],
+                block=block,
+                timestamp_at=columns_count if appending else None,
+                static=static,
+            )
+            found.append(encoded.later(self._later_us))
+        return found
 
     def _without_row(self, cells: list[Cells]) -> npt.NDArray[np.bool_] | None:
         """Return which records hold a partition's static columns and no row.
