@@ -16,6 +16,7 @@ from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.outputs.stdout_spool import spool_folder
 from producer.plan.scan import Read, plan_units, read_select
 from producer.plan.selection import without_times
+from producer.report.reporter import Shown
 from producer.request.options import UnloadOptions
 from producer.request.output import (
     STDOUT,
@@ -24,7 +25,6 @@ from producer.request.output import (
 )
 from producer.request.unload import UnloadRequest, unload_request
 from producer.run.finish import publish_end
-from producer.report.shown import Shown
 from producer.run.job import Plan, plan_slots, run_read
 from producer.services.start import Services
 from producer.text import count_text

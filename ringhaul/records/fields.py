@@ -36,6 +36,7 @@ from ringhaul.records.row_fields import (
     WRITETIME,
     ColumnEncoder,
     cell_integers,
+    marker_encoder,
     ttls_or,
     write_times_or,
 )
@@ -111,6 +112,10 @@ class TableColumns:
             kind.name == "list" and kind.of[0].name in EMPTIABLE for kind in self.kinds
         ]
         self._text = job.text
+        meant = dict.fromkeys(job.marker_timestamps, WRITETIME) | dict.fromkeys(
+            job.marker_ttls, TTL
+        )
+        self._markers = [meant.get(name) for name in self.names]
         self._row_fields = source.row_fields
         self._marks = [*self._row_fields, *((name, m) for name, m, _ in source.column_fields)]
         self._labels = [meant.label for _, meant in self._row_fields]
@@ -178,6 +183,9 @@ class TableColumns:
         if place < columns_count:
             name, kind = self.names[place], self.kinds[place]
             missing = self._null_lengths[place]
+            marker = self._markers[place]
+            if marker is not None:
+                encode = marker_encoder(marker, encode)
             values = without_empties(kind, values)
             column = encode(kind, values, self._text, null_length=missing)
             if column.faults and (given := without_blanks(kind, values, column.faults)) is not None:

@@ -169,6 +169,9 @@ class LoadJob:
     kind: JobKind = JobKind.LOAD  #: or VERIFY
     #: Columns of texts in which an empty field of CSV is the empty text, not null (--empty).
     empty_texts: tuple[str, ...] = ()
+    #: Of a statement's values: the markers that are write times and TTLs, and are read like those.
+    marker_timestamps: tuple[str, ...] = ()
+    marker_ttls: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", JobKind(self.kind))  # a spec has its value
@@ -221,7 +224,7 @@ class LoadJob:
             "dialect": self.dialect.to_json(),
             "text": self.text.to_json(),
             "transforms": list(self.transforms),
-            "empty_texts": list(self.empty_texts),
+            **{name: list(getattr(self, name)) for name in _NAMES},
         }
 
     @classmethod
@@ -233,10 +236,13 @@ class LoadJob:
             text=TextFormat.from_json(data["text"]),
             transforms=tuple(data["transforms"]),
             empty_texts=tuple(data["empty_texts"]),
+            marker_timestamps=tuple(data["marker_timestamps"]),
+            marker_ttls=tuple(data["marker_ttls"]),
             **{name: data[name] for name in _PLAIN},
         )
 
 
+_NAMES = ("empty_texts", "marker_timestamps", "marker_ttls")
 _PLAIN = (
     "cluster_name",
     "base_us",

@@ -121,6 +121,21 @@ WRITETIME = RowField(
 )
 TTL = RowField("the TTL", "--ttl-field", _INT, encode_ttls, _no_ttl)
 
+
+def marker_encoder(meant: RowField, encode: ColumnEncoder) -> ColumnEncoder:
+    """Return the encoder of a statement's marker for a write time or a TTL: it reads what a field
+    of a load may have."""
+
+    def run(kind: CqlType, values: Any, fmt: TextFormat, *, null_length: int) -> Column:
+        column = meant.encode(encode, values, fmt)
+        valid = column.cells.lengths >= 0
+        if valid.all():
+            return column
+        return Column(column.cells.filter(valid).spread(valid, null_length), column.faults)
+
+    return run
+
+
 _RANGE = f"{-WRITETIME_US_MAX}..{WRITETIME_US_MAX}"
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from ringhaul.breadcrumb import Loss
 from ringhaul.cluster.schema import appends
 from ringhaul.cql.cells import Cells, bigint_cells, join_rows, routing_keys
+from ringhaul.records.blanks import TEXTS
 from ringhaul.records.fields import AnyBlock, Fault, TableColumns, field_reader
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import KEPT_BYTES_MAX, Reject
@@ -217,10 +218,12 @@ class RowEncoder:
             null = cells[position].lengths < 0
             if position not in self._key and alone is not None:
                 null &= ~alone
+            reason = "null in the primary key; it needs a value"
+            if self._job.table.parsed_type(column).name in TEXTS and len(self._primary) > 1:
+                option = self._job.dialect.option("empty")
+                reason += f" ({option} {column}=text makes an empty field of CSV the empty text)"
             for row in np.flatnonzero(null):
-                faults.setdefault(
-                    int(records[row]), ("key", column, "null in the primary key; it needs a value")
-                )
+                faults.setdefault(int(records[row]), ("key", column, reason))
         if not self._key:
             return  # values of a statement, not rows of a table
         lengths = [cells[position].lengths.astype(np.int64) for position in self._key]
