@@ -11,7 +11,7 @@ from tests.loads import blocks, load_job, load_source, table_schema
 
 TEXTS = ("ascii", "blob", "text", "varchar")
 NESTED = ("list<int>", "set<text>", "map<text, int>", "tuple<int, text>", "vector<float, 2>")
-OTHERS = sorted({*ENCODERS} - {*TEXTS}) + [*NESTED]
+OTHERS = [*sorted({*ENCODERS} - {*TEXTS}), *NESTED]
 UNSET, EMPTY, REJECT = "null", b"", "reject"
 
 
