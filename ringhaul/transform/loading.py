@@ -8,6 +8,7 @@ folder, never from the current directory.
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import socket
 import sys
@@ -20,8 +21,10 @@ from pathlib import Path
 from types import ModuleType
 
 from ringhaul.errors import UsageError
+from ringhaul.own_packages import HOME, NAMES
 from ringhaul.transform.chain import Transform
 from ringhaul.transform.errors import TransformError, reason_of, rethrow_interrupt
+from ringhaul.transform.namesakes import import_namesake, separate_namesakes
 
 _NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
 
@@ -81,8 +84,12 @@ def _import(name: str, folder: Path | None) -> ModuleType:
     """Import a module; its top-level package comes from `folder` if present there."""
     top = name.partition(".")[0]
     _find_siblings(folder)
-    loaded = sys.modules.get(top)
     places = [str(folder)] if folder is not None else []
+    # In a checkout, ours are in a folder of the path.
+    separate_namesakes([*places, *(one for one in _installed() if Path(one).resolve() != HOME)])
+    if top in NAMES:
+        return import_namesake(name)
+    loaded = sys.modules.get(top)
     spec = PathFinder.find_spec(top, places)
     if spec is not None and spec.origin is None and top == name:
         spec = None  # a folder of that name without code, such as one of data
@@ -104,9 +111,11 @@ def _import(name: str, folder: Path | None) -> ModuleType:
 
 
 def _installed() -> list[str]:
-    """Return the search path for modules without the current folder."""
+    """Return the search path for modules without the current folder, unless PYTHONPATH names it:
+    Python itself puts it there, depending on how it is started."""
     here = Path.cwd()
-    return [entry for entry in sys.path if entry and Path(entry) != here]
+    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return [entry for entry in sys.path if entry and (Path(entry) != here or entry in named)]
 
 
 def _file_of(module: ModuleType) -> str | None:

@@ -28,7 +28,7 @@ from ringhaul.dataplane.base import (
     Target,
     exhausted_error,
 )
-from ringhaul.dataplane.blame import Blame, Cause, Ruling, Suspect, cause_of
+from ringhaul.dataplane.blame import Blame, Cause, Controlled, Ruling, Suspect, cause_of
 from ringhaul.dataplane.control import Control
 from ringhaul.dataplane.pacing import TICK_S
 from ringhaul.dataplane.retry import Verdict, backoff_s, classify, message
@@ -161,7 +161,7 @@ class ConcurrentWriter:
         """Return whether a failed row is to blame, and was rejected. Raises if the cluster is."""
         number, suspect, cause = int(sets[row]), suspects.get(row), cause_of(error)
 
-        def control() -> bool | None:
+        def control() -> Controlled:
             self._tick()
             return self._control.take(bound_values(rows, row))
 

@@ -36,7 +36,7 @@ from ringhaul.dataplane.base import (
     Target,
     exhausted_error,
 )
-from ringhaul.dataplane.blame import Blame, Cause, Ruling, Suspect, cause_of
+from ringhaul.dataplane.blame import Blame, Cause, Controlled, Ruling, Suspect, cause_of
 from ringhaul.dataplane.control import Control
 from ringhaul.dataplane.pacing import TICK_S
 from ringhaul.dataplane.retry import Verdict, backoff_s, classify, message
@@ -346,7 +346,7 @@ class TokenBatchWriter:
         """Return whether a row that failed again is to blame. Raises if the cluster is."""
         row, replica_set = int(request.order[request.group.first]), request.group.replica_set
 
-        def control() -> bool | None:
+        def control() -> Controlled:
             self._hooks.tick()
             return self._control.take(bound_values(request.rows, row))
 
