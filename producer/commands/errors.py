@@ -17,7 +17,12 @@ from producer.request.values import given_options
 @click.command("errors")
 @click.argument("job", required=False)
 @click.option(
-    "--limit", type=click.IntRange(0), default=20, show_default=True, help="Show at most N."
+    "--limit",
+    type=click.IntRange(0),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="Show at most N.",
 )
 @click.option(
     "--export",
