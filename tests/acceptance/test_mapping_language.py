@@ -1,4 +1,4 @@
-"""The mapping language of Bulk Loader, and what it says about write times, against real services."""
+"""The mapping language of Bulk Loader, and what it says about write times, on real services."""
 
 from __future__ import annotations
 
