@@ -8,6 +8,7 @@ from collections.abc import Callable
 import rich_click as click
 
 from producer.commands.options import Command
+from producer.commands.value_options import reading_options
 from ringhaul.formats.escapes import STYLES
 from ringhaul.formats.presets import PRESETS
 
@@ -125,31 +126,5 @@ _OPTIONS = [
     click.option("--allow-nul", is_flag=True, help="Take NUL bytes in text as they are."),
     click.option("--skip-rows", type=click.IntRange(0), default=0, help="Pass over the first N."),
     click.option("--max-rows", type=click.IntRange(1), help="At most N records."),
-    click.option(
-        "--timestamp-format",
-        "timestamp_formats",
-        multiple=True,
-        metavar="PATTERN",
-        help="strftime pattern of timestamps, tried before ISO 8601.",
-    ),
-    click.option(
-        "--epoch-unit",
-        default="",
-        metavar="s|ms|us|ns",
-        help="Unit of whole-number timestamps [ms, except what reads as a date].",
-    ),
-    click.option(
-        "--timezone", default="UTC", show_default=True, help="Zone of timestamps that name none."
-    ),
-    click.option("--true-words", metavar="A,B,...", help="Words for true [true,t,yes,y,1]."),
-    click.option("--false-words", metavar="A,B,...", help="Words for false [false,f,no,n,0]."),
-    click.option(
-        "--blob",
-        default="hex",
-        show_default=True,
-        metavar="hex|base64",
-        help="How blobs are spelt: 0x and pairs of digits, or base64.",
-    ),
-    click.option("--decimal-sep", default=".", show_default=True, help="Decimal point of numbers."),
-    click.option("--thousands-sep", default="", help="Between groups of digits; empty: none."),
+    reading_options(),
 ]

@@ -17,6 +17,7 @@ from producer.commands.options import (
     sharing_options,
 )
 from producer.commands.record_options import dialect_options
+from producer.commands.value_options import reading_options
 from producer.request.options import ExecOptions, LookupOptions
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.option_names import VALUES_PREFIX
@@ -82,26 +83,7 @@ def values_options(command: Command) -> Command:
             click.option(
                 "--values-allow-nul", is_flag=True, help="Input: take NUL bytes as they are."
             ),
-            click.option(
-                "--values-timestamp-format",
-                "values_timestamp_formats",
-                multiple=True,
-                metavar="PATTERN",
-                help="Input: strftime pattern of timestamps, tried before ISO 8601.",
-            ),
-            click.option(
-                "--values-epoch-unit",
-                default="",
-                metavar="UNIT",
-                help="Input: unit of whole-number timestamps: s ms us ns [ms, no date-like].",
-            ),
-            click.option(
-                "--values-timezone",
-                default="UTC",
-                show_default=True,
-                metavar="NAME",
-                help="Input: zone of timestamps that name none.",
-            ),
+            reading_options(VALUES_PREFIX),
         ]
     ):
         command = option(command)

@@ -81,7 +81,25 @@ class JobOptions(Connection, Following, Sharing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spelling:
+class ValueSpelling:
+    """How values are spelled in text, whether it is read or written; see `TextFormat`."""
+
+    timestamp_formats: tuple[str, ...] = ()
+    date_formats: tuple[str, ...] = ()
+    time_formats: tuple[str, ...] = ()
+    epoch_unit: str = ""
+    epoch: str = "1970-01-01"
+    timezone: str = "UTC"
+    locale: str = "en"
+    true_words: str | None = None
+    false_words: str | None = None
+    blob: str = "hex"
+    decimal_sep: str = "."
+    thousands_sep: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spelling(ValueSpelling):
     """How the input text is written."""
 
     file_format: str  #: auto, csv, jsonl or parquet
@@ -93,17 +111,12 @@ class Spelling:
     encoding: str
     null_strings: tuple[str, ...]  #: empty: an empty field
     allow_nul: bool
-    timestamp_formats: tuple[str, ...]
-    epoch_unit: str
-    timezone: str
     dialect: str | None = None  #: name of a preset; its values are in the other fields
     escape_style: str = "plain"
     line_end: str = "any"
-    true_words: str | None = None
-    false_words: str | None = None
-    blob: str = "hex"
-    decimal_sep: str = "."
-    thousands_sep: str = ""
+    accept: str = ""
+    overflow: str = "reject"
+    rounding: str = "none"
     allow_extra_fields: bool = False
     allow_missing_fields: bool = False
 

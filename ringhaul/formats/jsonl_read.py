@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ringhaul.cql.column import quote
-from ringhaul.cql.nested import Json, parse_json
+from ringhaul.cql.nested import parse_json
+from ringhaul.cql.spelt_json import Json
 from ringhaul.formats.csv_read import FieldReject, decode_bytes
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import Block

@@ -21,8 +21,9 @@ import pyarrow.compute as pc
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.column import TextColumn
 from ringhaul.cql.moments import day_text, moment_text, whole_days
-from ringhaul.cql.nested import parse_cell, unique_names
+from ringhaul.cql.nested import parse_cell
 from ringhaul.cql.numbers import plain_numbers
+from ringhaul.cql.spelt_json import unique_names
 from ringhaul.cql.text import encode_text
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed import encode_typed
