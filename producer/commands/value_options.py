@@ -7,7 +7,7 @@ from collections.abc import Callable
 import rich_click as click
 
 from producer.commands.options import Command
-from ringhaul.cql.text_format import ACCEPTED, ROUNDINGS
+from ringhaul.cql.lenient import ACCEPTED, ROUNDINGS
 
 #: Prefix of the options' names, and of their help texts.
 _INPUT = "Input: "

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from producer.request.options import Spelling, ValueSpelling
 from producer.request.values import comma_list
-from ringhaul.cql.text_format import ACCEPTED, TextFormat
+from ringhaul.cql.lenient import ACCEPTED
+from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.option_names import option_name

@@ -71,7 +71,7 @@ class _Reader:
                     return None
                 raise self.error("a bracket")
             if not self.text.strip():
-                return [] if kind.name != "udt" else {}
+                raise self.error("a value")
         else:
             self.at += 1
         named = kind.name == "udt" and self._is_named(kind)

@@ -262,7 +262,7 @@ def _check_fields(fields: set[str], pattern: str, kind: str) -> None:
     if "hour" in fields and "hour12" in fields:
         raise UsageError(f'"{pattern}" has both hours of 24 and of 12 (%H and %I, or HH and hh)')
     if ("hour12" in fields) != ("half" in fields):
-        raise UsageError(f'"{pattern}": %I and %p (hh and a) need each other')
+        raise UsageError(f'"{pattern}": %I and %p need each other (hh and a)')
 
 
 def _one_month(fields: set[str]) -> bool:

@@ -16,6 +16,7 @@ from ringhaul.cql.calendar import zone_named
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import BadValue, Encoded, TextColumn, parse_left, quote
 from ringhaul.cql.layouts import Plan, read_by_layout
+from ringhaul.cql.lenient import UNIT_NS
 from ringhaul.cql.matched import days_of_match, seconds_of_match, utc_ms_of_match
 from ringhaul.cql.patterns import ZONE, ZONE_NAME, compile_pattern
 from ringhaul.cql.temporal_plans import (
@@ -27,7 +28,7 @@ from ringhaul.cql.temporal_plans import (
     time_plan,
     timestamp_plan,
 )
-from ringhaul.cql.text_format import UNIT_NS, TextFormat
+from ringhaul.cql.text_format import TextFormat
 
 __all__ = ["encode_dates", "encode_times", "encode_timestamps", "is_date_like", "parse_date"]
 

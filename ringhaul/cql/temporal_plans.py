@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ringhaul.cql.calendar import month_tables, utc_of_column
 from ringhaul.cql.column import Mask
 from ringhaul.cql.layouts import Characters, Plan, number
+from ringhaul.cql.lenient import UNIT_NS
 from ringhaul.cql.matched import (
     OFFSET_HOURS_MAX,
     afternoon,
@@ -21,7 +22,6 @@ from ringhaul.cql.matched import (
     zone_text_of,
 )
 from ringhaul.cql.patterns import month_named
-from ringhaul.cql.text_format import UNIT_NS
 
 #: Days of a `date` are sent as an unsigned int32 with 1970-01-01 in the middle.
 DATE_BIAS = 2**31
