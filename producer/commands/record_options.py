@@ -10,6 +10,7 @@ import rich_click as click
 from producer.commands.options import Command
 from producer.commands.value_options import reading_options
 from ringhaul.formats.escapes import STYLES
+from ringhaul.formats.json_layouts import JSON_LAYOUTS
 from ringhaul.formats.presets import PRESETS
 
 
@@ -40,6 +41,13 @@ def dialect_options(prefix: str = "", about: str = "") -> Callable[[Command], Co
                     default="plain",
                     show_default=True,
                     help=f"{about}What stands behind the escape character.",
+                ),
+                click.option(
+                    f"--{prefix}json-layout",
+                    type=click.Choice(list(JSON_LAYOUTS)),
+                    default="lines",
+                    show_default=True,
+                    help=f"{about}JSON: an object a line, any objects or arrays, with comments.",
                 ),
                 click.option(
                     f"--{prefix}line-end",

@@ -26,6 +26,7 @@ def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
             escape=options.escape or None,
             escape_style=options.escape_style,
             line_end=options.line_end,
+            json_layout=options.json_layout,
             comment=options.comment or None,
             encoding=options.encoding,
             null_strings=options.null_strings or ("",),

@@ -114,6 +114,7 @@ class Spelling(ValueSpelling):
     dialect: str | None = None  #: name of a preset; its values are in the other fields
     escape_style: str = "plain"
     line_end: str = "any"
+    json_layout: str = "lines"
     accept: str = ""
     overflow: str = "reject"
     rounding: str = "none"
