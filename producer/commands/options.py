@@ -228,6 +228,19 @@ def output_options(command: Command) -> Command:
             click.option("--quote", metavar="CHAR", help='CSV: around fields that need it ["].'),
             click.option("--null", metavar="TEXT", help="CSV: stands for null [empty]."),
             click.option(
+                "--quote-all", is_flag=True, help="CSV: quotes around all values but null."
+            ),
+            click.option(
+                "--json-layout",
+                type=click.Choice(["lines", "array", "pretty"]),
+                help="JSON: an object a line, an array a file, or that in more lines [lines].",
+            ),
+            click.option(
+                "--json-nulls/--no-json-nulls",
+                default=None,
+                help="JSON: members that are null [yes].",
+            ),
+            click.option(
                 "--escape",
                 metavar="CHAR",
                 help="CSV: before what has a meaning, not quotes [none].",

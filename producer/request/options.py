@@ -154,7 +154,7 @@ class LoadOptions(JobOptions, Spelling):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowsOutput:
+class RowsOutput(ValueSpelling):
     """Where rows are written, and how. None: the format's default."""
 
     output: str  #: a folder, its URL, or - for standard output
@@ -170,6 +170,9 @@ class RowsOutput:
     max_rows_per_file: int | None
     max_file_size: str | None
     order: str
+    quote_all: bool = False
+    json_layout: str | None = None
+    json_nulls: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

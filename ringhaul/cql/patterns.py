@@ -31,6 +31,7 @@ class Part(NamedTuple):
     low: int = 0  #: least digits of a number
     high: int = 0  #: most digits; when written it has this many, a fraction exactly
     names: tuple[str, ...] = ()  #: of months or days, in the order of the calendar
+    padded: bool = True  #: a number is written with zeros in front
 
 
 #: Directive -> (group, least digits, most digits).
@@ -210,7 +211,7 @@ def _java_field(pattern: str, letters: str, language: str) -> Part:
         return Part("year_since_2000", "", 2, 2) if count == 2 else Part("year", "", 4, 4)
     if group == "fraction":
         return Part("fraction", "", min(count, 9), min(count, 9))
-    return Part(group, "", min(count, 2), 2)
+    return Part(group, "", min(count, 2), 2, padded=count > 1)
 
 
 def _full_widths(parts: Sequence[Part]) -> list[Part]:
@@ -223,7 +224,7 @@ def _full_widths(parts: Sequence[Part]) -> list[Part]:
                 if after:
                     part = part._replace(low=6, high=6)  # microseconds, as strftime writes them
             elif before or after:
-                part = part._replace(low=part.high)
+                part = part._replace(low=part.high, padded=True)
         found.append(part)
     return found
 

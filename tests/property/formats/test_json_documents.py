@@ -6,7 +6,6 @@ import io
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,17 +64,6 @@ def test_each_layout_holds_the_same_objects(
     assert [json.loads(text) for text in read(data, PLAIN, 1000)] == objects
     units = list(split_units(io.BytesIO(data), PLAIN, unit_bytes=block_bytes, start=START))
     assert sum(unit.records_count for unit in units) == len(objects)
-    joined = (
-        [
-            text
-            for unit in units
-            for text in read(data[unit.offset_bytes :][: unit.length_bytes], PLAIN, 50)
-        ]
-        if len(units) == 1
-        else None
-    )
-    if joined is not None:
-        assert [json.loads(text) for text in joined] == objects
     at = 0
     for unit in units:  # without gap or overlap, each a run of records
         assert unit.offset_bytes == at
@@ -106,8 +94,9 @@ def test_the_compiled_walk_is_the_plain_one(data: str, comments: bool, final: bo
         compiled = scan_documents(raw, len(raw), comments=comments, final=final)
     finally:
         json_documents.COMPILED_BYTES_MIN = usual
-    for one, other in zip(plain, compiled, strict=True):
-        assert (one == other) if isinstance(one, int) else one.tolist() == other.tolist()
+    assert plain.starts.tolist() == compiled.starts.tolist()
+    assert plain.ends.tolist() == compiled.ends.tolist()
+    assert plain.consumed_bytes == compiled.consumed_bytes
 
 
 def test_an_object_that_is_not_closed_ends_what_is_read() -> None:
@@ -118,12 +107,11 @@ def test_an_object_that_is_not_closed_ends_what_is_read() -> None:
     assert second.size_bytes == len(data) - data.index(b"\n") - 1
 
 
-@pytest.mark.parametrize("block_bytes", [10, 10_000])
-def test_an_object_that_is_too_long_costs_itself_alone(block_bytes: int) -> None:
+def test_an_object_that_is_too_long_costs_itself_alone() -> None:
     dialect = CsvDialect(quote=None, json_layout="documents", record_bytes_max=100)
     long = b'{"a": "' + b"x" * 200 + b'"}'
     data = b'{"a": 1}' + long + b'\n{"a": 2}'
-    blocks = list(read_blocks(io.BytesIO(data), dialect, block_bytes=block_bytes, start=START))
+    blocks = list(read_blocks(io.BytesIO(data), dialect, block_bytes=10_000, start=START))
     texts = [
         (b.defect is None, bytes(b.data[b.starts[r] : b.ends[r]]))
         for b in blocks
