@@ -16,6 +16,7 @@ from producer.text import count_text
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
 from ringhaul.formats.suffixes import format_of, suffixes_of
+from ringhaul.formats.write import OutputFormat
 from ringhaul.output.manifest import MANIFEST, VERSION, Manifest, read_manifest
 from ringhaul.sources.find import named
 from ringhaul.storage.access import WEB_SCHEMES, is_url, mask_url, scheme_of
@@ -57,7 +58,7 @@ def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
     known = {
         source: written
         for source, written in found.items()
-        if written is not None and written.format.kind in ("csv", "jsonl")
+        if written is not None and _has_options(written.format)
     }
     if not known:
         return options, lacks
@@ -73,13 +74,25 @@ def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
         odd = first if _notes(changes) else others[0]
         other = others[0] if odd == first else first
         raise UsageError(
-            f"{mask_url(odd)} is text with {', '.join(_notes(wanted[odd]))}, says its {MANIFEST}, "
-            f"and {mask_url(other)} is not: take them one after the other, or give the options"
+            f"{mask_url(odd)} is {_form(known.get(odd))} with {', '.join(_notes(wanted[odd]))}, "
+            f"says its {MANIFEST}, and {mask_url(other)} is not: take them one after the other, or "
+            "give the options"
         )
     notes = _notes(changes)
-    form = {"csv": "CSV", "jsonl": "JSON"}[known[first].format.kind]
-    said = f"{mask_url(first)}: {form} with {', '.join(notes)}, as its {MANIFEST} says"
+    said = (
+        f"{mask_url(first)}: {_form(known[first])} with {', '.join(notes)}, as its {MANIFEST} says"
+    )
     return replace(options, **changes), [said, *lacks] if notes else lacks
+
+
+def _has_options(fmt: OutputFormat) -> bool:
+    """Whether options are needed to read files of a format, or may be."""
+    spelled = fmt.values is not None or fmt.json_layout is not None
+    return fmt.kind == "csv" or (fmt.kind == "jsonl" and spelled)
+
+
+def _form(written: Manifest | None) -> str:
+    return "JSON" if written is not None and written.format.kind == "jsonl" else "CSV"
 
 
 def _lacking(found: Mapping[str, Manifest | None]) -> list[str]:
