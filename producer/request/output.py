@@ -109,7 +109,10 @@ def _one_file(options: RowsOutput, path: str) -> str:
     if "parquet" in (wanted["format"], options.format):
         return ""  # never on standard output
     if suffix := compression_of(output):
-        wanted["compression"] = next(name for name, known in SUFFIXES.items() if known == suffix)
+        written = {known: name for name, known in SUFFIXES.items()}
+        if suffix not in written:
+            return ""
+        wanted["compression"] = written[suffix]
     flags = "".join(
         f" --{name} {value}"
         for name, value in wanted.items()

@@ -13,8 +13,8 @@ from ringhaul.formats.escapes import PLAIN, has_meaning
 
 #: Format -> compressions it can have, the first being its default.
 COMPRESSIONS: Mapping[str, tuple[str, ...]] = {
-    "csv": ("none", "gzip", "zstd", "bz2", "xz"),
-    "jsonl": ("none", "gzip", "zstd", "bz2", "xz"),
+    "csv": ("none", "gzip", "zstd", "bz2", "xz", "lz4", "brotli"),
+    "jsonl": ("none", "gzip", "zstd", "bz2", "xz", "lz4", "brotli"),
     "parquet": ("zstd", "snappy", "none"),
 }
 #: How objects lie in a written file, beside one on each line.
@@ -26,6 +26,8 @@ SUFFIXES: Mapping[str, str] = {
     "zstd": ".zst",
     "bz2": ".bz2",
     "xz": ".xz",
+    "lz4": ".lz4",
+    "brotli": ".br",
 }
 
 
