@@ -212,7 +212,7 @@ def output_options(command: Command) -> Command:
             click.option(
                 "--compression",
                 metavar="NAME",
-                help="Text: none gzip zstd bz2 xz lz4 brotli [none]; parquet: zstd snappy none [zstd].",
+                help="Text: none gzip zstd bz2 xz lz4 brotli [none]; Parquet: zstd snappy none.",
             ),
             click.option(
                 "--header/--no-header",
