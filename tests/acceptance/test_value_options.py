@@ -71,7 +71,7 @@ def test_values_by_option_are_read_refused_written_and_read_again(
     # Without --accept each record is a reject that names the option
     done = fleet.run("load", path, "-t", table, *READING, "--json")
     assert done.code == 1
-    for option in ("--accept zones", "--accept fractions", "--accept collections"):
+    for option in ("--accept zones", "--accept fractions", "--rounding half-even"):
         assert option in reasons(fleet, done)
 
     # When the rows are written with such options

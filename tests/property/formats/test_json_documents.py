@@ -30,6 +30,16 @@ OBJECTS = st.lists(st.dictionaries(st.text('ab"{', max_size=3), _VALUES, max_siz
 COMMENTS = st.sampled_from(["// a { b\n", "/* } */", "# ,[\n", "/***/", "/* a * / */"])
 
 
+def records(data: bytes, dialect: CsvDialect, block_bytes: int) -> list[bytes]:
+    """Return the records of a unit that is read by itself."""
+    blocks = read_blocks(io.BytesIO(data), dialect, block_bytes=block_bytes, start=START)
+    return [
+        bytes(block.data[start:end])
+        for block in blocks
+        for start, end in zip(block.starts.tolist(), block.ends.tolist(), strict=True)
+    ]
+
+
 def read(data: bytes, dialect: CsvDialect, block_bytes: int) -> list[bytes]:
     found = []
     for block in read_blocks(io.BytesIO(data), dialect, block_bytes=block_bytes, start=START):
@@ -64,6 +74,12 @@ def test_each_layout_holds_the_same_objects(
     assert [json.loads(text) for text in read(data, PLAIN, 1000)] == objects
     units = list(split_units(io.BytesIO(data), PLAIN, unit_bytes=block_bytes, start=START))
     assert sum(unit.records_count for unit in units) == len(objects)
+    texts = [
+        text
+        for unit in units
+        for text in records(data[unit.offset_bytes :][: unit.length_bytes], PLAIN, 50)
+    ]
+    assert [json.loads(text) for text in texts] == objects
     at = 0
     for unit in units:  # without gap or overlap, each a run of records
         assert unit.offset_bytes == at
