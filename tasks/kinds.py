@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypeAlias
 
+from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.kinds import JobKind
 
 if TYPE_CHECKING:
+    from ringhaul.ledger.reading import Reader
     from ringhaul.records.job import LoadJob
     from ringhaul.scan.job import ReadJob
     from ringhaul.statements.job import StatementJob
@@ -15,6 +17,24 @@ if TYPE_CHECKING:
 #: All have `kind`, `repeatable`, `resumable`, `streams_rows`, `input`, `takes_error_limit` and
 #: `label`, so that a job is followed, resumed and finished without a look at its kind.
 Job: TypeAlias = "LoadJob | ReadJob | StatementJob"
+
+#: How reading a spec fails that something else was written over.
+_UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError)
+_REASON_CHARS_MAX = 200
+
+
+def read_job(ledger: Reader, job: str) -> Job:
+    """Read a job from the ledger. Raises JobMissing; JobDamaged if its spec cannot be read."""
+    return job_of_spec(job, ledger.job_spec(job))
+
+
+def job_of_spec(job: str, spec_json: str) -> Job:
+    """Read the spec of `job`. Raises JobDamaged if that is impossible."""
+    try:
+        return job_of(spec_json)
+    except _UNREADABLE as error:
+        reason = f"its spec cannot be read ({type(error).__name__}: {error})"
+        raise JobDamaged(job, [reason[:_REASON_CHARS_MAX]]) from error
 
 
 def job_of(spec_json: str) -> Job:

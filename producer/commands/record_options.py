@@ -1,17 +1,22 @@
-"""Options of commands that read records of a table (`load` and `verify`): which records, and how
-they are written."""
+"""Options of commands that read records: which records, how they are written, what they fill.
+
+`load` and `verify` have them under their plain names, `lookup` and `exec` with a prefix.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import rich_click as click
 
 from producer.commands.options import Command
-from producer.commands.value_options import reading_options
+from producer.commands.value_options import value_options
+from ringhaul.formats.dialect import TRIMS
 from ringhaul.formats.escapes import STYLES
 from ringhaul.formats.json_layouts import JSON_LAYOUTS
 from ringhaul.formats.presets import PRESETS
+from ringhaul.option_names import VALUES_PREFIX, option_name
 
 
 def _need_a_source(
@@ -24,54 +29,21 @@ def _need_a_source(
     return sources
 
 
-def dialect_options(prefix: str = "", about: str = "") -> Callable[[Command], Command]:
-    """Add `--dialect`, `--escape-style` and `--line-end` of input. `about`: precedes help texts."""
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(
-            [
-                click.option(
-                    f"--{prefix}dialect",
-                    type=click.Choice(list(PRESETS)),
-                    help=f"{about}As this program writes it; other options win.",
-                ),
-                click.option(
-                    f"--{prefix}escape-style",
-                    type=click.Choice(list(STYLES)),
-                    default="plain",
-                    show_default=True,
-                    help=f"{about}What stands behind the escape character.",
-                ),
-                click.option(
-                    f"--{prefix}json-layout",
-                    type=click.Choice(list(JSON_LAYOUTS)),
-                    default="lines",
-                    show_default=True,
-                    help=f"{about}JSON: an object a line, any objects or arrays, with comments.",
-                ),
-                click.option(
-                    f"--{prefix}line-end",
-                    type=click.Choice(["any", "lf"]),
-                    default="any",
-                    show_default=True,
-                    help=f"{about}What ends a record; lf: a CR is data.",
-                ),
-            ]
-        ):
-            command = option(command)
-        return command
-
-    return decorate
-
-
 def record_options(command: Command) -> Command:
     """Add SOURCE, the table, and how records become its rows."""
-    for option in reversed(_OPTIONS):
+    for option in reversed([*_SOURCES, *spelling_options(), *_ROWS]):
         command = option(command)
     return command
 
 
-_OPTIONS = [
+def values_options(command: Command) -> Command:
+    """Add the same options about records for the file of keys or values, with a prefix."""
+    for option in reversed(spelling_options(VALUES_PREFIX, "Input: ")):
+        command = option(command)
+    return command
+
+
+_SOURCES = [
     click.argument("sources", nargs=-1, metavar="SOURCE...", callback=_need_a_source),
     click.option(
         "--urlfile",
@@ -81,27 +53,8 @@ _OPTIONS = [
     ),
     click.option("-k", "--keyspace", metavar="NAME", help="Keyspace of the table."),
     click.option("-t", "--table", required=True, metavar="NAME", help="Table, or KEYSPACE.TABLE."),
-    click.option(
-        "--format",
-        "file_format",
-        type=click.Choice(["auto", "csv", "jsonl", "parquet"]),
-        default="auto",
-        show_default=True,
-        help="Format of the files; auto: by suffix (.jsonl .ndjson .json, .parquet, else csv).",
-    ),
-    click.option(
-        "--header/--no-header", default=True, help="The first record names the fields [--header]."
-    ),
-    click.option(
-        "--columns", metavar="A,B,...", help="Names of the file's fields, in their order."
-    ),
-    click.option(
-        "-m",
-        "--mapping",
-        metavar="FIELD=COLUMN,...",
-        help="These fields are these columns; FIELD is a name or a position from 0.",
-    ),
-    click.option("--skip-columns", metavar="A,B,...", help="Fields to leave out."),
+]
+_ROWS = [
     click.option(
         "--transform",
         "transforms",
@@ -110,29 +63,124 @@ _OPTIONS = [
         help="Put records through a function that the workers' settings allow; may be repeated.",
     ),
     click.option("--where", metavar="CONDITION", help="Only rows for which this holds, as in SQL."),
-    click.option(
-        "-d",
-        "--delimiter",
-        default=",",
-        show_default=True,
-        help="Between fields, such as ; tab \\x01 ^A.",
-    ),
-    click.option("--quote", default='"', show_default=True, help="Around fields; empty: none."),
-    click.option(
-        "--escape", default="", help='Escape character besides doubled quotes, e.g. "\\".'
-    ),
-    dialect_options(),
-    click.option("--comment", default="", help="Lines that begin with it are left out."),
-    click.option(
-        "--encoding", default="utf-8", show_default=True, help="Encoding of the text in the files."
-    ),
-    click.option(
-        "--null", "null_strings", multiple=True, help="Unquoted text that means null [empty]."
-    ),
-    click.option("--allow-extra-fields", is_flag=True, help="Drop fields beyond the last."),
-    click.option("--allow-missing-fields", is_flag=True, help="Fields that are missing are null."),
-    click.option("--allow-nul", is_flag=True, help="Take NUL bytes in text as they are."),
-    click.option("--skip-rows", type=click.IntRange(0), default=0, help="Pass over the first N."),
-    click.option("--max-rows", type=click.IntRange(1), help="At most N records."),
-    reading_options(),
 ]
+
+
+def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Command], Command]]:
+    """Return the options about records. `about`: precedes help texts."""
+
+    def option(name: str, *names: str, **given: Any) -> Callable[[Command], Command]:
+        # Short names are those of load, whose options have no prefix.
+        short = [] if prefix else [one for one in names if one.startswith("-")]
+        own = [one for one in names if not one.startswith("-")]
+        renamed = [f"{prefix}{one}".replace("-", "_") for one in own]
+        full = "/".join(option_name(part.removeprefix("--"), prefix) for part in name.split("/"))
+        text = given.pop("help")
+        shown = f"{about}{text[0].lower()}{text[1:]}" if about else text
+        return click.option(*short, full, *renamed, help=shown, **given)
+
+    return [
+        option(
+            "--format",
+            *([] if prefix else ["file_format"]),
+            type=click.Choice(["auto", "csv", "jsonl", "parquet"]),
+            default="auto",
+            show_default=True,
+            help="Format of the files; auto: by suffix (.jsonl .ndjson .json, .parquet, else csv).",
+        ),
+        option(
+            "--header/--no-header", default=True, help="The first record names the fields [yes]."
+        ),
+        option("--columns", metavar="A,B,...", help="Names of the file's fields, in their order."),
+        option(
+            "--mapping",
+            "-m",
+            metavar="FIELD=COLUMN,...",
+            help="These fields are these columns; FIELD is a name or a position from 0; *=*: the "
+            "others by name.",
+        ),
+        option("--skip-columns", metavar="A,B,...", help="Fields to leave out."),
+        option(
+            "--delimiter",
+            "-d",
+            default=",",
+            show_default=True,
+            metavar="TEXT",
+            help="Between fields, such as ; tab \\x01 ^A or ||.",
+        ),
+        option(
+            "--quote",
+            default='"',
+            show_default=True,
+            metavar="CHAR",
+            help="Around fields; empty: none.",
+        ),
+        option(
+            "--escape",
+            default="",
+            metavar="CHAR",
+            help='Escape character besides doubled quotes, e.g. "\\".',
+        ),
+        option(
+            "--dialect",
+            type=click.Choice(list(PRESETS)),
+            help="As this program writes it; other options win.",
+        ),
+        option(
+            "--escape-style",
+            type=click.Choice(list(STYLES)),
+            default="plain",
+            show_default=True,
+            help="What stands behind the escape character.",
+        ),
+        option(
+            "--json-layout",
+            type=click.Choice(list(JSON_LAYOUTS)),
+            default="lines",
+            show_default=True,
+            help="JSON: an object a line, any objects or arrays, with comments.",
+        ),
+        option(
+            "--line-end",
+            type=click.Choice(["any", "lf"]),
+            default="any",
+            show_default=True,
+            help="What ends a record; lf: a CR is data.",
+        ),
+        option(
+            "--comment", default="", metavar="CHAR", help="Lines that begin with it are left out."
+        ),
+        option(
+            "--encoding",
+            default="utf-8",
+            show_default=True,
+            metavar="NAME",
+            help="Encoding of the text in the files.",
+        ),
+        option(
+            "--null",
+            "null_strings",
+            multiple=True,
+            metavar="TEXT",
+            help="Unquoted text that means null [empty]; may be repeated.",
+        ),
+        option("--null-quoted", is_flag=True, help="The texts of --null mean null in quotes, too."),
+        option(
+            "--empty",
+            metavar="text|null|COLUMN=text,...",
+            help="What an empty field is in columns of text [null, unless --null says otherwise].",
+        ),
+        option(
+            "--trim",
+            type=click.Choice(list(TRIMS)),
+            default="none",
+            show_default=True,
+            help="Drop blanks around fields; quoted: within quotes, too.",
+        ),
+        option("--allow-extra-fields", is_flag=True, help="Drop fields beyond the last."),
+        option("--allow-missing-fields", is_flag=True, help="Fields that are missing are null."),
+        option("--allow-nul", is_flag=True, help="Take NUL bytes in text as they are."),
+        option("--skip-rows", type=click.IntRange(0), default=0, help="Pass over the first N."),
+        option("--max-rows", type=click.IntRange(1), help="At most N records."),
+        *value_options(prefix, about),
+    ]

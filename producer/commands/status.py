@@ -101,9 +101,9 @@ def _one(
 
     if follow and not status.finished:
         from producer.run.gone import reporting_lost_job
-        from tasks.kinds import job_of
+        from tasks.kinds import read_job
 
-        with reporting_lost_job(job_id, job_of(ledger.job_spec(job_id))):
+        with reporting_lost_job(job_id, read_job(ledger, job_id)):
             return follow_job(
                 ledger,
                 job_id,

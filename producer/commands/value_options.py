@@ -9,28 +9,24 @@ import rich_click as click
 from producer.commands.options import Command
 from ringhaul.cql.lenient import ACCEPTED, ROUNDINGS
 
-#: Prefix of the options' names, and of their help texts.
-_INPUT = "Input: "
 
+def spelling_options() -> Callable[[Command], Command]:
+    """Add the options for what is written."""
 
-def spelling_options(prefix: str = "") -> Callable[[Command], Command]:
-    """Add the options for reading and for writing. `prefix`: of the options for input values."""
-    return _adding(_spelling(prefix, _INPUT if prefix else ""))
-
-
-def reading_options(prefix: str = "") -> Callable[[Command], Command]:
-    """Add the options for reading, with those for both."""
-    about = _INPUT if prefix else ""
-    return _adding([*_spelling(prefix, about), *_leniency(prefix, about)])
-
-
-def _adding(options: list[Callable[[Command], Command]]) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
-        for option in reversed(options):
+        for option in reversed(_spelling("", "")):
             command = option(command)
         return command
 
     return decorate
+
+
+def value_options(prefix: str, about: str) -> list[Callable[[Command], Command]]:
+    """Return the options for what is read: those of writing, and what is accepted beyond.
+
+    `prefix`: of their names. `about`: precedes help texts.
+    """
+    return [*_spelling(prefix, about), *_leniency(prefix, about)]
 
 
 def _spelling(prefix: str, about: str) -> list[Callable[[Command], Command]]:

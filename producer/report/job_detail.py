@@ -36,7 +36,7 @@ from ringhaul.ledger.history import EventKind, History, JobEvent, Sample
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import DAMAGED, JobStatus
 from ringhaul.output.unloadable import SUCH_AS
-from tasks.kinds import Job, job_of
+from tasks.kinds import Job, job_of_spec
 
 #: Rejects that a page groups; a report groups all of them.
 REJECTS_READ_MAX = 10_000
@@ -151,7 +151,7 @@ def look_at_job(
     status = ledger.status(job)
     spec = ledger.job_spec(job)
     if known.job is None or known.spec != spec:
-        known.job, known.spec = job_of(spec), spec
+        known.job, known.spec = job_of_spec(job, spec), spec
     if not known.server:
         known.server = _server(ledger)
     if whole and closing is None:

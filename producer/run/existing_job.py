@@ -111,12 +111,12 @@ def _refuse_gone_rows(ledger: Ledger, status: JobStatus) -> None:
     """Raise `UsageError` for a complete job that wrote its rows to the standard output of an
     earlier command: reporting success here would leave this command's output empty."""
     from ringhaul.ledger.states import JobState
-    from tasks.kinds import job_of
+    from tasks.kinds import read_job
 
     complete = status.state in (JobState.COMPLETE, JobState.PARTIAL)
     if not complete or not JobKind.of_labels(status.labels).writes_rows:
         return
-    if job_of(ledger.job_spec(status.job)).streams_rows:
+    if read_job(ledger, status.job).streams_rows:
         raise UsageError(
             f"--job-id {status.job}: the rows of this job went to the standard output of the "
             "command that started it; give another id, or a folder with -o"
@@ -181,7 +181,7 @@ def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:
     from producer.services.embedded import EmbeddedBroker
     from producer.services.start import own_worker
     from tasks.connect import open_ledger
-    from tasks.kinds import job_of
+    from tasks.kinds import read_job
 
     refuse_embedded_detach(loaded, options)
     refuse_workers_of_others(loaded, options)
@@ -193,7 +193,7 @@ def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:
             settings = broker.in_settings(settings)
         ledger = open_ledger(settings)
         status = ledger.status(job_id)
-        job = job_of(ledger.job_spec(job_id))
+        job = read_job(ledger, job_id)
         stack.enter_context(reporting_lost_job(job_id, job))
         if job.streams_rows:
             raise UsageError(

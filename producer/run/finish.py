@@ -124,9 +124,9 @@ def _published_job(ledger: Ledger, status: JobStatus) -> Any:
     done = status.state in (JobState.COMPLETE, JobState.PARTIAL)
     if not done or JobKind.of_labels(status.labels).is_load:
         return None
-    from tasks.kinds import job_of
+    from tasks.kinds import read_job
 
-    job: Any = job_of(ledger.job_spec(status.job))
+    job: Any = read_job(ledger, status.job)
     return job if job.publishes and not job.streams_rows else None
 
 

@@ -34,7 +34,7 @@ from ringhaul.output.job import ResultOutput
 from ringhaul.scan.job import ReadJob
 from ringhaul.sources.files import check_unchanged
 from tasks.connect import cluster_config, open_ledger
-from tasks.kinds import Job, job_of
+from tasks.kinds import Job, read_job
 
 
 def run_resume(options: ResumeOptions) -> int:
@@ -50,7 +50,7 @@ def run_resume(options: ResumeOptions) -> int:
             broker = stack.enter_context(EmbeddedBroker(settings.state_dir))
             settings = broker.in_settings(settings)
         ledger = open_ledger(settings)
-        job = job_of(ledger.job_spec(options.job))
+        job = read_job(ledger, options.job)
         stack.enter_context(reporting_lost_job(options.job, job))
         limit = _check_options(job, options)
         result = _result_of(job, options)

@@ -40,7 +40,7 @@ PATIENT_TRIES = 7
 #: the row first failed, and only a few rows have failed since.
 RECENT_S = 1.0
 FEW_ROWS = 10
-#: How long the outcome of a control write holds for other rows of the same replicas.
+#: How long the outcome of a control write holds for other rows of the same replicas, from its end.
 CONTROL_HOLDS_S = 0.25
 
 #: Errors about the moment, by code and by the driver's exception.
@@ -95,6 +95,13 @@ class Suspect(NamedTuple):
     hosts: frozenset[Hashable] = frozenset()  #: that failed it; emptied once all of them have
 
 
+class Controlled(NamedTuple):
+    """The outcome of a control write."""
+
+    took: bool | None  #: whether the replicas took it; None: a control write is impossible
+    at_s: float  #: when it ended
+
+
 class Ruling(Enum):
     """Decision about a suspect."""
 
@@ -102,6 +109,9 @@ class Ruling(Enum):
     ROW = "row"  #: its replicas accept other rows
     CLUSTER = "cluster"  #: its replicas accept nothing, not even a control write
     OPEN = "open"  #: still undecided after all allowed tries
+
+
+_NEVER = Controlled(None, float("-inf"))
 
 
 class Blame:
@@ -119,7 +129,7 @@ class Blame:
         }
         self._taken_s: dict[tuple[Hashable, int], float] = {}  # by host and replica set
         self._failing: dict[int, set[Hashable]] = {}  # by set, since it last took a row
-        self._controls: dict[int, tuple[float, bool | None]] = {}
+        self._controls: dict[int, Controlled] = {}
         #: When any row was last accepted; the caller sets it whether `watching` or not.
         self.taken_s = float("-inf")
         #: Whether `took` has to be called: some request is suspect.
@@ -157,14 +167,11 @@ class Blame:
             hosts if len(hosts) < hosts_count else frozenset(),
         )
 
-    def rule(
-        self, suspect: Suspect, replica_set: int, control: Callable[[], bool | None]
-    ) -> Ruling:
+    def rule(self, suspect: Suspect, replica_set: int, control: Callable[[], Controlled]) -> Ruling:
         """Rule on a request for a single row.
 
-        `control` makes a control write and returns None if that is impossible. It is called if the
-        traffic gives no evidence, once for all rows of the same replicas that fail at about the
-        same time.
+        `control` makes a control write, which may take seconds. It is called if the traffic gives
+        no evidence, once for all rows of the same replicas that fail at about the same time.
         """
         if suspect.times < min(ALONE_TRIES, self._tries_max):
             return Ruling.AGAIN
@@ -181,7 +188,7 @@ class Blame:
         return Ruling.OPEN if suspect.times >= self._tries_max else Ruling.AGAIN
 
     def rule_at_last(
-        self, suspect: Suspect | None, replica_set: int, control: Callable[[], bool | None]
+        self, suspect: Suspect | None, replica_set: int, control: Callable[[], Controlled]
     ) -> bool:
         """Return whether a row is to blame that timed out as often as allowed."""
         if suspect is None or suspect.times < ALONE_TRIES or self._tries_max <= 2 * ALONE_TRIES:
@@ -189,13 +196,12 @@ class Blame:
         return suspect.witnesses >= WITNESSES or bool(self._control(suspect, replica_set, control))
 
     def _control(
-        self, suspect: Suspect, replica_set: int, control: Callable[[], bool | None]
+        self, suspect: Suspect, replica_set: int, control: Callable[[], Controlled]
     ) -> bool | None:
-        kept_s, took = self._controls.get(replica_set, (float("-inf"), None))
-        if kept_s <= suspect.first_s or suspect.last_s - kept_s > CONTROL_HOLDS_S:
-            took = control()
-            self._controls[replica_set] = suspect.last_s, took
-        return took
+        kept = self._controls.get(replica_set, _NEVER)
+        if kept.at_s <= suspect.first_s or suspect.last_s - kept.at_s > CONTROL_HOLDS_S:
+            kept = self._controls[replica_set] = control()
+        return kept.took
 
     def _is_rare(self, suspect: Suspect, replica_set: int) -> bool:
         """Return whether the evidence of RECENT_S and FEW_ROWS holds."""

@@ -8,6 +8,7 @@ value is touched.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 
 from cassandra import DriverException, InvalidRequest, Unauthorized
@@ -17,6 +18,7 @@ from cassandra.protocol import ErrorMessage
 from cassandra.query import UNSET_VALUE, BoundStatement, PreparedStatement
 
 from ringhaul.cluster.schema import quote_identifier
+from ringhaul.dataplane.blame import Controlled
 
 log = logging.getLogger(__name__)
 
@@ -34,12 +36,15 @@ class Control:
         self._control: PreparedStatement | None = None
         self._places: list[int] | None = None  # positions of the key columns among the bound values
 
-    def take(self, values: Sequence[bytes | None]) -> bool | None:
-        """Return whether the row's replicas accept a write. `values`: as the statement binds them.
+    def take(self, values: Sequence[bytes | None]) -> Controlled:
+        """Test whether the row's replicas accept a write. `values`: as the statement binds them.
 
-        None: a control write is impossible (a value of the key is not bound, the table has only key
-        columns, or this user lacks the permission). Blocks for `TIMEOUT_S` at most.
+        It is impossible if a value of the key is not bound, the table has only key columns, or this
+        user lacks the permission. Blocks for `TIMEOUT_S` at most.
         """
+        return Controlled(self._take(values), time.monotonic())
+
+    def _take(self, values: Sequence[bytes | None]) -> bool | None:
         try:
             if self._control is None and not self._prepare():
                 return None

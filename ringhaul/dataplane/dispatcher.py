@@ -43,7 +43,7 @@ from ringhaul.dataplane.base import (
     Target,
     exhausted_error,
 )
-from ringhaul.dataplane.blame import Blame, Cause, Ruling, Suspect, cause_of_code
+from ringhaul.dataplane.blame import Blame, Cause, Controlled, Ruling, Suspect, cause_of_code
 from ringhaul.dataplane.connection import CONTROL_STREAM, NodeConnection, WireError, wait
 from ringhaul.dataplane.control import Control
 from ringhaul.dataplane.pacing import BOUNDLESS, TICK_S, Leave
@@ -177,10 +177,10 @@ class Dispatcher(ABC, Generic[Rows]):
         if work.cuts is not None:
             return False
 
-        def control() -> bool | None:
+        def control() -> Controlled:
             self._callbacks.tick()
             if not self.controllable:
-                return None
+                return Controlled(None, time.monotonic())
             begin, end = work.frames.offsets[index], work.frames.offsets[index + 1]
             return self._control_write.take(execute_values(work.frames.buffer[begin:end].tobytes()))
 
@@ -501,6 +501,7 @@ class Dispatcher(ABC, Generic[Rows]):
 
         Only after taking what has come: the client itself may have been busy for longer than that.
         """
+        self._plane.sound(now_s)
         timeout_s = self._bounds.request_timeout_s
         for connection in self._plane.open_connections():
             since_s = connection.waits_since_s()

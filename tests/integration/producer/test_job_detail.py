@@ -20,6 +20,7 @@ from ringhaul.records.rejects import Reject, RejectLog
 from ringhaul.records.unit import LoadUnit, UnitResult
 from ringhaul.scan.ranges import TokenRange, pack_ranges
 from ringhaul.scan.result import ReadResult
+from tasks.kinds import read_job
 from tests.loads import load_job, load_source, table_schema
 from tests.unit.producer.report.test_scan_summary import job as unload
 
@@ -229,6 +230,19 @@ def test_a_job_that_is_not_there_or_not_whole(ledger: Ledger) -> None:
     ledger.caller.client.delete(keys.job_key(JOB, "extras"))
     with pytest.raises(JobDamaged, match="DAMAGED"):
         look_at_job(ledger, JOB, show_data=False)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["", "{", "{}", "[]", "null", '"load"', '{"kind":"load"}', '{"kind":"x"}', '{"kind":[]}'],
+)
+def test_a_job_whose_spec_cannot_be_read(ledger: Ledger, spec: str) -> None:
+    create(ledger, 1)
+    ledger.caller.command("SET", keys.job_key(JOB, "spec"), spec)
+    with pytest.raises(JobDamaged, match="spec cannot be read"):
+        look_at_job(ledger, JOB, show_data=False, whole=False)
+    with pytest.raises(JobDamaged, match="spec cannot be read"):
+        read_job(ledger, JOB)
 
 
 def test_a_user_who_may_not_ask_the_server_gets_a_report(ledger: Ledger, broker_url: str) -> None:

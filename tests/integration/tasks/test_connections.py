@@ -24,6 +24,8 @@ from tests.integration.load.conftest import make_table, read_table, run_file
 from tests.proxy import Proxy, proxied
 
 ROWS = 300
+#: A request that the driver registers on a connection while that breaks is answered by a time-out.
+LOST_S = 8.0
 
 
 @pytest.fixture
@@ -98,6 +100,7 @@ def test_a_load_over_the_drivers_connections_survives_a_break(
     outcome = run_file(
         *(child.session(), table, path, ["id", "v"]),
         strategy=strategy,
+        request_timeout_s=LOST_S,
         retries_max=5,
         prepared=prepared,
     )

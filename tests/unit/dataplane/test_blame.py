@@ -1,0 +1,87 @@
+"""Whether a row or its replicas cause an error that repeats."""
+
+from __future__ import annotations
+
+from ringhaul.dataplane.blame import (
+    ALONE_TRIES,
+    CONTROL_HOLDS_S,
+    PATIENT_TRIES,
+    Blame,
+    Controlled,
+    Ruling,
+    Suspect,
+)
+from ringhaul.dataplane.control import TIMEOUT_S
+
+HOST, REPLICA_SET = "n1", 0
+
+
+class Clock:
+    """A cluster whose control writes all end the same way, `took_s` after they were sent."""
+
+    def __init__(self, took: bool | None, took_s: float = 0.01) -> None:
+        self.now_s, self.controls = 100.0, 0
+        self._took, self._took_s = took, took_s
+
+    def control(self) -> Controlled:
+        self.controls += 1
+        self.now_s += self._took_s
+        return Controlled(self._took, self.now_s)
+
+
+def fail(blame: Blame, clock: Clock, before: Suspect | None, row: int) -> Suspect:
+    return blame.suspect(before, HOST, REPLICA_SET, row, 1, clock.now_s)
+
+
+def test_rows_that_wait_for_one_control_write_share_its_outcome() -> None:
+    """Three hundred rows fail at once, and no control write gets through: each wave of tries
+    waits for one control write, not each of its rows."""
+    clock, blame = Clock(False, TIMEOUT_S), Blame(10)
+    suspects: list[Suspect | None] = [None] * 300
+    rulings: set[Ruling] = set()
+    for tries in range(1, PATIENT_TRIES + 1):
+        clock.now_s += 2 * CONTROL_HOLDS_S
+        waves = clock.controls
+        for row, before in enumerate(suspects):
+            suspect = suspects[row] = fail(blame, clock, before, row)
+            assert suspect.times == tries
+            rulings.add(blame.rule(suspect, REPLICA_SET, clock.control))
+        assert clock.controls - waves == (tries >= ALONE_TRIES)
+    assert rulings == {Ruling.AGAIN, Ruling.CLUSTER}
+
+
+def test_an_outcome_from_before_a_row_failed_is_no_evidence_about_it() -> None:
+    clock, blame = Clock(True), Blame(10)
+    first = None
+    for _ in range(ALONE_TRIES):
+        first = fail(blame, clock, first, 1)
+    assert first is not None
+    assert blame.rule(first, REPLICA_SET, clock.control) is Ruling.ROW
+    second = None
+    for _ in range(ALONE_TRIES):
+        second = fail(blame, clock, second, 2)
+    assert second is not None
+    assert blame.rule(second, REPLICA_SET, clock.control) is Ruling.ROW
+    assert clock.controls == 2
+
+
+def test_replicas_that_took_other_rows_convict_a_row_without_a_control_write() -> None:
+    clock, blame = Clock(None), Blame(10)
+    suspect = None
+    for _ in range(ALONE_TRIES):
+        suspect = fail(blame, clock, suspect, 1)
+        clock.now_s += 0.1
+        blame.took(HOST, REPLICA_SET, clock.now_s)
+        clock.now_s += 0.1
+    assert suspect is not None and suspect.witnesses == ALONE_TRIES - 1
+    assert blame.rule(suspect, REPLICA_SET, clock.control) is Ruling.ROW
+    assert clock.controls == 0
+
+
+def test_a_row_without_any_evidence_stays_open_after_the_last_try() -> None:
+    clock, blame = Clock(None), Blame(retries_max=5)
+    suspect = None
+    for tries in range(1, 7):
+        suspect = fail(blame, clock, suspect, 1)
+        ruling = blame.rule(suspect, REPLICA_SET, clock.control)
+        assert ruling is (Ruling.OPEN if tries == 6 else Ruling.AGAIN)
