@@ -104,6 +104,7 @@ def at_work(fleet: Ringhaul) -> Path:
     """The folder in which the examples run, with their input files."""
     folder = fleet.cwd
     (folder / "ids.csv").write_text("id\n7\n8\n")
+    (folder / "floats.csv").write_text('id\n"7,0"\n"8,4"\n')
     (folder / "numbers.txt").write_text("7,seven\n8,eight\n")
     (folder / "pairs.jsonl").write_text('{"user": "u7", "day": "2024-03-01"}\n')
     (folder / "hits.csv").write_text("n,page\n3,/\n4,/about\n")
@@ -175,6 +176,35 @@ def check_zipped(folder: Path) -> None:
     found = csv_rows(gzip.decompress((folder / "orders.csv.gz").read_bytes()).decode())
     assert ids(found) == list(range(ROWS))
     assert list(found[0]) == ["id", "total", "writetime(total)"]
+
+
+def check_spelled(folder: Path) -> None:
+    rows, files = listed(folder / "spelled")
+    found = [row for file in files for row in csv_rows(file.read_text())]
+    assert rows == ROWS and len({row["id"] for row in found}) == ROWS
+    assert {row["placed"] for row in found} == {"01/06/2024 02:00:00.000"}
+    assert {row["total"] for row in found if row["id"] == "1.500"} == {"1.500"}
+    assert files[0].read_text().startswith('"id","placed"')
+
+
+def check_array(folder: Path) -> None:
+    _, files = listed(folder / "array")
+    found = [row for file in files for row in json.loads(file.read_text())]
+    assert ids(found) == list(range(ROWS))
+    assert {row["placed"] for row in found} == {"1717200000"}
+
+
+def check_pretty(folder: Path) -> None:
+    _, files = listed(folder / "found")
+    texts = [gzip.decompress(file.read_bytes()).decode() for file in files]
+    assert ids([row for text in texts for row in json.loads(text)]) == [7, 8]
+    assert all('\n    "id": ' in text for text in texts)
+
+
+def check_quoted(folder: Path) -> None:
+    text = (folder / "found.csv").read_text()
+    assert ids(csv_rows(text)) == [7, 8]
+    assert text.count('"01/06/2024 02:00"') == 2
 
 
 def check_found(folder: Path) -> None:
@@ -252,6 +282,12 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "gzip > orders.csv.gz": check_zipped,
     "-o totals/": lambda folder: check_totals(folder / "totals"),
     "-o dialect/": lambda folder: check_dialect(folder / "dialect"),
+    "-o spelled/": check_spelled,
+    "-o array/": check_array,
+    "--keys floats.csv": check_found,
+    "--params floats.csv": check_found,
+    "--json-layout pretty": check_pretty,
+    "--quote-all --timestamp-format": check_quoted,
     "--dry-run": lambda folder: (folder / "later").exists() and fail(),
     "--keys pairs.jsonl": check_events,
     "-o p99.parquet": lambda folder: pq.read_table(folder / "p99.parquet").num_rows == 2 or fail(),

@@ -94,7 +94,7 @@ def test_the_spelling_of_values_is_described_by_their_options(given: Given) -> N
         (["--false-words", ","], "--false-words is empty: give at least one word"),
         (["--decimal-sep", ","], None),
         (["--decimal-sep", "e"], '--decimal-sep "e" cannot be used'),
-        (["--blob", "octal"], '--blob "octal" is unknown: use hex or base64'),
+        (["--blob", "octal"], '--blob "octal" is unknown: use one of hex, base64, any'),
     ],
 )
 def test_the_spelling_of_a_load_is_described_by_its_options(
