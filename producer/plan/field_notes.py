@@ -63,8 +63,8 @@ def shifted_times_notes(
     request: LoadRequest, sources: Sequence[LoadSource], table: TableSchema
 ) -> list[str]:
     """Return one line about given write times that are not kept exactly, or none."""
-    timed = any(source.column_times or source.timestamp_field for source in sources)
-    given = request.timestamp is not None or timed
+    given = request.timestamp is not None or request.timestamp_field is not None
+    given = given or any(source.column_times or source.timestamp_field for source in sources)
     if request.kind is not JobKind.LOAD or not given or request.exact_timestamps:
         return []
     loaded = {column for source in sources for column in source.columns}
