@@ -14,6 +14,9 @@ from pathlib import Path
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.pace import Limits, Pace
 
+#: A `--broker` that turns off the configured broker and all its settings.
+NO_BROKER = "none"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:

@@ -8,6 +8,7 @@ folder, never from the current directory.
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import socket
 import sys
@@ -110,9 +111,11 @@ def _import(name: str, folder: Path | None) -> ModuleType:
 
 
 def _installed() -> list[str]:
-    """Return the search path for modules without the current folder."""
+    """Return the search path for modules without the current folder, unless PYTHONPATH names it:
+    Python itself puts it there, depending on how it is started."""
     here = Path.cwd()
-    return [entry for entry in sys.path if entry and Path(entry) != here]
+    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return [entry for entry in sys.path if entry and (Path(entry) != here or entry in named)]
 
 
 def _file_of(module: ModuleType) -> str | None:

@@ -13,8 +13,6 @@ import io
 import os
 import re
 import subprocess
-import sys
-import sysconfig
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -26,6 +24,7 @@ from tests.acceptance.command import wait_until
 from tests.acceptance.oracle import assert_table
 from tests.hosts.conftest import ADDRESSES
 from tests.hosts.fleet import Fleet
+from tests.installation import build, install
 
 ROOT = Path(__file__).parents[2]
 SECTION = re.search(r"^## Many hosts\n(.*?)^## ", (ROOT / "README.md").read_text(), re.M | re.S)
@@ -66,39 +65,7 @@ def test_the_section_has_the_expected_commands() -> None:
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `bin` folder of a fresh environment with the built package."""
     folder = tmp_path_factory.mktemp("package")
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    # From a copy: setuptools builds inside the source folder.
-    source = folder / "source"
-    source.mkdir()
-    for name in (
-        "pyproject.toml",
-        "setup.py",
-        "README.md",
-        "LICENSE",
-        "ringhaul",
-        "config",
-        "tasks",
-        "producer",
-    ):
-        subprocess.run(["cp", "-r", ROOT / name, source], check=True)
-    wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", folder, source]
-    subprocess.run(wheel, check=True)
-    (built,) = folder.glob("ringhaul-*.whl")
-    venv = folder / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
-    target = sysconfig.get_path("purelib", vars={"base": str(venv), "platbase": str(venv)})
-    Path(target, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    install = [
-        *pip,
-        "--python",
-        venv / "bin" / "python",
-        "install",
-        "--no-deps",
-        "--no-index",
-        built,
-    ]
-    subprocess.run(install, check=True)
-    return venv / "bin"
+    return install(build(folder).wheel, folder / "venv")
 
 
 def test_the_section_s_commands_work(fleet: Fleet, environment: Path) -> None:

@@ -253,6 +253,8 @@ def ringhaul_calls(line: str) -> Iterator[list[str]]:
         before = words[start - 1] if start else ";"
         if start and before not in (";", "|", "&&", "||") and "=" not in before:
             continue  # an argument of another command
+        if before.startswith("_RINGHAUL_COMPLETE="):
+            continue  # prints a script for a shell
         rest = words[start + 1 :]
         ends = [i for i, word in enumerate(rest) if word in (";", "|", "&&", "||", ">", "&")]
         yield rest[: ends[0]] if ends else rest
