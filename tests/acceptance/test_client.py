@@ -290,7 +290,7 @@ PROGRAM = """
 import sys
 from ringhaul.client import Client
 def show(progress):
-    if progress.rows: print(progress.job, flush=True)
+    if progress.rows and progress.state == "RUNNING": print(progress.job, flush=True)
 Client().load(sys.argv[1], sys.argv[2], rate=200, unit_size="1K", progress=show)
 """
 

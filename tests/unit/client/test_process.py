@@ -85,7 +85,10 @@ def test_a_load_of_files_is_one_command(tmp_path: Path) -> None:
     result = client.load(["a.csv", tmp_path / "b"], "k.t", skip_rows=1, progress=seen.append)
     assert type(result) is LoadResult and result.ok and result.check() is result
     assert (result.job, result.rows, result.seconds, result.table) == ("ld-1", 3, 1.5, "k.t")
-    assert [(one.job, one.done, one.rows) for one in seen] == [("ld-1", 0.5, 2)]
+    assert [(one.state, one.done, one.rows) for one in seen] == [
+        ("RUNNING", 0.5, 2),
+        ("COMPLETE", 1.0, 3),
+    ]
     (argv,) = map(json.loads, (tmp_path / "argv").read_text().splitlines())
     assert argv == [
         *("load", "--json", "--table=k.t", "--skip-rows=1", "--", "a.csv", str(tmp_path / "b")),
