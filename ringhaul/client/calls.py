@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -89,9 +90,23 @@ class Calls:
         self, command: str, arguments: Sequence[str], names: Sequence[str], wait: Wait
     ) -> pa.Table:
         """Return the result of a count or a query."""
+        tables.require_pyarrow()
+        with self._written(command, "parquet", arguments, names, wait) as place:
+            return tables.read_file(place)
+
+    def count(self, arguments: Sequence[str], wait: Wait) -> int:
+        """Return the result of a count of all rows. It needs no pyarrow."""
+        with self._written("count", "json", arguments, [], wait) as place:
+            return int(json.loads(place.read_text())["count"])
+
+    @contextmanager
+    def _written(
+        self, command: str, form: str, arguments: Sequence[str], names: Sequence[str], wait: Wait
+    ) -> Iterator[Path]:
+        """Yield the file with the result of a count or a query."""
         with self.folder.of_call() as folder:
-            place = folder / "result.parquet"
-            where = [f"--output={place}", "--format=parquet", "--json", *arguments]
+            place = folder / "result"
+            where = [f"--output={place}", f"--format={form}", "--json", *arguments]
             heard = self.connection.read_messages(
                 command, where, names, progress=wait.progress, timeout=wait.timeout
             )
@@ -99,11 +114,12 @@ class Calls:
                 heard.result()  # raises unless it is complete
             elif heard.ended.exit_code:  # a few rows, without a job
                 raise heard.error()
-            return tables.read_file(place)
+            yield place
 
     @contextmanager
     def unloaded(self, table_or_query: str, wait: Wait, options: Options) -> Iterator[Path]:
         """Yield a folder with the rows as Parquet."""
+        tables.require_pyarrow()
         _refuse(options, "job_id", "read and batches keep no files: use unload, and its folder")
         _refuse(options, "format", "rows come as a table")
         with self.folder.of_call() as folder:
@@ -127,6 +143,8 @@ class Calls:
         answers: bool,
     ) -> StatementResult:
         """Run a lookup or an exec; its answers come as a table, if it has any."""
+        if answers:
+            tables.require_pyarrow()
         option = "keys" if command == "lookup" else "params"
         with ExitStack() as stack:
             folder = stack.enter_context(self.folder.of_call())

@@ -226,8 +226,7 @@ class Client:
     ) -> int:
         """Return the number of rows of a table (`where`: of those that match)."""
         arguments = [f"--table={table}", *option_arguments("count", options)]
-        found = self._calls.result("count", arguments, [], Wait(progress=progress, timeout=timeout))
-        return int(found.column("count")[0].as_py())
+        return self._calls.count(arguments, Wait(progress=progress, timeout=timeout))
 
     def counts(
         self,
