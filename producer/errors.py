@@ -1,4 +1,4 @@
-"""Turn exceptions into one line on stderr and an exit code (table in docs/cli.md)."""
+"""Turn exceptions into one line on stderr and an exit code (docs/reference/exit-codes.md)."""
 
 from __future__ import annotations
 

@@ -179,6 +179,26 @@ def skip_failed_option(command: Command) -> Command:
     return option(command)
 
 
+def preserving_options(command: Command) -> Command:
+    """Add the options that keep the write time and TTL of each column."""
+    for option in reversed(
+        [
+            click.option(
+                "--preserve-timestamp",
+                is_flag=True,
+                help="Keep each column's write time, in a field named writetime(COLUMN).",
+            ),
+            click.option(
+                "--preserve-ttl",
+                is_flag=True,
+                help="Keep each column's TTL, in a field named ttl(COLUMN).",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
 def sharing_options(command: Command) -> Command:
     """Add options for how much of the cluster and of the workers a job may use; see `Sharing`."""
     for option in reversed(

@@ -1,4 +1,4 @@
-"""Follow the README's section about many hosts exactly, on separate hosts.
+"""Follow docs/how-to/hosts.md step by step, on separate hosts.
 
 The namespaces have the section's addresses, every host gets its settings file, and a shell runs
 each command on its host. Only `pip install` is replaced: it installs the package built from this
@@ -27,7 +27,8 @@ from tests.hosts.fleet import Fleet
 from tests.installation import build, install
 
 ROOT = Path(__file__).parents[2]
-SECTION = re.search(r"^## Many hosts\n(.*?)^## ", (ROOT / "README.md").read_text(), re.M | re.S)
+PAGE = ROOT / "docs" / "how-to" / "hosts.md"
+SECTION = re.search(r"^## Step by step\n(.*?)^## ", PAGE.read_text(), re.M | re.S)
 INSTALL = "pip install"
 EXPORT = "export "
 
@@ -87,7 +88,7 @@ def test_the_section_s_commands_work(fleet: Fleet, environment: Path) -> None:
         "CREATE TABLE shop.orders (region text, id int, note text, PRIMARY KEY (region, id))"
     )
     password = Path(fleet.env["RINGHAUL_BROKER_PASSWORD_FILE"]).read_text()
-    homes = {name: fleet.home(f"readme-{name}") for name in ("A", "B", "C", "ops")}
+    homes = {name: fleet.home(f"page-{name}") for name in ("A", "B", "C", "ops")}
     for home in homes.values():
         (home / "ringhaul.toml").write_text(settings_file())
         (home / "redis_password").write_text(password)
