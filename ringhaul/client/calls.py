@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -141,10 +142,19 @@ class Calls:
         *,
         key: Sequence[str] = (),
         answers: bool,
+        job_id: object = None,
     ) -> StatementResult:
-        """Run a lookup or an exec; its answers come as a table, if it has any."""
+        """Run a lookup or an exec; its answers come as a table, if it has any.
+
+        Raises `UsageError` for a `job_id` with answers: a repeated call would have none to return.
+        """
         if answers:
             tables.require_pyarrow()
+            if job_id is not None:
+                raise UsageError(
+                    "job_id: the answers of this call come as a table, which is not kept; to "
+                    "repeat it safely, write them to files with the command"
+                )
         option = "keys" if command == "lookup" else "params"
         with ExitStack() as stack:
             folder = stack.enter_context(self.folder.of_call())
@@ -152,6 +162,8 @@ class Calls:
             if values is not None:
                 place = folder / "values.parquet"
                 file, in_memory = _values(values, key, place)
+                if in_memory and job_id is not None:
+                    file = str(stack.enter_context(self.folder.named(place)))
                 given.append(f"--{option}={file}")
                 calls = self._near() if in_memory else self
             if answers:
@@ -203,7 +215,7 @@ def _values(values: object, key: Sequence[str], place: Path) -> tuple[str, bool]
     if tables.is_table(values):
         tables.write_table(values, place)
         return str(place), True
-    if key and not isinstance(values, str | Path):
+    if key and not isinstance(values, str | os.PathLike):
         tables.write_keys(values, key, place)
         return str(place), True
     names = tables.file_names(values)

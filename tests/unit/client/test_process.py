@@ -286,6 +286,18 @@ def test_a_killed_program_leaves_no_command(tmp_path: Path) -> None:
     assert (tmp_path / "presses").read_text() == "i"
 
 
+def test_jobs_are_controlled_by_their_commands(tmp_path: Path) -> None:
+    command = script(tmp_path, "sys.exit(2 if 'cancel' in sys.argv else 0)\n")
+    job = Client(command=command, broker="none").job("ld-1")
+    job.pause()
+    with pytest.raises(UsageError):
+        job.cancel()
+    assert list(map(json.loads, (tmp_path / "argv").read_text().splitlines())) == [
+        ["pause", "--broker=none", "--", "ld-1"],
+        ["cancel", "--broker=none", "--", "ld-1"],
+    ]
+
+
 def test_rejects_are_read_one_by_one(tmp_path: Path) -> None:
     row = {
         **{"file": "a.csv", "line": 3, "offset": 20, "length": 5, "stage": "cast", "column": "id"},
