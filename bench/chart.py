@@ -1,6 +1,6 @@
 """Draw docs/pictures/speed.svg from the recorded figures in docs/explanation/benchmarks.md.
 
-`python -m bench.chart`, after the page's figures changed. A test compares the picture with the page.
+Run `python -m bench.chart` after the page's figures changed. A test compares the two.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _UNLOAD = "`ringhaul unload` of 1,000,000 such rows to CSV"
 
 
 def draw(page: str) -> str:
-    """Return the chart of the figures in the page, as SVG. Raises `ValueError` if one is missing."""
+    """Return the chart of the page's figures as SVG.
+
+    Raises `ValueError` if one is missing.
+    """
     unload = _row(page, _UNLOAD)
     against = dict(re.findall(r"(COPY TO|Bulk Loader)`? ([\d,]+)", unload[3]))
     panels = {

@@ -6,7 +6,6 @@ instant, and pyarrow, the driver and Celery take a second to import.
 
 from __future__ import annotations
 
-import os
 from typing import NoReturn
 
 from producer.cli import cli
@@ -23,11 +22,12 @@ start_quickly()
 
 def main() -> NoReturn:
     """Run the command line. User code never comes from the current directory."""
+    from producer.commands.completion import is_completing
     from producer.commands.help_pages import draw_help
     from producer.errors import run_command
     from producer.outputs.plain_streams import show_plain_text
 
-    if "_RINGHAUL_COMPLETE" not in os.environ:  # a shell reads its output
+    if not is_completing():
         show_plain_text()
     draw_help()
 

@@ -178,6 +178,7 @@ class _Forker:
 
 
 def _read_modules() -> None:
+    importlib.import_module("ringhaul.own_packages").find_own_packages()
     importlib.import_module("producer.__main__")  # the first, which sets how modules are read
     for name in PACKAGES:
         package = importlib.import_module(name)

@@ -1,5 +1,5 @@
-"""The examples of docs/cli.md for unload, count, query, peek, lookup and exec work as documented,
-and each option of these commands has an example.
+"""The examples of docs/reference for unload, count, query, peek, lookup and exec work as
+documented, and each option of these commands has an example.
 
 `test_documented_options.py` runs those under "Options of every job".
 """

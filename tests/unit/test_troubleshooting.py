@@ -30,9 +30,8 @@ def texts_of(source: str) -> list[str]:
         if isinstance(node, ast.JoinedStr):
             parts = (v.value if isinstance(v, ast.Constant) else GAP for v in node.values)
             found.append("".join(map(str, parts)))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) not in inner:
-                found.append(node.value)
+        elif isinstance(node, ast.Constant) and id(node) not in inner:
+            found.append(str(node.value))
     return found
 
 

@@ -122,7 +122,7 @@ def test_version(version: Version, cache: Path) -> str:
                 "RINGHAUL_CLUSTER_PORT": str(port),
                 "RINGHAUL_STATE_DIR": str(folder / "state"),
             }
-            with connected(_endpoints(port)) as session:
+            with connected(_endpoints(port), protocol_version=4) as session:
                 (release,) = session.execute("SELECT release_version FROM system.local").one()
                 assert release == version.number, release
                 check(session, Ringhaul(env, folder), folder)

@@ -51,7 +51,10 @@ def jars_of(version: Version, folder: Path) -> list[Path]:
     cache = folder / f"cassandra-{version.number}"
     found = sorted(cache.rglob("*.jar"))
     if not any(path.name == f"cassandra-all-{version.number}.jar" for path in found):
-        jgo.build(f"org.apache.cassandra:cassandra-all:{version.number}", cache_dir=cache)
+        wanted = [f"org.apache.cassandra:cassandra-all:{version.number}"]
+        if version.line < (4, 0):  # not optional for its start
+            wanted.append(f"org.apache.cassandra:cassandra-thrift:{version.number}")
+        jgo.build("+".join(wanted), cache_dir=cache)
         found = sorted(cache.rglob("*.jar"))
     return found
 
@@ -73,13 +76,17 @@ def running_node(version: Version, java: Path, jars: list[Path], folder: Path) -
         try:
             deadline = time.monotonic() + START_TIMEOUT_S
             while not _answers(port):
-                assert process.poll() is None, f"the node ended; see {folder}"
-                assert time.monotonic() < deadline, f"the node does not answer; see {folder}"
+                assert process.poll() is None, f"the node ended: {_end_of_log(folder)}"
+                assert time.monotonic() < deadline, f"no answer: {_end_of_log(folder)}"
                 time.sleep(0.2)
             yield port
         finally:
             process.kill()
             process.wait()
+
+
+def _end_of_log(folder: Path) -> str:
+    return (folder / "console.log").read_text(errors="replace")[-800:]
 
 
 def _yaml(version: Version, folder: Path, port: int, storage_port: int) -> str:
@@ -97,7 +104,9 @@ def _yaml(version: Version, folder: Path, port: int, storage_port: int) -> str:
         del settings["commitlog_sync_period"]
         settings["commitlog_sync_period_in_ms"] = 10_000
     if version.line < (4, 0):
-        settings["start_rpc"] = False  # Thrift
+        settings |= {"start_native_transport": True, "start_rpc": False}  # rpc: Thrift
+        # Seeds have no port: all nodes have the same one.
+        settings["seed_provider"][0]["parameters"][0]["seeds"] = ADDRESS
     return json.dumps(settings, indent=2)
 
 

@@ -7,8 +7,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from setuptools.command.editable_wheel import _finder_template
 
 import config
 import config.settings
@@ -104,6 +106,31 @@ def test_what_celery_and_its_pool_name_is_ours(folder: Path) -> None:
     scope["__name__"] = "rh_users"
     exec("import tasks", scope)
     assert scope["tasks"].run("a batch") == "a batch"
+
+
+def test_projects_installed_as_editable_are_found(folder: Path, tmp_path: Path) -> None:
+    """setuptools gives such a project a finder, and puts no folder on the path."""
+    project = tmp_path / "project"
+    write(
+        project,
+        {
+            "rh_app/__init__.py": "from config import NAME\ndef run(batch): return NAME\n",
+            "config/__init__.py": "from tasks import NAME\n",
+            "tasks.py": "NAME = 'of the project'\n",
+        },
+    )
+    places = {"rh_app": "rh_app", "config": "config", "tasks": "tasks"}
+    text = _finder_template("rh", {name: str(project / at) for name, at in places.items()}, {})
+    scope: dict[str, Any] = {"__name__": "__editable___rh_finder"}
+    exec(text, scope)
+    scope["install"]()
+    hooks = list(sys.path_hooks)
+    try:
+        (found,) = load_transforms(["rh_app:run"], ["*:*"], None)
+        assert found.function(None) == "of the project"
+    finally:
+        sys.path_hooks[:] = [hook for hook in hooks if hook.__module__ != scope["__name__"]]
+        sys.path[:] = [entry for entry in sys.path if not entry.startswith("rh")]
 
 
 def test_packages_on_pythons_path_are_found_without_a_folder(tmp_path: Path) -> None:

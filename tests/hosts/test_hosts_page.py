@@ -1,4 +1,4 @@
-"""Follow the README's section about many hosts exactly, on separate hosts.
+"""Follow docs/how-to/hosts.md step by step, on separate hosts.
 
 The namespaces have the section's addresses, every host gets its settings file, and a shell runs
 each command on its host. Only `pip install` is replaced: it installs the package built from this
@@ -13,8 +13,6 @@ import io
 import os
 import re
 import subprocess
-import sys
-import sysconfig
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -26,9 +24,11 @@ from tests.acceptance.command import wait_until
 from tests.acceptance.oracle import assert_table
 from tests.hosts.conftest import ADDRESSES
 from tests.hosts.fleet import Fleet
+from tests.installation import build, install
 
 ROOT = Path(__file__).parents[2]
-SECTION = re.search(r"^## Many hosts\n(.*?)^## ", (ROOT / "README.md").read_text(), re.M | re.S)
+PAGE = ROOT / "docs" / "how-to" / "hosts.md"
+SECTION = re.search(r"^## Step by step\n(.*?)^## ", PAGE.read_text(), re.M | re.S)
 INSTALL = "pip install"
 EXPORT = "export "
 
@@ -66,39 +66,7 @@ def test_the_section_has_the_expected_commands() -> None:
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `bin` folder of a fresh environment with the built package."""
     folder = tmp_path_factory.mktemp("package")
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    # From a copy: setuptools builds inside the source folder.
-    source = folder / "source"
-    source.mkdir()
-    for name in (
-        "pyproject.toml",
-        "setup.py",
-        "README.md",
-        "LICENSE",
-        "ringhaul",
-        "config",
-        "tasks",
-        "producer",
-    ):
-        subprocess.run(["cp", "-r", ROOT / name, source], check=True)
-    wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", folder, source]
-    subprocess.run(wheel, check=True)
-    (built,) = folder.glob("ringhaul-*.whl")
-    venv = folder / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
-    target = sysconfig.get_path("purelib", vars={"base": str(venv), "platbase": str(venv)})
-    Path(target, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    install = [
-        *pip,
-        "--python",
-        venv / "bin" / "python",
-        "install",
-        "--no-deps",
-        "--no-index",
-        built,
-    ]
-    subprocess.run(install, check=True)
-    return venv / "bin"
+    return install(build(folder).wheel, folder / "venv")
 
 
 def test_the_section_s_commands_work(fleet: Fleet, environment: Path) -> None:
@@ -120,7 +88,7 @@ def test_the_section_s_commands_work(fleet: Fleet, environment: Path) -> None:
         "CREATE TABLE shop.orders (region text, id int, note text, PRIMARY KEY (region, id))"
     )
     password = Path(fleet.env["RINGHAUL_BROKER_PASSWORD_FILE"]).read_text()
-    homes = {name: fleet.home(f"readme-{name}") for name in ("A", "B", "C", "ops")}
+    homes = {name: fleet.home(f"page-{name}") for name in ("A", "B", "C", "ops")}
     for home in homes.values():
         (home / "ringhaul.toml").write_text(settings_file())
         (home / "redis_password").write_text(password)
