@@ -36,8 +36,8 @@ PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
     "-P",
     "--pool",
     default="prefork",
-    metavar="[prefork|solo]",
-    help="Where units run: in processes, or one at a time in the worker's own [prefork].",
+    metavar="POOL",
+    help="Where units run: prefork, or solo for one unit at a time in the worker itself [prefork].",
 )
 @click.option(
     "--profile",
