@@ -9,7 +9,6 @@ import csv
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +19,7 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.schedule.file import read_schedule_file
-from tests.acceptance.command import TIMEOUT_S, Finished, Ringhaul
+from tests.acceptance.command import PYTHON_MODULE, TIMEOUT_S, Finished, Ringhaul
 from tests.acceptance.oracle import assert_table, write_times
 from tests.services import fresh_keyspace
 
@@ -96,7 +95,7 @@ def run(fleet: Ringhaul, keyspace: str, line: str, code: int = 0) -> Finished:
         if target:
             (fleet.cwd / target).write_text(done.out)
     else:
-        call = f'ringhaul() {{ "{sys.executable}" -P -m producer "$@"; }}; set -o pipefail; '
+        call = f'ringhaul() {{ {shlex.join(PYTHON_MODULE)} "$@"; }}; set -o pipefail; '
         script = call + line.replace("shop.", f"{keyspace}.")
         ended = subprocess.run(
             ["bash", "-c", script],

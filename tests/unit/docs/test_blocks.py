@@ -60,6 +60,7 @@ PARSED_ONLY = {
     "docs/reference/commands/resume.md": "tests/acceptance/test_resume.py",
     "docs/reference/commands/schedule.md": "own file: tests/acceptance/test_schedules.py",
     "docs/reference/commands/worker.md": "every test of a fleet; tests/acceptance/test_profile.py",
+    "docs/how-to/orchestrators.md": "installs packages; recipes: tests/acceptance/test_recipes.py",
     "deploy/README.md": "names of services and variables (tests/unit/test_deploy.py)",
     "deploy/k8s/README.md": "tests/unit/test_deploy_k8s.py",
     "deploy/systemd/README.md": "tests/unit/test_deploy_systemd.py",
