@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import gzip
 import json
+from decimal import Decimal
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -85,7 +86,7 @@ def test_load_and_verify(
         file.write(csv_of([("day", 1, 1)]))
     (at_work / "extra.csv").write_text(csv_of([("extra", 2, 2)]))
     (at_work / "events.jsonl").write_text('{"id": 1, "at": 10, "note": "x"}\n')
-    pq.write_table(pa.table({"id": [2], "at": [20]}), at_work / "users.parquet")
+    pq.write_table(pa.table({"id": [2], "at": [20], "note": ["y"]}), at_work / "users.parquet")
     with gzip.open(at_work / "dump.gz", "wt") as file:
         file.write(csv_of([("piped", 3, 3)], header=""))
     # When they are loaded
@@ -214,3 +215,29 @@ def test_jobs_that_run(
     run(fleet, keyspace, off.replace(JOB, job), code=2)
     fleet.run("resume", job)
     assert_table(cassandra_session, orders, "region, id, total", ORDERS)
+
+
+def test_how_values_are_spelled(fleet: Ringhaul, keyspace: str, cassandra_session: Session) -> None:
+    # Given two files with dates, times, numbers and ids in other spellings
+    session, folder = cassandra_session, fleet.cwd
+    session.execute(
+        f"CREATE TABLE {keyspace}.visits (id int PRIMARY KEY, day date, at time, paid boolean)"
+    )
+    session.execute(f"CREATE TABLE {keyspace}.prices (id uuid PRIMARY KEY, price decimal)")
+    (folder / "visits.csv").write_text("id,day,at,paid\n1,31/01/2026,093000,true\n")
+    (folder / "prices.csv").write_text(f'id,price\n{{{UUID(int=7)}}},"1.234,50"\n')
+    visits, prices, unload = examples("spelling")
+    # When they are loaded as the page says
+    run(fleet, keyspace, visits)
+    run(fleet, keyspace, prices)
+    # Then the tables have the values
+    found = [
+        (row.id, str(row.day), str(row.at), row.paid)
+        for row in session.execute(f"SELECT * FROM {keyspace}.visits")
+    ]
+    assert found == [(1, "2026-01-31", "09:30:00", True)]
+    assert_table(session, f"{keyspace}.prices", "id, price", [(UUID(int=7), Decimal("1234.50"))])
+    # And an unload writes them with its own
+    run(fleet, keyspace, unload)
+    (part,) = (folder / "visits").glob("*.csv")
+    assert part.read_text().splitlines()[1].endswith('"yes"')

@@ -39,6 +39,7 @@ RUN_BY = {
     "docs/reference/answers.md": "tests/acceptance/test_documented_reads.py",
     "docs/reference/values.md": "tests/acceptance/test_documented_reads.py",
     "docs/reference/mapping.md": "tests/acceptance/test_documented_commands.py",
+    "docs/reference/spelling.md": "tests/acceptance/test_documented_commands.py",
     "docs/reference/job-options.md": "tests/acceptance/test_documented_options.py",
     "docs/reference/copy-from.md": "tests/acceptance/test_documented_commands.py",
     "docs/reference/formats.md": "tests/acceptance/test_load_writes.py",
