@@ -12,9 +12,9 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Shot:
 SHOTS = {
     "help": Shot("ringhaul --help", bare=True),
     "load": Shot("ringhaul load orders.csv -t shop.orders"),
-    "progress": Shot("ringhaul load orders.csv -t shop.orders", after_s=12),
+    "progress": Shot("ringhaul load orders.csv -t shop.orders", after_s=16),
     "errors": Shot("ringhaul errors"),
     "peek": Shot("ringhaul peek shop.orders -n 5"),
     "query": Shot(
@@ -125,9 +125,9 @@ def main() -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     env |= {"PATH": path}
-    # A short path, since it is in the pictures.
-    with tempfile.TemporaryDirectory(prefix="shop", dir="/tmp") as name:
-        folder = Path(name)
+    folder = Path("/tmp/shop")  # short, since it is in the pictures
+    folder.mkdir()
+    try:
         prepare(folder, env)
         for picture in wanted.names:
             screen = take(SHOTS[picture], folder, env, wanted.text or COLUMNS)
@@ -135,6 +135,8 @@ def main() -> None:
                 print(f"== {picture}\n{screen.text()}")
             else:
                 (PICTURES / f"{picture}.svg").write_text(svg_of(screen, SHOTS[picture], COLUMNS))
+    finally:
+        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
