@@ -150,3 +150,8 @@ def test_a_huge_array_is_read_in_small_pieces() -> None:
 
 def test_text_that_is_no_object_is_a_record_of_its_own() -> None:
     assert read(b'[1, {"a": 2}x, "b"]', PLAIN, 100) == [b"1", b'{"a": 2}', b"x", b'"b"']
+
+
+def test_comments_of_hostile_text_take_linear_time() -> None:
+    for text in (b'x"' + b'\\"' * 500_000, b"x" + b"/*" * 500_000, b"#" * 1_000_000):
+        assert len(without_comments(text)) == len(text)
