@@ -48,6 +48,11 @@ from ringhaul.ledger.kinds import JobKind
     metavar="FIELD",
     help="Seconds until each row expires stand in this field; empty: --ttl.",
 )
+@click.option(
+    "--exact-timestamps",
+    is_flag=True,
+    help="Rows with a list keep their write times: one that is not answered is a reject.",
+)
 @preserving_options
 @click.option(
     "--strategy",

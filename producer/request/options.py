@@ -161,6 +161,7 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     ttl_field: str | None = None
     timestamp: str | None = None
     timestamp_field: str | None = None
+    exact_timestamps: bool = False
     strategy: str | None = None
     profile_dir: Path | None = None
     create_table: bool = False

@@ -113,6 +113,8 @@ def at_work(fleet: Ringhaul) -> Path:
     (folder / "placed.csv").write_text("id,placed\n7,2024-07-01T00:00:00Z\n8,\n")
     placed = "# of the old system\nid,placed\n7,'31.05.2024 12:00'\n8,1717200000\n"
     (folder / "placed.txt").write_text(placed)
+    notes = 'n,s,t\n900,x,skipped\n1.001 ,x, "a, b" ,more\n1.002,x\n1.003,x,beyond\n'
+    (folder / "old-notes.txt").write_text(notes)
     old = "# of the old system\nsensor,at\n'north\\'s','31.05.2024 12:00'\nhall\0seven,1717200000\n"
     (folder / "old.txt").write_text(old)
     return folder
@@ -254,6 +256,19 @@ def check_ranges(file: Path) -> None:
     assert sum(int(row["count"]) for row in csv_rows(file.read_text())) == ROWS
 
 
+def check_old_ids(folder: Path) -> None:
+    assert ids(csv_rows((folder / "found.csv").read_text())) == [1001, 1002]
+
+
+def check_times(folder: Path) -> None:
+    rows, (file, *_) = listed(folder)
+    head, first, *_ = file.read_text().splitlines()
+    names = ["placed", "region", "total"]
+    both = [part for name in names for part in (name, f"writetime({name})", f"ttl({name})")]
+    assert rows == ROWS and head.split(",") == ["id", *both]
+    assert int(first.split(",")[2]) > 0
+
+
 def check_readings(folder: Path) -> None:
     found = {(row["sensor"], row["at"]) for row in csv_rows((folder / "found.csv").read_text())}
     assert found == {(sensor, f"{at:%Y-%m-%dT%H:%M:%S.000}Z") for sensor, at in READINGS}
@@ -282,6 +297,8 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "-o march/": lambda folder: check_march(folder / "march"),
     "-o notes/": lambda folder: check_notes(folder / "notes"),
     "--keys old.txt": check_readings,
+    "--keys old-notes.txt": check_old_ids,
+    "-o all/": lambda folder: check_times(folder / "all"),
     "-o parts/": check_parts,
     "lookup -t shop.orders --keys ids.csv -d": check_tabs,
     "lookup -t shop.orders --keys ids.csv --dialect": check_tabs,
@@ -321,6 +338,10 @@ IN_TABLES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "INSERT INTO shop.notes": (
         "SELECT id, note FROM shop.notes WHERE id IN (7, 8)",
         [(7, "café"), (8, None)],
+    ),
+    "--params old-notes.txt --values-columns": (
+        "SELECT id, note FROM shop.notes WHERE id IN (900, 1001, 1002, 1003)",
+        [(1001, "a, b"), (1002, None)],
     ),
     "DELETE FROM": ("SELECT id FROM shop.orders WHERE id IN (6, 7, 8, 9)", [(6,), (9,)]),
 }

@@ -68,7 +68,7 @@ def test_each_option_of_values_is_read(given: Given) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--values-delimiter", ";;"], "--values-delimiter: ';;' has 2 characters"),
+        (["--values-delimiter", "semi"], "--values-delimiter: 'semi' is not a name"),
         (["--values-quote", ","], "--values-quote: ',' is already the delimiter"),
         (["--values-encoding", "klingon"], "--values-encoding: 'klingon' is not known"),
         (["--values-null", "x" * 5000], "--values-null: 'xxxxxxxxxxxxxxxxxxxx'... is longer"),
