@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import gzip
 import json
+from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -217,27 +218,33 @@ def test_jobs_that_run(
     assert_table(cassandra_session, orders, "region, id, total", ORDERS)
 
 
-def test_how_values_are_spelled(fleet: Ringhaul, keyspace: str, cassandra_session: Session) -> None:
-    # Given two files with dates, times, numbers and ids in other spellings
-    session, folder = cassandra_session, fleet.cwd
-    session.execute(
-        f"CREATE TABLE {keyspace}.visits (id int PRIMARY KEY, day date, at time, paid boolean)"
+def test_how_values_are_spelled(
+    fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
+) -> None:
+    columns = "id int PRIMARY KEY, day date, at time, seen timestamp, paid boolean"
+    cassandra_session.execute(f"CREATE TABLE {keyspace}.visits ({columns})")
+    cassandra_session.execute(
+        f"CREATE TABLE {keyspace}.prices (id uuid PRIMARY KEY, price decimal, pieces int)"
     )
-    session.execute(f"CREATE TABLE {keyspace}.prices (id uuid PRIMARY KEY, price decimal)")
-    (folder / "visits.csv").write_text("id,day,at,paid\n1,31/01/2026,093000,true\n")
-    (folder / "prices.csv").write_text(f'id,price\n{{{UUID(int=7)}}},"1.234,50"\n')
     visits, prices, unload = examples("spelling")
-    # When they are loaded as the page says
+    (at_work / "visits.csv").write_text(
+        "id,day,at,seen,paid\n1,31/01/2026,083000,2026-01-31T08:30:00.25,yes\n2,01/02/2026,235959,,no\n"
+    )
+    key = uuid4()
+    (at_work / "prices.csv").write_text(f'id,price,pieces\n{key.hex.upper()},"1.234,50","3,0"\n')
     run(fleet, keyspace, visits)
-    run(fleet, keyspace, prices)
-    # Then the tables have the values
-    found = [
-        (row.id, str(row.day), str(row.at), row.paid)
-        for row in session.execute(f"SELECT * FROM {keyspace}.visits")
+    found = cassandra_session.execute(f"SELECT id, day, at, seen, paid FROM {keyspace}.visits")
+    seen = datetime(2026, 1, 31, 7, 30, 0, 250_000)
+    assert sorted((i, day.date(), at.time(), *rest) for i, day, at, *rest in found) == [
+        (1, date(2026, 1, 31), time(8, 30), seen, True),
+        (2, date(2026, 2, 1), time(23, 59, 59), None, False),
     ]
-    assert found == [(1, "2026-01-31", "09:30:00", True)]
-    assert_table(session, f"{keyspace}.prices", "id, price", [(UUID(int=7), Decimal("1234.50"))])
-    # And an unload writes them with its own
+    run(fleet, keyspace, prices)
+    (row,) = cassandra_session.execute(f"SELECT * FROM {keyspace}.prices")
+    assert tuple(row) == (key, 3, Decimal("1234.50"))
     run(fleet, keyspace, unload)
-    (part,) = (folder / "visits").glob("*.csv")
-    assert part.read_text().splitlines()[1].endswith('"yes"')
+    (part,) = (at_work / "visits").glob("part-*.csv")
+    assert sorted(part.read_text().splitlines()[1:]) == [
+        '"1","08:30:00.000000000","2026-01-31","yes","2026-01-31 07:30:00.250"',
+        '"2","23:59:59.000000000","2026-02-01","no",',
+    ]
