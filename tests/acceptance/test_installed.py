@@ -202,3 +202,42 @@ def test_the_local_stack_s_commands_are_ours(
     assert up.code == 0 and "cassandra" in up.out + up.err, up
     asked = installed.run("local", "cql", "-e", f"SELECT name FROM {table}", **env)
     assert asked.code == 0 and "seven" in asked.out, asked
+
+
+#: A program of the project, which has a `config` and uses the client.
+PROGRAM = """
+import sys
+import pyarrow as pa
+from config.settings import NAME
+from ringhaul import client
+
+ours = client.Client(broker="none")
+table = pa.table({"id": [1, 2], "name": [NAME, None]})
+ours.load(table, sys.argv[1]).check()
+found = ours.query(f"SELECT id, name FROM {sys.argv[1]} LIMIT 5")
+print(sorted(found.to_pylist(), key=lambda row: row["id"]))
+"""
+
+
+def test_a_program_of_the_project_uses_the_client(installed: Installed, table: str) -> None:
+    (installed.cwd / "program.py").write_text(PROGRAM)
+    done = installed.python("program.py", table)
+    assert done.code == 0, done
+    assert done.out == "[{'id': 1, 'name': 'theirs'}, {'id': 2, 'name': None}]\n"
+
+
+def test_the_client_s_tests_pass_with_the_wheel(installed: Installed, stack: Stack) -> None:
+    """Those without services, and of the others one that takes tables in and out."""
+    state = str(stack.valkey.password_file.parents[1])
+    # The plugin is imported first, so that what the tests import of ours is the wheel's.
+    pytest_ = ("-P", "-m", "pytest", "-q", "-p", "ringhaul.__main__", "-p", "no:cacheprovider")
+    chosen = "unit or reads_and_statements"
+    tests = ("tests/unit/client", "tests/acceptance/test_client.py", "-k", chosen)
+    ours = {name: text for name, text in installed.env.items() if not name.startswith("RINGHAUL_")}
+    env = ours | {"RINGHAUL_TEST_STATE_DIR": state}
+    argv = [str(installed.scripts / "python"), *pytest_, *tests]
+    done = subprocess.run(argv, env=env, cwd=ROOT, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0 and "passed" in done.stdout, done.stdout + done.stderr
+    origin = "import ringhaul.__main__ as m, config; print(m.__file__, config.__file__)"
+    said = installed.python("-P", "-c", origin).out
+    assert said.count(str(installed.scripts.parent)) == 2, said
