@@ -19,12 +19,9 @@ from tests.arrows import ROOT
 
 RINGHAUL = Path(sys.executable).with_name("ringhaul")
 PAGE = (ROOT / "docs" / "how-to" / "install.md").read_text()
-#: Shell -> the blocks of the page that set it up, each behind a line that begins with its name.
+#: Shell -> the blocks of the page that set it up.
 BLOCKS = {
-    shell: [
-        block.replace("$ ", "", 1).replace("\n$ ", "\n")
-        for block in re.findall(rf"^{shell}\b[^\n]*:\n\n```console\n(.*?)^```", PAGE, re.M | re.S)
-    ]
+    shell: re.findall(rf"^```{shell}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     for shell in ("bash", "zsh", "fish")
 }
 
