@@ -80,8 +80,8 @@ ROOMS: Mapping[str, str] = {
     "tasks.signals": "tasks.child tasks.kernels tasks.parent",
     "tasks.units": "tasks.base tasks.child",
     "producer": "",
-    "producer.local": "",
     "producer.outputs": ("ringhaul.cql ringhaul.formats.write ringhaul.ledger ringhaul.output"),
+    "producer.local": "producer.outputs",
     "producer.request": (
         "producer.outputs ringhaul.cluster ringhaul.cql ringhaul.formats "
         "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.query "
