@@ -282,7 +282,7 @@ def test_a_refused_row_is_a_reject(server: ScriptedServer, client: Client) -> No
         )
         client.exec(statement, IDS)
         assert client.rejected == {row: "bad" for row in range(7, ROWS, 1000)}
-            assert client.stats.answered == ROWS - len(client.rejected)
+        assert client.stats.answered == ROWS - len(client.rejected)
 
 
 @pytest.mark.parametrize("ordered", [True, False])
