@@ -234,7 +234,7 @@ def output_options(command: Command) -> Command:
             click.option(
                 "--compression",
                 metavar="NAME",
-                help="csv, jsonl: none gzip zstd bz2 xz [none]; parquet: zstd snappy none [zstd].",
+                help="Text: none gzip zstd bz2 xz lz4 brotli [none]; Parquet: zstd snappy none.",
             ),
             click.option(
                 "--header/--no-header",
@@ -249,6 +249,19 @@ def output_options(command: Command) -> Command:
             ),
             click.option("--quote", metavar="CHAR", help='CSV: around fields that need it ["].'),
             click.option("--null", metavar="TEXT", help="CSV: stands for null [empty]."),
+            click.option(
+                "--quote-all", is_flag=True, help="CSV: quotes around all values but null."
+            ),
+            click.option(
+                "--json-layout",
+                type=click.Choice(["lines", "array", "pretty"]),
+                help="JSON: an object a line, an array a file, or that in more lines [lines].",
+            ),
+            click.option(
+                "--json-nulls/--no-json-nulls",
+                default=None,
+                help="JSON: members that are null [yes].",
+            ),
             click.option(
                 "--escape",
                 metavar="CHAR",

@@ -15,6 +15,7 @@ from producer.commands.options import (
     sharing_options,
     skip_failed_option,
 )
+from producer.commands.value_options import spelling_options
 from producer.request.options import UnloadOptions
 from ringhaul.ledger.kinds import JobKind
 
@@ -61,6 +62,7 @@ from ringhaul.ledger.kinds import JobKind
     help="An empty or new folder, a URL of one, or - for standard output.",
 )
 @output_options
+@spelling_options()
 @click.option(
     "--max-rows-per-file", type=click.IntRange(1), metavar="N", help="Begin a new file after N."
 )
