@@ -59,8 +59,8 @@ def run(rows: int, rounds: int) -> None:
         site = make_site(running, PEOPLE, rows, worker_pid=0)
         systems = [
             system
-            for number, (delay_ms, one) in enumerate(distant.items())
-            for system in systems_at(site, delay_ms, one, database=len(distant) + number)
+            for delay_ms, one in distant.items()
+            for system in systems_at(site, delay_ms, one)
         ]
         for system in systems:
             if system.name.startswith(OURS):  # the server compiles its code under load
@@ -76,15 +76,15 @@ def run(rows: int, rounds: int) -> None:
     print(f"\nkept in {path} and {path.with_suffix('.svg').name}", flush=True)
 
 
-def systems_at(site: Site, delay_ms: float, one: Distant, database: int) -> list[System]:
-    """Return all systems at one delay. `database`: of the broker, for Celery."""
+def systems_at(site: Site, delay_ms: float, one: Distant) -> list[System]:
+    """Return all systems at one delay."""
     here = Site(one.stage, site.table, site.path, site.rows, one.worker_pid)
     found = [
         pattern_at(here, pattern, name_of(pattern.label, delay_ms), rows_of(pattern, delay_ms))
         for pattern in PATTERNS
     ]
     people = people_of(site.path, rows_in(POOL, delay_ms, _RATE_MAX_CELERY))
-    celery = celery_gevent(here, name_of(CELERY, delay_ms), people, database)
+    celery = celery_gevent(here, name_of(CELERY, delay_ms), people)
     return [*found, celery, ours(here, name=name_of(OURS, delay_ms))]
 
 
