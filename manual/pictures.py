@@ -29,7 +29,7 @@ from manual.terminal import Screen, run
 
 PICTURES = ROOT / "docs" / "pictures"
 COLUMNS = 88
-ROWS = 400_000
+ROWS = 300_000
 #: Without the fonts that `rich` would have the browser fetch from elsewhere.
 SVG_FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
 
@@ -67,7 +67,7 @@ def prepare(folder: Path, env: Mapping[str, str]) -> None:
     with (folder / "orders.csv").open("w") as file:
         file.write("region,id,placed,total\n")
         for n in range(ROWS):
-            total = "12,50" if n % 250_000 == 77 else f"{n % 500}.{n % 100:02}"
+            total = "12,50" if n % 200_000 == 77 else f"{n % 500}.{n % 100:02}"
             file.write(
                 f'{"north" if n % 3 else "south"},{n},2026-01-05T{n % 24:02}:00:00Z,"{total}"\n'
             )

@@ -143,9 +143,12 @@ def run(
 
 
 def _drain(terminal: int) -> None:
-    """Read to the end, so that the command is not held up by a full terminal."""
+    """Read to the end, so that the command is not held up by a full terminal.
+
+    Not for long: a process of its own that it left behind may keep the terminal open.
+    """
     try:
-        while os.read(terminal, 65536):
+        while select.select([terminal], [], [], 5.0)[0] and os.read(terminal, 65536):
             pass
     except OSError:
         return
