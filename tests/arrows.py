@@ -88,7 +88,8 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.records ringhaul.storage"
     ),
     "producer.inputs": (
-        "producer.request ringhaul.formats ringhaul.output ringhaul.sources ringhaul.storage"
+        "producer.request ringhaul.cql ringhaul.formats ringhaul.formats.write ringhaul.output "
+        "ringhaul.sources ringhaul.storage"
     ),
     "producer.report": (
         "producer.inputs producer.outputs producer.request ringhaul.cluster ringhaul.cql "
@@ -119,7 +120,8 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.commands": (
         "producer.doctor producer.local producer.outputs producer.report producer.request "
-        "producer.run producer.services ringhaul.cluster ringhaul.formats ringhaul.ledger"
+        "producer.run producer.services ringhaul.cluster ringhaul.cql ringhaul.formats "
+        "ringhaul.ledger"
     ),
     "producer.cli": "producer.commands",
     "producer.errors": "producer.outputs",

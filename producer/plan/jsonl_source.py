@@ -10,7 +10,7 @@ from ringhaul.cluster.schema import TableSchema, nearest
 from ringhaul.cql.nested import parse_json
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.jsonl_read import line_dialect, record_texts
+from ringhaul.formats.jsonl_read import line_dialect, plain_json, record_texts
 from ringhaul.formats.split import Block
 from ringhaul.records.job import LoadSource
 from ringhaul.records.mapping import find_fields, other_case
@@ -47,7 +47,7 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
             seen=seen,
         )
         targets = settled(request, targets, table, file)
-    first = next(record_texts(block, dialect))
+    first = plain_json(next(record_texts(block, dialect)), dialect)
     _check_first(request, first, fields, file, table)
     listed = bool(request.mapping) and not request.mapping.rest
     source = LoadSource(
@@ -105,7 +105,7 @@ def _mapped(request: LoadRequest, sources: Sequence[LoadSource]) -> tuple[str, .
 def _names_seen(block: Block, dialect: CsvDialect, table: TableSchema) -> list[str]:
     """Return the names of members in the first records: of the very first, if it has a member for
     each column, otherwise of the whole block."""
-    names = _names_of_record(next(record_texts(block, dialect)))
+    names = _names_of_record(next(record_texts(block, dialect)), dialect)
     return names if set(table.column_names) <= set(names) else _names_of(block, dialect)
 
 
@@ -124,15 +124,15 @@ def _names_of(block: Block, dialect: CsvDialect) -> list[str]:
     occurrence."""
     names: dict[str, None] = {}
     for text in record_texts(block, dialect):
-        names |= dict.fromkeys(_names_of_record(text))
+        names |= dict.fromkeys(_names_of_record(text, dialect))
     return list(names)
 
 
-def _names_of_record(text: bytes) -> list[str]:
+def _names_of_record(text: bytes, dialect: CsvDialect) -> list[str]:
     """Return the names of a record's members; none if it becomes a reject when a worker reads
     it."""
     try:
-        return list(dict(parse_json(text)))
+        return list(dict(parse_json(plain_json(text, dialect))))
     except (ValueError, TypeError):
         return []
 
@@ -145,14 +145,20 @@ def _check_first(
     table: TableSchema,
 ) -> None:
     """Refuse a file whose first record, `text`, shows that the file is of another kind."""
-    if text.lstrip()[:1] == b"[":
+    option = request.dialect.option("json-layout")
+    if request.dialect.json_layout == "lines" and text.lstrip()[:1] == b"[":
         raise UsageError(
-            f"{file.path}: begins with [, as a JSON array does; JSON Lines are wanted, one object "
-            f"on each line (jq -c '.[]' makes them of it)"
+            f"{file.path}: begins with [, as a JSON array does, and JSON Lines have one object on "
+            f"each line; give {option} documents"
         )
     try:
         names = list(parse_json(text))
     except (ValueError, TypeError):
+        if text.strip() == b"{":
+            raise UsageError(
+                f"{file.path}: its first object takes several lines, and JSON Lines have one "
+                f"object on each line; give {option} documents"
+            ) from None
         return  # a reject, once it is read
     if names and not set(names) & set(fields):
         if request.by_name:

@@ -70,6 +70,7 @@ class LoadRequest:
     #: Fields with the rows' write times and TTLs, by name or position.
     timestamp_field: str | None = None
     ttl_field: str | None = None
+    exact_timestamps: bool = False  #: no row is written at another time than its own
     #: The table is created first, for what the files hold; with this key, or the usual one.
     create_table: bool = False
     primary_key: str | None = None
@@ -129,6 +130,11 @@ def check_request(request: LoadRequest) -> None:
             raise UsageError(
                 "--timestamp and --timestamp-field both say when rows were written: give one"
             )
+    if request.exact_timestamps and request.strategy not in ("pipeline", "single"):
+        raise UsageError(
+            "--exact-timestamps needs --strategy pipeline or single: the driver sends rows again "
+            "by itself"
+        )
     if request.create_table:
         _refuse_untyped(request)
     if request.where:
@@ -204,6 +210,7 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         where=options.where or "",
         timestamp_field=options.timestamp_field,
         ttl_field=options.ttl_field,
+        exact_timestamps=options.exact_timestamps,
         create_table=options.create_table,
         primary_key=options.primary_key,
     )

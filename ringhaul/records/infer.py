@@ -23,7 +23,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from ringhaul.cql.column import quote
-from ringhaul.cql.nested import Json, encode_json, unique_names
+from ringhaul.cql.nested import encode_json
+from ringhaul.cql.spelt_json import Json, unique_names
 from ringhaul.cql.text import TextFormat, encode_text
 from ringhaul.cql.typed import refusal
 from ringhaul.cql.types import parse_type
