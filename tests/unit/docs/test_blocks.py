@@ -51,12 +51,11 @@ RUN_BY = {
 #: must not use; and what is tested instead.
 PARSED_ONLY = {
     "CONTRIBUTING.md": "targets of make exist (tests/unit/test_docs.py)",
-    "README.md": "the commands run in tests/acceptance/test_tutorial.py and test_documented_reads.py",
+    "README.md": "the same commands: tests/acceptance/test_tutorial.py",
     "docs/how-to/install.md": "tests/acceptance/test_installed.py, test_completion.py",
     "docs/how-to/monitoring.md": "tests/acceptance/test_flower_pages.py, test_prometheus.py",
-    "docs/how-to/nightly-etl.md": "its schedule: tests/acceptance/test_how_to.py; test_schedules.py",
+    "docs/how-to/nightly-etl.md": "its schedule: tests/acceptance/test_how_to.py",
     "docs/how-to/operations.md": "tests/acceptance/test_doctor.py, test_profile.py",
-    "docs/how-to/orchestrators.md": "tests/acceptance/test_recipes.py",
     "docs/how-to/schedules.md": "tests/acceptance/test_schedules.py",
     "docs/how-to/transforms.md": "tests/acceptance/test_transform.py",
     "docs/how-to/tune.md": "tests/acceptance/test_processes.py, test_profile.py",
