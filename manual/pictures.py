@@ -15,7 +15,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,9 +39,9 @@ class Shot:
     """One picture: a command, and when its screen is taken."""
 
     line: str
-    #: Seconds after which the screen is taken; None: at the end.
-    after_s: float | None = None
-    #: Runs beside it, begun two seconds earlier.
+    #: Pattern of the screen that is wanted; empty: the one at the end.
+    until: str = ""
+    #: Runs beside it.
     beside: str = ""
     #: Without the prompt and the command.
     bare: bool = False
@@ -51,7 +50,7 @@ class Shot:
 SHOTS = {
     "help": Shot("ringhaul --help", bare=True),
     "load": Shot("ringhaul load orders.csv -t shop.orders"),
-    "progress": Shot("ringhaul load orders.csv -t shop.orders", after_s=16),
+    "progress": Shot("ringhaul load orders.csv -t shop.orders", until=r"[3-7]\d%"),
     "errors": Shot("ringhaul errors"),
     "peek": Shot("ringhaul peek shop.orders -n 5"),
     "query": Shot(
@@ -59,7 +58,11 @@ SHOTS = {
     ),
     "status": Shot("ringhaul status"),
     "job": Shot("ringhaul status $(ringhaul status --json | jq -r '.[0].job')"),
-    "top": Shot("ringhaul top", after_s=9, beside="ringhaul load orders.csv -t shop.orders"),
+    "top": Shot(
+        "ringhaul top",
+        until=r"RUNNING +[3-7]\d%",
+        beside="ringhaul load orders.csv -t shop.orders --rate 30000",
+    ),
     "doctor": Shot("ringhaul doctor"),
 }
 
@@ -93,10 +96,9 @@ def take(shot: Shot, folder: Path, env: Mapping[str, str], columns: int) -> Scre
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    time.sleep(4 if shot.beside else 0)
     try:
         argv = ["bash", "-c", f"exec {shot.line}"]
-        return run(argv, env, columns, for_s=shot.after_s or 300, stop=True)
+        return run(argv, env, columns, for_s=300, until=shot.until)
     finally:
         beside.wait(300)
 

@@ -111,11 +111,11 @@ def run(
     *,
     lines: int = 40,
     for_s: float = 120.0,
-    stop: bool = False,
+    until: str = "",
 ) -> Screen:
     """Run a command on a terminal, to its end or for so long; return its screen.
 
-    With `stop` the screen is that before the command is stopped by Ctrl-C.
+    With `until` the command is stopped by Ctrl-C once its screen has this pattern.
     """
     pid, terminal = pty.fork()
     if pid == 0:
@@ -126,9 +126,9 @@ def run(
             os._exit(127)
     # A character may be split between two reads.
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-    screen, until = Screen(columns), time.monotonic() + for_s
+    screen, end_s = Screen(columns), time.monotonic() + for_s
     try:
-        while time.monotonic() < until:
+        while time.monotonic() < end_s:
             if not select.select([terminal], [], [], 0.2)[0]:
                 continue
             try:
@@ -136,8 +136,11 @@ def run(
             except OSError:  # EIO: the command has ended
                 break
             screen.write(decode(data))
+            if until and re.search(until, screen.text()):
+                os.kill(pid, signal.SIGINT)
+                break
         else:
-            os.kill(pid, signal.SIGINT if stop else signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
         _drain(terminal)
     finally:
         os.close(terminal)
