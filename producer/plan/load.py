@@ -57,6 +57,11 @@ def plan_load(
     transforms = _transforms(request, settings)
     planned = plan_sources(request, files, table)
     sources = tuple(source for source in planned if source is not None)
+    sstables = None
+    if request.to_sstables is not None:
+        from producer.plan.sstables import plan_sstables  # most loads do not need it
+
+        sstables = plan_sstables(request.to_sstables, table, metadata, sources, request.ttl_s)
     total_bytes = sum(file.size_bytes for file in files)
     by_file = {source.file: source for source in sources}
     estimates = each_file(list(by_file), lambda file: _estimate(by_file[file], request.dialect))
@@ -84,6 +89,7 @@ def plan_load(
         transforms=tuple(request.transforms),
         where=request.where,
         kind=request.kind,
+        sstables=sstables,
     )
     if transforms:
         from producer.plan.transforms import with_results

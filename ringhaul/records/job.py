@@ -17,6 +17,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.row_fields import TTL, WRITETIME, RowField
+from ringhaul.records.sstable_output import SSTableOutput
 from ringhaul.sources.source import SourceFile
 
 #: Last ordinal when no --max-rows is given: beyond any input, within an int64.
@@ -137,6 +138,8 @@ class LoadJob:
     transforms: tuple[str, ...] = ()
     where: str = ""  #: which rows are loaded, as a condition over columns; empty: all
     kind: JobKind = JobKind.LOAD  #: or VERIFY
+    #: Where SSTables are written, instead of rows to the cluster.
+    sstables: SSTableOutput | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", JobKind(self.kind))  # a spec has its value
@@ -158,8 +161,8 @@ class LoadJob:
 
     @property
     def publishes(self) -> bool:
-        """Whether a manifest or a result is written at the end."""
-        return False
+        """Whether something is published at the end: the SSTables, if there are some."""
+        return self.sstables is not None
 
     @property
     def takes_error_limit(self) -> bool:
@@ -189,16 +192,19 @@ class LoadJob:
             "dialect": self.dialect.to_json(),
             "text": self.text.to_json(),
             "transforms": list(self.transforms),
+            "sstables": None if self.sstables is None else self.sstables.to_json(),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LoadJob:
+        sstables = data["sstables"]
         return cls(
             table=TableSchema.from_json(data["table"]),
             sources=tuple(LoadSource.from_json(source) for source in data["sources"]),
             dialect=CsvDialect.from_json(data["dialect"]),
             text=TextFormat.from_json(data["text"]),
             transforms=tuple(data["transforms"]),
+            sstables=None if sstables is None else SSTableOutput.from_json(sstables),
             **{name: data[name] for name in _PLAIN},
         )
 

@@ -22,9 +22,9 @@ Helpers are in this file because a cached kernel is renewed only with its own fi
 from __future__ import annotations
 
 import numpy as np
+from numba import types
 
 from ringhaul.cql.compiled import INT32S, INT64S, UINT8S, Int, inlined, kernel
-from numba import types  # isort: skip
 
 #: `begins` of a row: it repeats the primary key before it, begins a row, or begins a partition.
 REPEATS, ROW, PARTITION = 0, 1, 2

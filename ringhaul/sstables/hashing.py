@@ -7,9 +7,9 @@ extends the sign of the bytes of the last, incomplete block.
 from __future__ import annotations
 
 import numpy as np
+from numba import types
 
 from ringhaul.cql.compiled import INT32S, INT64S, UINT8S, Int, inlined, kernel
-from numba import types  # isort: skip
 
 #: Bits of a hash that choose a register of HyperLogLog++; its registers.
 PRECISION = 13

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import types
 
 from ringhaul.cql.compiled import INT32S, INT64S, UINT8S, Int, inlined, kernel
-from numba import types  # isort: skip
 
 _TABLE32 = types.int32[:, ::1]
 
 
 @inlined
-def _compare_bytes(
-    data: Int, a: Int, a_size: Int, b: Int, b_size: Int
-) -> Int:
+def _compare_bytes(data: Int, a: Int, a_size: Int, b: Int, b_size: Int) -> Int:
     for k in range(min(a_size, b_size)):
         if data[a + k] != data[b + k]:
             return 1 if data[a + k] > data[b + k] else -1
