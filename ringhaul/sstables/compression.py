@@ -33,7 +33,7 @@ class Compressed(NamedTuple):
 def compress(data: NDArray[np.uint8], chunk_bytes: int) -> Compressed:
     """Return data as LZ4 chunks of `chunk_bytes`."""
     codec = pa.Codec("lz4_raw")
-    view = memoryview(data)
+    view = memoryview(data.data)
     pieces: list[bytes] = []
     offsets = []
     at = 0

@@ -197,7 +197,7 @@ _TABLE8, _TABLE32 = types.uint8[:, ::1], types.int32[:, ::1]
 
 
 @kernel(
-    types.UniTuple(types.int64, 2)(
+    types.UniTuple(types.int64, 2)(  # type: ignore[no-untyped-call]
         UINT8S, UINT8S, UINT8S, INT32S, UINT8S, _TABLE32, INT64S, UINT8S, UINT8S, _TABLE32, INT64S,
         UINT8S, _TABLE8, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S, types.int64[:, ::1],
     )
@@ -237,7 +237,8 @@ def encode_data(
             partition += 1
             positions[partition] = partition_at = previous_at = at
             cells[partition] = 0
-            first_block, block_at = blocks_count, np.int64(-1)
+            first_block = blocks_count
+            block_at = np.int64(-1)
             size = key_offsets[i + 1] - key_offsets[i]
             out[at], out[at + 1] = np.uint8(size >> 8), np.uint8(size & 0xFF)
             at = _put_bytes(out, at + 2, keys, key_offsets[i], key_offsets[i + 1])

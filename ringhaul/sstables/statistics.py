@@ -154,7 +154,7 @@ def _cardinality(registers: Array) -> bytes:
     padded[: len(registers)] = np.minimum(registers, (1 << _REGISTER_BITS) - 1)
     shifts = _REGISTER_BITS * np.arange(_REGISTERS_A_WORD)
     packed = (padded.reshape(words, _REGISTERS_A_WORD) << shifts).sum(axis=1)
-    data = packed.astype(">i4").tobytes()
+    data: bytes = packed.astype(">i4").tobytes()
     numbers = b"".join(map(_little_varint, (PRECISION, _SPARSE_PRECISION, 0, len(data))))
     return struct.pack(">i", -2) + numbers + data  # version 2, which is written negated
 

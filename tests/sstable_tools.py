@@ -1,0 +1,95 @@
+"""A node whose `nodetool` can be used, and Cassandra's tools, run from the jars of the stack."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from cassandra.cluster import Session
+
+from producer.local.jars import cassandra_jars
+from producer.local.java import find_java
+from producer.local.node_files import _EXPORTS, _OPENS
+from producer.local.stack import Endpoints
+from tests.acceptance.running import free_port
+from tests.services import connected, java_options, running_stack, user_cache_dir
+
+
+@dataclass(frozen=True)
+class Node:
+    """A Cassandra node of its own."""
+
+    endpoints: Endpoints
+    session: Session
+    jmx_port: int
+    data: Path  #: its data folder
+    scratch: Path
+
+    def nodetool(self, *arguments: str, code: int = 0) -> str:
+        """Run nodetool; it must end with this exit code. Return what it prints."""
+        return run_tool(
+            "org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", str(self.jmx_port),
+            *arguments, scratch=self.scratch, code=code,
+        )  # fmt: skip
+
+    def sstables(self, table: str) -> list[Path]:
+        """Return the Data.db files of a table, `keyspace.name`."""
+        keyspace, _, name = table.partition(".")
+        return sorted((self.data / keyspace).glob(f"{name}-*/*-Data.db"))
+
+
+@contextmanager
+def running_node(scratch: Path) -> Iterator[Node]:
+    """Run a node with a port for nodetool."""
+    port = free_port()
+    with (
+        java_options(f"-Dcassandra.jmx.local.port={port}"),
+        running_stack() as stack,
+        connected(ends := stack.endpoints()) as session,
+    ):
+        yield Node(ends, session, port, _data_folder(port), scratch)
+
+
+def _data_folder(port: int) -> Path:
+    """Return the data folder of the node that listens on a port."""
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or []
+        for word in words:
+            if word.startswith("-Dcassandra.storagedir=") and _listens(process, port):
+                return Path(word.partition("=")[2]) / "data"
+    raise AssertionError(f"no node listens on {port}")
+
+
+def _listens(process: psutil.Process, port: int) -> bool:
+    return any(
+        found.laddr.port == port and found.status == psutil.CONN_LISTEN
+        for found in process.net_connections(kind="inet")
+    )
+
+
+def run_tool(main: str, *arguments: str, scratch: Path, code: int = 0) -> str:
+    """Run a tool by its class and return what it prints; it must end with this exit code."""
+    jars = cassandra_jars(user_cache_dir())
+    jamm = next(jar for jar in jars if "jamm" in jar.name)
+    command = [
+        str(find_java().path), "-Xmx128M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+        "-Xshare:auto",
+        *(f"--add-exports={module}=ALL-UNNAMED" for module in _EXPORTS),
+        *(f"--add-opens={module}=ALL-UNNAMED" for module in _OPENS),
+        f"-javaagent:{jamm}", f"-Dcassandra.storagedir={scratch}",
+        "-cp", ":".join(map(str, jars)), main, *arguments,
+    ]  # fmt: skip
+    env = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=env, check=False, timeout=240
+    )
+    said = done.stdout + "\n".join(
+        line for line in done.stderr.splitlines() if " DEBUG " not in line
+    )
+    assert done.returncode == code, f"{main} ends with {done.returncode}: {said[-3000:]}"
+    return said
