@@ -19,6 +19,9 @@ from producer.local.stack import Endpoints
 from tests.acceptance.running import free_port
 from tests.services import connected, java_options, running_stack, user_cache_dir
 
+#: What a table may have only if the node allows it.
+_FEATURES = {"cdc_enabled": True, "materialized_views_enabled": True}
+
 
 @dataclass(frozen=True)
 class Node:
@@ -49,7 +52,7 @@ def running_node(scratch: Path) -> Iterator[Node]:
     port = free_port()
     with (
         java_options(f"-Dcassandra.jmx.local.port={port}"),
-        running_stack() as stack,
+        running_stack(extra_yaml={"127.0.0.1": _FEATURES}) as stack,
         connected(ends := stack.endpoints()) as session,
     ):
         yield Node(ends, session, port, _data_folder(port), scratch)

@@ -33,8 +33,6 @@ _BY_CQL = "load it over CQL, without --to-sstables"
 #: Major versions of Cassandra that read format nb.
 _VERSIONS = (4, 5)
 _PARTITIONER = "org.apache.cassandra.dht.Murmur3Partitioner"
-#: Bytes of input that become one unit; its SSTables should be few.
-UNIT_BYTES_MAX = 64 << 20
 
 
 def plan_sstables(
@@ -137,7 +135,6 @@ def _column(table: TableSchema, column: ColumnSchema) -> Column:
 
 def _check_table(described: TableMetadata, table: TableSchema) -> None:
     """Raise `UsageError` for a table whose nodes do more with a write than to store it."""
-    counters = any(column.cql_type == "counter" for column in table.columns)
     for name in table.partition_key:
         if contains_user_type(table.parsed_type(name)):
             raise UsageError(
@@ -145,7 +142,6 @@ def _check_table(described: TableMetadata, table: TableSchema) -> None:
                 f"{table.type_of(name)}: {_BY_CQL}"
             )
     reasons = {
-        "it has counters, which a node adds up itself": counters,
         "it has materialized views, which a node fills from writes": bool(described.views),
         "it has change data capture (cdc), which logs writes": _is_on(described.options, "cdc"),
         "it has triggers, which run with writes": bool(described.triggers),

@@ -6,6 +6,7 @@ The same records, rejects and account as `run.py`; only the end differs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.sstables import SSTableWriter
@@ -13,8 +14,10 @@ from ringhaul.records.job import LoadJob
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.sstable_output import first_number
 from ringhaul.records.unit import LoadUnit
-from ringhaul.transform.chain import Transform
 from ringhaul.units.account import Account, UnitHooks, UnitOutcome
+
+if TYPE_CHECKING:
+    from ringhaul.transform.chain import Transform
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -250,7 +250,7 @@ def encode_data(
         end = i + 1
         while end < rows and begins[end] == REPEATS:
             end += 1
-        live = i
+        live: Int = i
         for row in range(i + 1, end):
             if times[row] > times[live] or (times[row] == times[live] and ttls[row] > ttls[live]):
                 live = row

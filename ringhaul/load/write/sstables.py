@@ -167,10 +167,8 @@ def _is_lasting(error: OSError) -> bool:
 
 
 def _bytes_of(part: Rows) -> int:
-    total = part.keys.nbytes + 16 * len(part)
-    for cells in (*part.clustering, *part.columns):
-        total += _cell_bytes(cells)
-    return total
+    cells = sum(_cell_bytes(cells) for cells in (*part.clustering, *part.columns))
+    return int(part.keys.nbytes) + 16 * len(part) + cells
 
 
 def _cell_bytes(cells: Cells) -> int:
