@@ -77,7 +77,7 @@ ROOMS: Mapping[str, str] = {
     ),
     "tasks.kernels": (
         "ringhaul.cql ringhaul.cql.decode ringhaul.cql.spell ringhaul.formats "
-        "ringhaul.formats.write ringhaul.statements"
+        "ringhaul.formats.write ringhaul.sstables ringhaul.statements"
     ),
     "tasks.signals": "tasks.child tasks.kernels tasks.parent",
     "tasks.units": "tasks.base tasks.child",
@@ -116,8 +116,8 @@ ROOMS: Mapping[str, str] = {
         "producer.inputs producer.outputs producer.plan producer.report producer.request "
         "producer.services ringhaul.cluster ringhaul.cql ringhaul.cql.decode "
         "ringhaul.dataplane ringhaul.formats.write ringhaul.ledger ringhaul.load "
-        "ringhaul.output ringhaul.records ringhaul.scan ringhaul.sources ringhaul.statements "
-        "ringhaul.storage "
+        "ringhaul.output ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
+        "ringhaul.statements ringhaul.storage "
         "ringhaul.transform"
     ),
     "producer.commands": (
