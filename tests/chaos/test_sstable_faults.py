@@ -81,10 +81,10 @@ def test_a_resume_publishes_what_a_killed_command_left(
     start_worker(2)
     source = write_source(tmp_path / "in.csv", 2000)
     with fleet.started("load", source.path, *options(fleet), "--rate", 1000) as load:
-        wait_until(lambda: ledger_view.status.done > 1, "some units")
+        wait_until(lambda: ledger_view.status().done > 1, "some units")
         load.process.kill()
         load.process.wait()
-    wait_until(lambda: ledger_view.status.pending == 0, "all units")
+    wait_until(lambda: ledger_view.status().pending == 0, "all units")
     assert not (fleet.folder / "out" / fleet.table.partition(".")[0]).exists()
     for _ in range(2):
         with fleet.started("resume", ledger_view.job) as resume:
