@@ -14,10 +14,10 @@ PYTEST := $(BIN)/python -m pytest
 # files: what was compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo quick test test-tools check unit integration acceptance format bench bench-full pins clean
+.PHONY: help setup demo quick test test-tools test-versions check unit integration acceptance format docs bench bench-full pins clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv with everything pinned, and the command .venv/bin/ringhaul
 
@@ -41,6 +41,9 @@ test: setup test-tools ## all tests, against real services that the tests start 
 test-tools: setup ## chromium and prometheus for the tests, from Debian's packages
 	@tests/debian_tools.sh $(abspath $(VENV)/debian)
 
+test-versions: setup ## load, verify and unload on Cassandra 3.11, 4.0, 4.1 and 5.0, in ten minutes
+	$(BIN)/python -m tests.versions
+
 quick: setup ## unit and property tests of what changed since main, and of the whole tree: a minute
 	$(PYTEST) -n 2 --durations=5 $$($(BIN)/python -m tests.changed)
 
@@ -61,6 +64,10 @@ acceptance: setup test-tools ## the tests of whole commands, rows compared one b
 format: setup ## rewrite the code in the format that `make check` wants
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: setup ## the manual as a site, in build/site
+	$(BIN)/python -m manual.site
+	$(BIN)/zensical build --strict --clean
 
 $(VENV)/.stamp-bench: $(STAMP) bench/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement bench/requirements.txt

@@ -80,6 +80,21 @@ SMALL = Table(
 )
 
 
+def _people_lines(rows: int, draw: random.Random) -> Iterator[str]:
+    for _ in range(rows):
+        user_id = uuid.UUID(int=draw.getrandbits(128), version=4)
+        yield f"{user_id},first {draw.randrange(1000)},last {draw.randrange(1000)}\n"
+
+
+#: The table of an article about green threads.
+PEOPLE = Table(
+    "people",
+    ("user_id", "first_name", "last_name"),
+    "user_id uuid PRIMARY KEY, first_name text, last_name text",
+    _people_lines,
+)
+
+
 def _kb1_lines(rows: int, draw: random.Random) -> Iterator[str]:
     for number in range(rows):
         # 735 bytes are 980 characters of base64, none of which is special to CSV.

@@ -130,7 +130,7 @@ def _peak_mb(process: psutil.Process) -> float:
 @contextmanager
 def _flower(env: dict[str, str]) -> Iterator[tuple[psutil.Process, str]]:
     """Run `ringhaul flower` for the length of the block."""
-    command = [sys.executable, "-P", "-m", "producer", "flower", "--port=0"]
+    command = [sys.executable, "-P", "-m", "ringhaul", "flower", "--port=0"]
     with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as flower:
         assert flower.stderr is not None
         try:

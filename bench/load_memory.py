@@ -28,7 +28,7 @@ def run(size_bytes: int) -> None:
         running.create(SMALL)
         print(f"loading {path.stat().st_size / 1e9:.2f} GB ...", flush=True)
         command = [
-            *(sys.executable, "-P", "-m", "producer", "load", str(path)),
+            *(sys.executable, "-P", "-m", "ringhaul", "load", str(path)),
             *("-t", f"{KEYSPACE}.{SMALL.name}", "--json", "--progress", "none"),
         ]
         done = run_command(command, running.env)

@@ -8,20 +8,17 @@ also accounts for every row. Needs cargo, therefore `make bench-full` leaves it 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from bench.command import run_command
 from bench.contest import arguments, contest, named
 from bench.data import SMALL
+from bench.delays import cargo_program
 from bench.harness import RUST, Run, System, claim
 from bench.site import Site, make_site
 from bench.stage import Stage
 from bench.systems import limits, ours
-from config.sections import cache_dir_default
 
 ROWS = 1_000_000
 #: In total; ringhaul has up to as many on each of its connections.
@@ -33,24 +30,8 @@ _SOURCE = Path(__file__).parent / "rust_client"
 
 
 def build() -> Path:
-    """Return the program; build it if it is not up to date (some minutes the first time).
-
-    Raise `SystemExit` without cargo.
-    """
-    cargo = shutil.which("cargo")
-    if cargo is None:
-        raise SystemExit("bench.load_rust needs cargo (https://rustup.rs), which is not on PATH")
-    target = cache_dir_default() / "bench" / "rust_client"
-    print(f"building {_SOURCE.name} in {target} ...", flush=True)
-    subprocess.run(
-        [
-            *(cargo, "build", "--release", "--locked", "--quiet"),
-            *("--manifest-path", str(_SOURCE / "Cargo.toml"), "--target-dir", str(target)),
-        ],
-        check=True,
-        preexec_fn=lambda: os.nice(19),
-    )
-    return target / "release" / "rust-client"
+    """Return the program; build it if it is not up to date (some minutes the first time)."""
+    return cargo_program(_SOURCE, "rust-client", "bench.load_rust")
 
 
 def rust_client(site: Site, program: Path, *, threads: int) -> System:

@@ -17,7 +17,7 @@ def cqlsh_copy(site: Site, *, processes: int) -> System:
             f"COPY {site.name} ({columns}) FROM '{site.path}' "
             f"WITH HEADER = true AND NUMPROCESSES = {processes}"
         )
-        return _checked(site, run_copy(site.stage, copy))
+        return checked(site, run_copy(site.stage, copy))
 
     return site.system(f"cqlsh COPY, {processes} process{'es' * (processes > 1)}", COPY, run)
 
@@ -30,7 +30,7 @@ def bulk_loader(site: Site, *, batch_mode: str | None = None) -> System:
         options += ["-header", "true"]
         if batch_mode:
             options += ["--batch.mode", batch_mode]
-        return _checked(site, run_bulk_loader(site.stage, "load", *options))
+        return checked(site, run_bulk_loader(site.stage, "load", *options))
 
     mode = "default" if batch_mode is None else batch_mode.lower().replace("_", " ")
     return site.system(f"Bulk Loader, {mode}", BULK_LOADER, run)
@@ -46,12 +46,13 @@ def driver_pattern(site: Site, pattern: str, label: str, *, rows: int) -> System
         result, done = run_program(
             site.stage, "bench.seeds", pattern, insert, str(site.path), str(rows)
         )
-        return _checked(site, Measured(result["queries"], result["work_s"], done))
+        return checked(site, Measured(result["queries"], result["work_s"], done))
 
     share = "" if rows >= site.rows else f" ({rows // 1000}k rows)"
     return site.system(f"{label}{share}", DRIVER, run)
 
 
-def _checked(site: Site, measured: Measured) -> Run:
+def checked(site: Site, measured: Measured) -> Run:
+    """Return the run, after comparing the rows in the table with those reported."""
     site.check(measured.rows)
     return measured.run(site.bytes_of(measured.rows))

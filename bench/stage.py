@@ -24,7 +24,7 @@ from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 
 KEYSPACE = "bench"
 #: Python's arguments for the command `ringhaul`.
-PROGRAM = ("-m", "producer")
+PROGRAM = ("-m", "ringhaul")
 #: After a TRUNCATE the node deletes files; a run that starts at once would pay for it.
 SETTLE_S = 3.0
 #: Cassandra's own rule (conf/jvm-server.options) for a machine of 24 GiB: a quarter, at most 8G.

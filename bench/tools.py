@@ -61,7 +61,7 @@ def run_ringhaul(site: Site, *arguments: str, embedded: bool = False) -> Job:
 
     Raise `RuntimeError` if the job is not complete.
     """
-    command = [*(sys.executable, "-P", "-m", "producer"), *arguments]
+    command = [*(sys.executable, "-P", "-m", "ringhaul"), *arguments]
     command += ["--json", "--progress", "none"]
     before = tree_usage(site.worker_pid)
     done = run_command(command, site.stage.env_embedded if embedded else site.stage.env)

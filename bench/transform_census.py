@@ -190,7 +190,7 @@ def _load(path: Path, folder: Path, records: int) -> None:
             "RINGHAUL_TRANSFORM_PATH": str(folder),
         }
         command = [
-            *(sys.executable, "-P", "-m", "producer", "load", str(path)),
+            *(sys.executable, "-P", "-m", "ringhaul", "load", str(path)),
             *("-t", f"{KEYSPACE}.{CENSUS.name}", "--transform", "census_bench:split"),
             *("--json", "--progress", "none"),
         ]

@@ -67,7 +67,7 @@ def measure(running: Stage, table: Table, rows: int, shape: str) -> list[str]:
 
 
 def _summary(running: Stage, *words: str) -> dict[str, Any]:
-    command = [sys.executable, "-P", "-m", "producer", *words, "--json", "--progress", "none"]
+    command = [sys.executable, "-P", "-m", "ringhaul", *words, "--json", "--progress", "none"]
     messages = map(json.loads, run_command(command, running.env).out.splitlines())
     found: dict[str, Any] = next(m for m in messages if m["message_type"] == "summary")
     return found

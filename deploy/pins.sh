@@ -34,7 +34,7 @@ write() {
 versions_of requirements.txt > "$tools/versions.txt"
 write requirements.txt --no-deps "$tools/versions.txt"
 
-echo "cqlsh==$(sed -nE 's/^cqlsh==([^ ]+).*/\1/p' bench/requirements.txt)" > "$tools/bench.txt"
+sed -nE 's/^((cqlsh|gevent)==[^ ]+).*/\1/p' bench/requirements.txt > "$tools/bench.txt"
 write bench/requirements.txt --constraint "$tools/versions.txt" "$tools/bench.txt"
 
 # The image builds ringhaul without isolation, so its build needs setuptools.

@@ -1,4 +1,4 @@
-"""`ringhaul`, which is `python -m producer`.
+"""The command `ringhaul`, which starts in `ringhaul.__main__`.
 
 Subcommands are imported when they are used: `ringhaul --help` and `ringhaul status` must feel
 instant, and pyarrow, the driver and Celery take a second to import.
@@ -6,8 +6,6 @@ instant, and pyarrow, the driver and Celery take a second to import.
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import NoReturn
 
 from producer.cli import cli
@@ -17,7 +15,6 @@ from producer.startup import (
     stand_in_for_closed,
     start_quickly,
 )
-from ringhaul.shadowed import hidden_packages
 
 stand_in_for_closed()
 start_quickly()
@@ -25,15 +22,12 @@ start_quickly()
 
 def main() -> NoReturn:
     """Run the command line. User code never comes from the current directory."""
-    if hidden := hidden_packages():
-        from producer.doctor.packages import show_hidden  # needs no package that may be hidden
-
-        leave(show_hidden(hidden, sys.argv[1:]))
+    from producer.commands.completion import is_completing
     from producer.commands.help_pages import draw_help
     from producer.errors import run_command
     from producer.outputs.plain_streams import show_plain_text
 
-    if "_RINGHAUL_COMPLETE" not in os.environ:  # a shell reads its output
+    if not is_completing():
         show_plain_text()
     draw_help()
 

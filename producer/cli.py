@@ -7,6 +7,7 @@ from typing import Any
 
 import rich_click as click
 
+from producer.commands.completion import complete_paths, is_completing
 from producer.commands.registry import COMMANDS, GROUPS, find_command
 from ringhaul import __version__
 
@@ -22,7 +23,10 @@ class LazyGroup(click.RichGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if self._shows_help and cmd_name in COMMANDS:
             return click.RichCommand(name=cmd_name, help=COMMANDS[cmd_name].summary)
-        return find_command(cmd_name)
+        command = find_command(cmd_name)
+        if command is not None and is_completing():
+            complete_paths(command)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -1,9 +1,10 @@
-"""Turn exceptions into one line on stderr and an exit code (table in docs/cli.md)."""
+"""Turn exceptions into one line on stderr and an exit code (docs/reference/exit-codes.md)."""
 
 from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import sys
 import traceback
@@ -18,7 +19,7 @@ from config.errors import ConfigError
 from config.secrets import mask
 from producer.outputs.plain_streams import Drawn
 from producer.outputs.stdout import let_go_of_stdout
-from producer.startup import STEP_ERROR_VARIABLE, STEP_VARIABLE
+from producer.startup import ERROR_FILE_VARIABLE, STEP_ERROR_VARIABLE, STEP_VARIABLE
 from ringhaul.errors import (
     EXIT_COMPLETE,
     EXIT_CRASH,
@@ -26,8 +27,10 @@ from ringhaul.errors import (
     EXIT_INTERRUPTED,
     EXIT_USAGE,
     NO_ROOM,
+    OutputUnusable,
     RinghaulError,
     SetupUnusable,
+    UsageError,
 )
 from ringhaul.plain_text import Lines, as_line, as_lines, as_message, lines_of
 
@@ -54,7 +57,7 @@ def run_command(command: Callable[[], object]) -> int:
         shown = io.StringIO()
         error.show(shown)
         print(Lines(mask(shown.getvalue())), file=sys.stderr, end="")
-        _leave_to_schedule(mask(error.message))
+        _leave_to_caller(mask(error.message), UsageError)
         return EXIT_USAGE
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
@@ -67,13 +70,14 @@ def run_command(command: Callable[[], object]) -> int:
         let_go_of_stdout()
         return EXIT_COMPLETE
     except (RinghaulError, ConfigError) as error:
-        print_error(lines_of(error.lines) if isinstance(error, ConfigError) else str(error))
+        text = lines_of(error.lines) if isinstance(error, ConfigError) else str(error)
+        print_error(text, type(error))
         return _exit_code(error)
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             return _crashed()
         let_go_of_stdout()  # most likely on the disk that is full
-        print_error(f"output cannot be written: {error}")
+        print_error(f"output cannot be written: {error}", OutputUnusable)
         return EXIT_FATAL
     except Exception:
         return _crashed()
@@ -90,20 +94,28 @@ def _exit_code(error: RinghaulError | ConfigError) -> int:
 
 def _crashed() -> int:
     print(Lines(mask(as_lines(traceback.format_exc()))), file=sys.stderr, end="")
-    print_error("this is a defect in ringhaul; please report it with the lines above")
+    print_error(
+        "this is a defect in ringhaul; please report it with the lines above", RinghaulError
+    )
     return EXIT_CRASH
 
 
-def print_error(text: str) -> None:
-    """Print one error to stderr, without secrets; on one line, unless its text is of `Lines`."""
+def print_error(text: str, kind: type[Exception]) -> None:
+    """Print one error to stderr, without secrets; on one line, unless its text is of `Lines`.
+    `kind`: its class, for programs."""
     shown = mask(as_message(text))
     print(Lines(f"error: {shown}"), file=sys.stderr)
-    _leave_to_schedule(shown)
+    _leave_to_caller(shown, kind)
 
 
-def _leave_to_schedule(text: str) -> None:
-    """Write an error for the schedule whose step this command is, if it is one."""
-    path = os.environ.get(STEP_ERROR_VARIABLE)
-    if path:
-        with suppress(OSError):  # it is on stderr
-            Path(path).write_text(" ".join(text.split()), "utf-8", "backslashreplace")
+def _leave_to_caller(text: str, kind: type[Exception]) -> None:
+    """Write an error for the schedule whose step this command is, or the client that runs it. The
+    client knows some of its classes by name; the most general comes last."""
+    line = " ".join(text.split())
+    names = [base.__name__ for base in kind.__mro__ if base not in (Exception, *Exception.__mro__)]
+    report = json.dumps({"errors": names, "message": line})
+    for variable, content in ((STEP_ERROR_VARIABLE, line), (ERROR_FILE_VARIABLE, report)):
+        path = os.environ.get(variable)
+        if path:
+            with suppress(OSError):  # it is on stderr
+                Path(path).write_text(content, "utf-8", "backslashreplace")

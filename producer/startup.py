@@ -24,6 +24,9 @@ NUMBA_FILE = ".numba_config.yaml"
 STEP_VARIABLE = "_RINGHAUL_STEP"
 #: Set to a file for a step: its command also writes there what it ends with.
 STEP_ERROR_VARIABLE = "_RINGHAUL_STEP_ERROR"
+#: Set to a file by `ringhaul.client`: the command also writes there, as JSON, which error it ends
+#: with. The client distinguishes errors that have one exit code.
+ERROR_FILE_VARIABLE = "_RINGHAUL_ERROR_FILE"
 
 
 def stand_in_for_closed() -> None:

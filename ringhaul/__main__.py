@@ -1,6 +1,11 @@
-"""`python -m ringhaul`, which is the command `ringhaul`."""
+"""The command `ringhaul`, and `python -m ringhaul`."""
 
-from producer.__main__ import main
+from ringhaul.own_packages import find_own_packages
+
+# At the top: a process that Python spawns for this one imports this module, and calls nothing.
+find_own_packages()
+
+from producer.__main__ import main  # noqa: E402 - only now it is ours
 
 if __name__ == "__main__":
     main()

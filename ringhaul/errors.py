@@ -5,8 +5,8 @@ Two base classes decide retries by type, so that no caller matches on messages:
 - `Terminal`: trying again gives the same result (bad option, missing table, changed file).
 - `Transient`: trying again later may help (time-outs, overload, an unreachable node or Redis).
 
-Every error a user can meet carries the command's exit code (table in docs/cli.md) and a message
-that says what is wrong, where, and what to do about it.
+Every error a user can meet carries the command's exit code (docs/reference/exit-codes.md) and a
+message that says what is wrong, where, and what to do about it.
 """
 
 import errno

@@ -85,7 +85,7 @@ def py_spy() -> str:
     if not found:
         raise UsageError(
             "profile pyspy needs the program py-spy, which is not installed: install ringhaul with "
-            'its extra profile (pip install "/path/to/ringhaul[profile]"), or use cprofile, which '
+            'its extra profile (pip install "ringhaul[profile]"), or use cprofile, which '
             "comes with Python"
         )
     return found

@@ -10,12 +10,12 @@ from kombu.exceptions import OperationalError
 
 from config.celery_config import QUEUE_LOAD
 from ringhaul.errors import LedgerUnavailable
-from ringhaul.ledger.fleet import Fleet, OpenJob, look_at_fleet
+from ringhaul.ledger.fleet import Fleet, OpenJob, look_at_slots
 from ringhaul.ledger.labels import TRACE_LABEL
 from ringhaul.ledger.ledger import Issued, Ledger
 from ringhaul.ledger.shares import NORMAL, WEIGHTS, Want, share_out
 from ringhaul.ledger.sweep import Publish, top_up
-from ringhaul.ledger.workers import Worker, Workers
+from ringhaul.ledger.workers import Worker
 from tasks.names import TaskNames
 
 #: Published units per worker process, over all jobs: one in progress and one waiting. So no process
@@ -38,7 +38,7 @@ _seen: tuple[float, Sequence[Worker]] = (-SEEN_S, ())
 
 def windows(ledger: Ledger) -> Callable[[str], int]:
     """Return a function from job to the units it may have published: its share of live workers."""
-    shares = fleet_windows(look_at_fleet(ledger.caller))
+    shares = fleet_windows(look_at_slots(ledger.caller))
     # A job that is missing is not running or has only just started: allow a first unit.
     return lambda job: shares.get(job, 1)
 
@@ -112,9 +112,10 @@ def queue_of(label: str, workers: Sequence[Worker]) -> str:
 
 
 def _alive(ledger: Ledger) -> Sequence[Worker]:
-    """Return the live workers, cached for `SEEN_S`: units are published many times a second."""
+    """Return the live workers, added up by their queues and cached for `SEEN_S`: units are
+    published many times a second."""
     global _seen
     now = time.monotonic()
     if now - _seen[0] > SEEN_S:
-        _seen = (now, Workers(ledger.caller).alive())
+        _seen = (now, look_at_slots(ledger.caller).workers)
     return _seen[1]

@@ -1,5 +1,6 @@
 """Fixtures of real services, started once per pytest session, when a test first needs one."""
 
+import builtins
 import os
 import signal
 from collections.abc import Iterator
@@ -94,6 +95,14 @@ def no_known_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget known secrets: one test's password may be an ordinary word in another's messages."""
     monkeypatch.setattr("config.known_secrets._known", {})
     monkeypatch.setattr("config.known_secrets._pattern", None)
+
+
+@pytest.fixture(autouse=True)
+def imports_of_this_process() -> Iterator[None]:
+    """Take back what loading a transform does to the imports of modules that are not ours."""
+    before = builtins.__import__
+    yield
+    builtins.__import__ = before
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,15 @@
-"""A TCP proxy in front of one server, for faults of connections.
+"""A TCP proxy in front of one server, for faults of connections and for distance.
 
-It forwards bytes both ways until a test requests a fault. Two threads a connection; blocking
-sockets.
+It forwards bytes both ways, if wanted some time later, until a test requests a fault. Two threads a
+connection, four with a delay; blocking sockets.
 """
 
 from __future__ import annotations
 
+import queue
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
@@ -30,12 +32,34 @@ class _Link(NamedTuple):
                 connection.shutdown(socket.SHUT_RDWR)
 
 
+class _Later:
+    """Sends data some time after it came, in a thread."""
+
+    def __init__(self, to: socket.socket, delay_s: float) -> None:
+        self._to, self._delay_s = to, delay_s
+        self._data: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def send(self, data: bytes) -> None:
+        self._data.put((time.monotonic() + self._delay_s, data))
+
+    def _run(self) -> None:
+        with suppress(OSError):
+            while True:
+                due_s, data = self._data.get()
+                if not data:
+                    return
+                time.sleep(max(due_s - time.monotonic(), 0.0))
+                self._to.sendall(data)
+
+
 class Proxy:
     """Listens until `stop`; see the module."""
 
-    def __init__(self, listen: Address, target: Address) -> None:
+    def __init__(self, listen: Address, target: Address, delay_s: float = 0.0) -> None:
+        """`delay_s`: how much later bytes arrive, each way."""
         self.cut = 0  #: connections that were cut in the middle of an answer
-        self._target = target
+        self._target, self._delay_s = target, delay_s
         self._lock = threading.Lock()
         self._links: set[_Link] = set()
         self._doomed: set[_Link] = set()
@@ -81,16 +105,26 @@ class Proxy:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._links.add(link)
-            answers = self._start(self._forward_answers, link)
+            to_client, to_server = self._ways(link)
+            answers = self._start(self._forward_answers, link, to_client)
             with suppress(OSError):
                 while data := client.recv(READ_BYTES):
-                    server.sendall(data)
+                    to_server(data)
             link.end()
+            if self._delay_s:
+                to_client(b"")
+                to_server(b"")
             answers.join()
             with self._lock:
                 self._links.discard(link)
 
-    def _forward_answers(self, link: _Link) -> None:
+    def _ways(self, link: _Link) -> tuple[Callable[[bytes], None], Callable[[bytes], None]]:
+        """Return what sends to the client, and what sends to the server."""
+        if not self._delay_s:
+            return link.client.sendall, link.server.sendall
+        return _Later(link.client, self._delay_s).send, _Later(link.server, self._delay_s).send
+
+    def _forward_answers(self, link: _Link, to_client: Callable[[bytes], None]) -> None:
         with suppress(OSError):
             while data := link.server.recv(READ_BYTES):
                 with self._lock:
@@ -99,16 +133,16 @@ class Proxy:
                         self.cut += 1
                         link.client.sendall(data[: len(data) // 2])
                         break
-                link.client.sendall(data)
+                to_client(data)
         link.end()
 
 
 @contextmanager
-def proxied(target: Address) -> Iterator[tuple[Proxy, int]]:
+def proxied(target: Address, delay_s: float = 0.0) -> Iterator[tuple[Proxy, int]]:
     """Run a proxy during the block; gives it and its port on 127.0.0.1."""
     with socket.create_server(("127.0.0.1", 0)) as chosen:
         port: int = chosen.getsockname()[1]
-    proxy = Proxy(("127.0.0.1", port), target)
+    proxy = Proxy(("127.0.0.1", port), target, delay_s)
     try:
         yield proxy, port
     finally:

@@ -125,7 +125,12 @@ def restart_valkey(valkey: EmbeddedValkey, number: signal.Signals = signal.SIGKI
 
 
 @contextmanager
-def connected(ends: Endpoints, consistency: int = ConsistencyLevel.LOCAL_ONE) -> Iterator[Session]:
+def connected(
+    ends: Endpoints,
+    consistency: int = ConsistencyLevel.LOCAL_ONE,
+    *,
+    protocol_version: int = 5,
+) -> Iterator[Session]:
     """A driver session on a stack, with the stack's password if it needs one."""
     auth = None
     if ends.user is not None and ends.password_file is not None:
@@ -140,7 +145,7 @@ def connected(ends: Endpoints, consistency: int = ConsistencyLevel.LOCAL_ONE) ->
         port=ends.port,
         auth_provider=auth,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        protocol_version=5,
+        protocol_version=protocol_version,
         monitor_reporting_enabled=False,
     )
     try:

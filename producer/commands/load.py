@@ -8,7 +8,12 @@ from pathlib import Path
 import rich_click as click
 
 from producer.commands.job_command import job_command
-from producer.commands.options import connection_options, following_options, sharing_options
+from producer.commands.options import (
+    connection_options,
+    following_options,
+    preserving_options,
+    sharing_options,
+)
 from producer.commands.record_options import record_options
 from producer.request.options import LoadOptions
 from ringhaul.ledger.kinds import JobKind
@@ -43,6 +48,7 @@ from ringhaul.ledger.kinds import JobKind
     metavar="FIELD",
     help="Seconds until each row expires stand in this field; empty: --ttl.",
 )
+@preserving_options
 @click.option(
     "--strategy",
     type=click.Choice(["pipeline", "single", "token-batch", "concurrent"]),

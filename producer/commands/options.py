@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import rich_click as click
 
+from producer.request.options import NO_BROKER
 from producer.request.password import PROMPT, note_password_flag
-from producer.request.settings import NO_BROKER, settle
 from ringhaul.formats.escapes import STYLES
 from ringhaul.formats.presets import PRESETS
 from ringhaul.ledger.shares import NORMAL, WEIGHTS
@@ -67,6 +67,8 @@ def ledger_options(command: Command) -> Command:
     @wraps(command)
     def run(broker: str | None, config_file: Path | None, **options: Any) -> Any:
         if broker is not None:
+            from producer.request.settings import settle  # pydantic: not for --help
+
             settle({"broker.url": broker}, config_file)
         return command(config_file=config_file, **options)
 
@@ -175,6 +177,26 @@ def skip_failed_option(command: Command) -> Command:
         help="Leave out what no replica can read, list it, and exit with 1.",
     )
     return option(command)
+
+
+def preserving_options(command: Command) -> Command:
+    """Add the options that keep the write time and TTL of each column."""
+    for option in reversed(
+        [
+            click.option(
+                "--preserve-timestamp",
+                is_flag=True,
+                help="Keep each column's write time, in a field named writetime(COLUMN).",
+            ),
+            click.option(
+                "--preserve-ttl",
+                is_flag=True,
+                help="Keep each column's TTL, in a field named ttl(COLUMN).",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
 
 
 def sharing_options(command: Command) -> Command:

@@ -1,15 +1,20 @@
-"""Options of commands that read records of a table (`load` and `verify`): which records, and how
-they are written."""
+"""Options of commands that read records: which records, how they are written, what they fill.
+
+`load` and `verify` have them under their plain names, `lookup` and `exec` with a prefix.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import rich_click as click
 
 from producer.commands.options import Command
+from ringhaul.formats.dialect import TRIMS
 from ringhaul.formats.escapes import STYLES
 from ringhaul.formats.presets import PRESETS
+from ringhaul.option_names import VALUES_PREFIX, option_name
 
 
 def _need_a_source(
@@ -22,47 +27,21 @@ def _need_a_source(
     return sources
 
 
-def dialect_options(prefix: str = "", about: str = "") -> Callable[[Command], Command]:
-    """Add `--dialect`, `--escape-style` and `--line-end` of input. `about`: precedes help texts."""
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(
-            [
-                click.option(
-                    f"--{prefix}dialect",
-                    type=click.Choice(list(PRESETS)),
-                    help=f"{about}As this program writes it; other options win.",
-                ),
-                click.option(
-                    f"--{prefix}escape-style",
-                    type=click.Choice(list(STYLES)),
-                    default="plain",
-                    show_default=True,
-                    help=f"{about}What stands behind the escape character.",
-                ),
-                click.option(
-                    f"--{prefix}line-end",
-                    type=click.Choice(["any", "lf"]),
-                    default="any",
-                    show_default=True,
-                    help=f"{about}What ends a record; lf: a CR is data.",
-                ),
-            ]
-        ):
-            command = option(command)
-        return command
-
-    return decorate
-
-
 def record_options(command: Command) -> Command:
     """Add SOURCE, the table, and how records become its rows."""
-    for option in reversed(_OPTIONS):
+    for option in reversed([*_SOURCES, *spelling_options(), *_ROWS]):
         command = option(command)
     return command
 
 
-_OPTIONS = [
+def values_options(command: Command) -> Command:
+    """Add the same options about records for the file of keys or values, with a prefix."""
+    for option in reversed(spelling_options(VALUES_PREFIX, "Input: ")):
+        command = option(command)
+    return command
+
+
+_SOURCES = [
     click.argument("sources", nargs=-1, metavar="SOURCE...", callback=_need_a_source),
     click.option(
         "--urlfile",
@@ -72,27 +51,8 @@ _OPTIONS = [
     ),
     click.option("-k", "--keyspace", metavar="NAME", help="Keyspace of the table."),
     click.option("-t", "--table", required=True, metavar="NAME", help="Table, or KEYSPACE.TABLE."),
-    click.option(
-        "--format",
-        "file_format",
-        type=click.Choice(["auto", "csv", "jsonl", "parquet"]),
-        default="auto",
-        show_default=True,
-        help="Format of the files; auto: by suffix (.jsonl .ndjson .json, .parquet, else csv).",
-    ),
-    click.option(
-        "--header/--no-header", default=True, help="The first record names the fields [--header]."
-    ),
-    click.option(
-        "--columns", metavar="A,B,...", help="Names of the file's fields, in their order."
-    ),
-    click.option(
-        "-m",
-        "--mapping",
-        metavar="FIELD=COLUMN,...",
-        help="These fields are these columns; FIELD is a name or a position from 0.",
-    ),
-    click.option("--skip-columns", metavar="A,B,...", help="Fields to leave out."),
+]
+_ROWS = [
     click.option(
         "--transform",
         "transforms",
@@ -101,55 +61,158 @@ _OPTIONS = [
         help="Put records through a function that the workers' settings allow; may be repeated.",
     ),
     click.option("--where", metavar="CONDITION", help="Only rows for which this holds, as in SQL."),
-    click.option(
-        "-d",
-        "--delimiter",
-        default=",",
-        show_default=True,
-        help="Between fields, such as ; tab \\x01 ^A.",
-    ),
-    click.option("--quote", default='"', show_default=True, help="Around fields; empty: none."),
-    click.option(
-        "--escape", default="", help='Escape character besides doubled quotes, e.g. "\\".'
-    ),
-    dialect_options(),
-    click.option("--comment", default="", help="Lines that begin with it are left out."),
-    click.option(
-        "--encoding", default="utf-8", show_default=True, help="Encoding of the text in the files."
-    ),
-    click.option(
-        "--null", "null_strings", multiple=True, help="Unquoted text that means null [empty]."
-    ),
-    click.option("--allow-extra-fields", is_flag=True, help="Drop fields beyond the last."),
-    click.option("--allow-missing-fields", is_flag=True, help="Fields that are missing are null."),
-    click.option("--allow-nul", is_flag=True, help="Take NUL bytes in text as they are."),
-    click.option("--skip-rows", type=click.IntRange(0), default=0, help="Pass over the first N."),
-    click.option("--max-rows", type=click.IntRange(1), help="At most N records."),
-    click.option(
-        "--timestamp-format",
-        "timestamp_formats",
-        multiple=True,
-        metavar="PATTERN",
-        help="strftime pattern of timestamps, tried before ISO 8601.",
-    ),
-    click.option(
-        "--epoch-unit",
-        default="",
-        metavar="s|ms|us|ns",
-        help="Unit of whole-number timestamps [ms, except what reads as a date].",
-    ),
-    click.option(
-        "--timezone", default="UTC", show_default=True, help="Zone of timestamps that name none."
-    ),
-    click.option("--true-words", metavar="A,B,...", help="Words for true [true,t,yes,y,1]."),
-    click.option("--false-words", metavar="A,B,...", help="Words for false [false,f,no,n,0]."),
-    click.option(
-        "--blob",
-        default="hex",
-        show_default=True,
-        metavar="hex|base64",
-        help="How blobs are spelt: 0x and pairs of digits, or base64.",
-    ),
-    click.option("--decimal-sep", default=".", show_default=True, help="Decimal point of numbers."),
-    click.option("--thousands-sep", default="", help="Between groups of digits; empty: none."),
 ]
+
+
+def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Command], Command]]:
+    """Return the options about records. `about`: precedes help texts."""
+
+    def option(name: str, *names: str, **given: Any) -> Callable[[Command], Command]:
+        # Short names are those of load, whose options have no prefix.
+        short = [] if prefix else [one for one in names if one.startswith("-")]
+        own = [one for one in names if not one.startswith("-")]
+        renamed = [f"{prefix}{one}".replace("-", "_") for one in own]
+        full = "/".join(option_name(part.removeprefix("--"), prefix) for part in name.split("/"))
+        text = given.pop("help")
+        shown = f"{about}{text[0].lower()}{text[1:]}" if about else text
+        return click.option(*short, full, *renamed, help=shown, **given)
+
+    return [
+        option(
+            "--format",
+            *([] if prefix else ["file_format"]),
+            type=click.Choice(["auto", "csv", "jsonl", "parquet"]),
+            default="auto",
+            show_default=True,
+            help="Format of the files; auto: by suffix (.jsonl .ndjson .json, .parquet, else csv).",
+        ),
+        option(
+            "--header/--no-header", default=True, help="The first record names the fields [yes]."
+        ),
+        option("--columns", metavar="A,B,...", help="Names of the file's fields, in their order."),
+        option(
+            "--mapping",
+            "-m",
+            metavar="FIELD=COLUMN,...",
+            help="These fields are these columns; FIELD is a name or a position from 0; *=*: the "
+            "others by name.",
+        ),
+        option("--skip-columns", metavar="A,B,...", help="Fields to leave out."),
+        option(
+            "--delimiter",
+            "-d",
+            default=",",
+            show_default=True,
+            metavar="TEXT",
+            help="Between fields, such as ; tab \\x01 ^A or ||.",
+        ),
+        option(
+            "--quote",
+            default='"',
+            show_default=True,
+            metavar="CHAR",
+            help="Around fields; empty: none.",
+        ),
+        option(
+            "--escape",
+            default="",
+            metavar="CHAR",
+            help='Escape character besides doubled quotes, e.g. "\\".',
+        ),
+        option(
+            "--dialect",
+            type=click.Choice(list(PRESETS)),
+            help="As this program writes it; other options win.",
+        ),
+        option(
+            "--escape-style",
+            type=click.Choice(list(STYLES)),
+            default="plain",
+            show_default=True,
+            help="What stands behind the escape character.",
+        ),
+        option(
+            "--line-end",
+            type=click.Choice(["any", "lf"]),
+            default="any",
+            show_default=True,
+            help="What ends a record; lf: a CR is data.",
+        ),
+        option(
+            "--comment", default="", metavar="CHAR", help="Lines that begin with it are left out."
+        ),
+        option(
+            "--encoding",
+            default="utf-8",
+            show_default=True,
+            metavar="NAME",
+            help="Encoding of the text in the files.",
+        ),
+        option(
+            "--null",
+            "null_strings",
+            multiple=True,
+            metavar="TEXT",
+            help="Unquoted text that means null [empty]; may be repeated.",
+        ),
+        option("--null-quoted", is_flag=True, help="The texts of --null mean null in quotes, too."),
+        option(
+            "--empty",
+            metavar="text|null|COLUMN=text,...",
+            help="What an empty field is in columns of text [null, unless --null says otherwise].",
+        ),
+        option(
+            "--trim",
+            type=click.Choice(list(TRIMS)),
+            default="none",
+            show_default=True,
+            help="Drop blanks around fields; quoted: within quotes, too.",
+        ),
+        option("--allow-extra-fields", is_flag=True, help="Drop fields beyond the last."),
+        option("--allow-missing-fields", is_flag=True, help="Fields that are missing are null."),
+        option("--allow-nul", is_flag=True, help="Take NUL bytes in text as they are."),
+        option("--skip-rows", type=click.IntRange(0), default=0, help="Pass over the first N."),
+        option("--max-rows", type=click.IntRange(1), help="At most N records."),
+        option(
+            "--timestamp-format",
+            "timestamp_formats",
+            multiple=True,
+            metavar="PATTERN",
+            help="Strftime pattern of timestamps, tried before ISO 8601.",
+        ),
+        option(
+            "--epoch-unit",
+            default="",
+            metavar="s|ms|us|ns",
+            help="Unit of whole-number timestamps [ms, except what reads as a date].",
+        ),
+        option(
+            "--timezone",
+            default="UTC",
+            show_default=True,
+            metavar="NAME",
+            help="Zone of timestamps that name none.",
+        ),
+        option("--true-words", metavar="A,B,...", help="Words for true [true,t,yes,y,1]."),
+        option("--false-words", metavar="A,B,...", help="Words for false [false,f,no,n,0]."),
+        option(
+            "--blob",
+            default="hex",
+            show_default=True,
+            metavar="hex|base64",
+            help="How blobs are spelt: 0x and pairs of digits, or base64.",
+        ),
+        option(
+            "--decimal-sep",
+            default=".",
+            show_default=True,
+            metavar="CHAR",
+            help="Decimal point of numbers.",
+        ),
+        option(
+            "--thousands-sep",
+            default="",
+            metavar="CHAR",
+            help="Between groups of digits; empty: none.",
+        ),
+    ]

@@ -16,96 +16,9 @@ from producer.commands.options import (
     output_options,
     sharing_options,
 )
-from producer.commands.record_options import dialect_options
+from producer.commands.record_options import values_options
 from producer.request.options import ExecOptions, LookupOptions
 from ringhaul.ledger.kinds import JobKind
-from ringhaul.option_names import VALUES_PREFIX
-
-
-def values_options(command: Command) -> Command:
-    """Add options for how the file of keys or values is written: those of `load`, with a prefix."""
-    for option in reversed(
-        [
-            click.option(
-                "--values-format",
-                type=click.Choice(["auto", "csv", "jsonl", "parquet"]),
-                default="auto",
-                show_default=True,
-                help="Input: format; auto: by suffix (.jsonl .ndjson .json .parquet, else csv).",
-            ),
-            click.option(
-                "--values-header/--no-values-header",
-                default=True,
-                help="The first record of the input names its fields [yes].",
-            ),
-            click.option(
-                "--values-delimiter",
-                default=",",
-                show_default=True,
-                metavar="CHAR",
-                help="Input: between fields, such as ; tab ^A.",
-            ),
-            click.option(
-                "--values-quote",
-                default='"',
-                show_default=True,
-                metavar="CHAR",
-                help="Input: around fields; empty: none.",
-            ),
-            click.option(
-                "--values-escape",
-                default="",
-                metavar="CHAR",
-                help="Input: escape character besides doubled quotes.",
-            ),
-            dialect_options(VALUES_PREFIX, "Input: "),
-            click.option(
-                "--values-comment",
-                default="",
-                metavar="CHAR",
-                help="Input: lines that begin with it are left out.",
-            ),
-            click.option(
-                "--values-null",
-                "values_null_strings",
-                multiple=True,
-                metavar="TEXT",
-                help="Input: unquoted text that means null [empty]; may be repeated.",
-            ),
-            click.option(
-                "--values-encoding",
-                default="utf-8",
-                show_default=True,
-                metavar="NAME",
-                help="Input: encoding of the text.",
-            ),
-            click.option(
-                "--values-allow-nul", is_flag=True, help="Input: take NUL bytes as they are."
-            ),
-            click.option(
-                "--values-timestamp-format",
-                "values_timestamp_formats",
-                multiple=True,
-                metavar="PATTERN",
-                help="Input: strftime pattern of timestamps, tried before ISO 8601.",
-            ),
-            click.option(
-                "--values-epoch-unit",
-                default="",
-                metavar="UNIT",
-                help="Input: unit of whole-number timestamps: s ms us ns [ms, no date-like].",
-            ),
-            click.option(
-                "--values-timezone",
-                default="UTC",
-                show_default=True,
-                metavar="NAME",
-                help="Input: zone of timestamps that name none.",
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
 
 
 def answer_options(command: Command) -> Command:

@@ -11,6 +11,7 @@ from producer.commands.options import (
     connection_options,
     following_options,
     output_options,
+    preserving_options,
     sharing_options,
     skip_failed_option,
 )
@@ -26,6 +27,13 @@ from ringhaul.ledger.kinds import JobKind
     metavar="A,B,...",
     help="Columns, writetime(COLUMN) and ttl(COLUMN) among them [all columns].",
 )
+@click.option(
+    "-m",
+    "--mapping",
+    metavar="FIELD=COLUMN,...",
+    help="Columns by the names of their fields; *=*: the others; writetime(*), ttl(*): of each.",
+)
+@preserving_options
 @click.option("--where", metavar="CONDITION", help="Rows to unload, as in SQL.")
 @click.option(
     "--query",

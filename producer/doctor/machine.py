@@ -1,4 +1,4 @@
-"""Judge what a host gives to processes: descriptors, room on disks, packages, its clock. Pure.
+"""Judge what a host gives to processes: descriptors, room on disks, its clock. Pure.
 
 The same judgements are made of this host and of each worker's. (A worker's host cannot hide what
 ours shows: it runs these checks itself and reports what it saw.)
@@ -10,9 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from producer.doctor.finding import State
-from producer.doctor.packages import judge_packages
 from producer.text import bytes_text
-from ringhaul.shadowed import NAMES
 from tasks.host.report import Folder, Machine
 
 #: A worker process has three connections to each node of its data centre, and its parent some eight
@@ -80,14 +78,6 @@ def _judge_folder(folder: Folder) -> Judgement:
     )
 
 
-def judge_packages_of(machine: Machine) -> Judgement:
-    """Judge whether other software has packages of the same names."""
-    text, advice = judge_packages(machine.hidden, machine.twice)
-    if text:
-        return Judgement(State.FAULT, text, advice)
-    return Judgement(State.OK, f"{', '.join(NAMES)} are ringhaul's")
-
-
 def judge_time_service(machine: Machine, *, one_clock: bool) -> Judgement:
     """Judge whether a time service keeps the clock. `one_clock`: broker, nodes and workers all run
     under this kernel, so that no other clock matters."""
@@ -108,7 +98,6 @@ Judge = Callable[[Machine], Judgement]
 def judges(*, one_clock: bool) -> Sequence[tuple[str, Judge]]:
     """Return the checks of a host, by name."""
     return (
-        ("packages", judge_packages_of),
         ("descriptors", judge_descriptors),
         ("disks", judge_folders),
         ("time service", lambda machine: judge_time_service(machine, one_clock=one_clock)),

@@ -16,9 +16,9 @@ from producer.local.errors import ExtraMissing
 from producer.local.stack import Endpoints
 from producer.local.state import write_private
 
-#: The package of cqlsh, and our module that runs it.
+#: The package of cqlsh, and our script that runs it.
 PACKAGE = "cqlshlib"
-MODULE = "producer.local.cqlsh"
+SCRIPT = Path(__file__).with_name("cqlsh.py")
 
 
 def run_cqlsh(ends: Endpoints, folder: Path, arguments: Sequence[str]) -> NoReturn:
@@ -39,7 +39,7 @@ def cqlsh_argv(ends: Endpoints, folder: Path, arguments: Sequence[str]) -> list[
     in a file."""
     configuration, credentials = folder / "cqlshrc", folder / "cqlsh_credentials"
     write_private(configuration, "; written by ringhaul, for the local stack\n")
-    argv = [sys.executable, "-P", "-m", MODULE, "--cqlshrc", str(configuration)]
+    argv = [sys.executable, "-P", str(SCRIPT), "--cqlshrc", str(configuration)]
     if ends.user is not None and ends.password_file is not None:
         password = ends.password_file.read_text().strip()
         write_private(

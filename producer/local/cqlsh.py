@@ -1,4 +1,4 @@
-"""cqlsh, as `producer.local.cql` starts it: `python -m producer.local.cqlsh ARGUMENTS`."""
+"""cqlsh, as `producer.local.cql` starts it: `python -P cqlsh.py ARGUMENTS`."""
 
 import sys
 

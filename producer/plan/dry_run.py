@@ -72,9 +72,10 @@ def dry_run_json(
         "not_loaded": [name for name in given if name not in source.loaded],
         "statement": insert_statement(
             table,
-            [column for _, column in source.mapping],
+            source.columns,
             job.ttl_s,
-            ttl_bound=source.ttl_field is not None,
+            ttl_bound=source.ttl_bound,
+            filled=source.filled,
         ),
         "units": counted.total,
         "units_more": not counted.all_of_them,
@@ -130,6 +131,10 @@ def dry_run_text(
         lines.append(f" {pair['field']:<24} {pair['column']:<24} {pair['type']:<12} {key}".rstrip())
     for field, meant in job.sources[0].row_fields:
         lines.append(f" {field:<24} ({meant.label})")
+    for field, meant, column in job.sources[0].column_fields:
+        lines.append(f" {field:<24} ({meant.label} of {column})")
+    for column, value in (*job.sources[0].constants, *job.sources[0].filled):
+        lines.append(f" {value!r:<24} {column}")
     if plan["not_loaded"]:
         lines.append(f" not loaded: {', '.join(plan['not_loaded'])}")
     lines += [

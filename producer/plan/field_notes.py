@@ -66,7 +66,7 @@ def shifted_times_notes(
     given = request.timestamp is not None or request.timestamp_field is not None
     if request.kind is not JobKind.LOAD or not given:
         return []
-    loaded = {column for source in sources for _, column in source.mapping}
+    loaded = {column for source in sources for column in source.columns}
     lists = [name for name in table.column_names if name in loaded and appends(table.type_of(name))]
     if not lists:
         return []

@@ -7,10 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from producer.request.load import LoadRequest
+from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty, refuse_binary
 from ringhaul.formats.split import START, Block, read_blocks
+from ringhaul.ledger.kinds import JobKind
+from ringhaul.records.targets import Targets
 from ringhaul.sources.files import open_whole
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import is_url
@@ -58,3 +61,27 @@ def _refuse_columns(request: LoadRequest, file: SourceFile, has: str) -> None:
         if given:
             name = request.dialect.option(option)
             raise UsageError(f"{file.path}: {name} is of no use: the file has {has}")
+
+
+def settled(
+    request: LoadRequest, targets: Targets, table: TableSchema, file: SourceFile
+) -> Targets:
+    """Return the targets as far as the command uses them.
+
+    Raises `UsageError` for a marker of a statement that a mapping leaves without a field.
+    """
+    if request.kind is JobKind.VERIFY:
+        return targets.untimed
+    if not request.by_name:
+        return targets
+    filled = {*(column for _, column in targets.mapping), *(c for c, _ in targets.constants)}
+    for name in table.column_names:
+        if name not in filled:
+            mapping = request.dialect.option("mapping")
+            raise UsageError(f"{file.path}: {mapping} gives nothing for the marker {name!r}")
+    if targets.filled or targets.times or targets.ttls:
+        raise UsageError(
+            f"{request.dialect.option('mapping')}: functions and write times belong into the "
+            "statement itself, as in VALUES (?, now()) USING TIMESTAMP ?"
+        )
+    return targets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from producer.plan.files import _refuse_columns, each_file, first_block
+from producer.plan.files import _refuse_columns, each_file, first_block, settled
 from producer.request.load import LoadRequest
 from ringhaul.cluster.schema import TableSchema, nearest
 from ringhaul.cql.nested import parse_json
@@ -13,7 +13,8 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.jsonl_read import line_dialect, record_texts
 from ringhaul.formats.split import Block
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping import find_fields, map_names, other_case
+from ringhaul.records.mapping import find_fields, other_case
+from ringhaul.records.targets import Targets, find_named_targets
 from ringhaul.sources.source import SourceFile
 
 
@@ -32,12 +33,12 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
             any_fields=request.dialect.allow_extra_fields,
         )
     seen = _names_seen(block, dialect, table)
-    if request.by_name:
+    if request.by_name and not request.mapping:
         spelt = {column: field for field, column in other_case(seen, table.column_names).items()}
         fields = tuple(spelt.get(column, column) for column in table.column_names)
-        mapping = find_fields(fields, table, source=file.path)
+        targets = Targets(find_fields(fields, table, source=file.path), row)
     else:
-        fields, mapping = map_names(
+        fields, targets = find_named_targets(
             table,
             mapping=request.mapping,
             skip=request.skipped(seen, table.column_names),
@@ -45,17 +46,18 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
             taken=row,
             seen=seen,
         )
+        targets = settled(request, targets, table, file)
     first = next(record_texts(block, dialect))
     _check_first(request, first, fields, file, table)
-    return LoadSource(
+    listed = bool(request.mapping) and not request.mapping.rest
+    source = LoadSource(
         file=file,
         fields=fields,
-        mapping=mapping,
+        mapping=(),
         format="jsonl",
-        any_fields=request.dialect.allow_extra_fields or request.by_name or bool(request.mapping),
-        timestamp_field=row.timestamp,
-        ttl_field=row.ttl,
+        any_fields=request.dialect.allow_extra_fields or request.by_name or listed,
     )
+    return targets.of_source(source)
 
 
 def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None:
@@ -67,7 +69,7 @@ def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None
     missing fields may just be rare.
     """
     wanted = {source.timestamp_field for source in sources} | {s.ttl_field for s in sources}
-    mapped = () if request.transforms else tuple(request.mapping)
+    mapped = () if request.transforms else _mapped(request, sources)
     wanted.update(mapped)
     wanted.discard(None)
     if not wanted or any(source.format != "jsonl" for source in sources):
@@ -92,6 +94,12 @@ def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None
                 f"{where} first records no field is named {name!r} (--mapping){meant} If not, "
                 "leave that one out by --skip-columns"
             )
+
+
+def _mapped(request: LoadRequest, sources: Sequence[LoadSource]) -> tuple[str, ...]:
+    """Return the names of --mapping that are fields."""
+    fields = {name for source in sources for name in source.fields}
+    return tuple(name for name in request.mapping.named if name in fields)
 
 
 def _names_seen(block: Block, dialect: CsvDialect, table: TableSchema) -> list[str]:

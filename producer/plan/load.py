@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from cassandra.cluster import Session
 
 from config.settings import Settings
+from producer.plan.empties import with_empties
 from producer.plan.files import each_file
 from producer.plan.sources import plan_sources, with_empty
 from producer.request.load import LoadRequest, parse_timestamp_us
@@ -96,6 +97,7 @@ def plan_load(
         kind=request.kind,
         sstables=sstables,
     )
+    job = with_empties(job, request)
     if transforms:
         from producer.plan.transforms import with_results
 
@@ -128,8 +130,8 @@ def _check_where(job: LoadJob) -> None:
     source."""
     from ringhaul.records.condition import record_condition
 
-    for mapping in {source.mapping for source in job.sources}:
-        record_condition(job.where, job.table, [column for _, column in mapping])
+    for columns in {tuple(source.columns) for source in job.sources}:
+        record_condition(job.where, job.table, columns)
 
 
 def unit_bytes_auto(

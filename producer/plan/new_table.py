@@ -137,7 +137,7 @@ def _sample_jsonl(request: LoadRequest, file: SourceFile, skip: int) -> _Sample 
     if not names:
         raise UsageError(f"{file.path}: no record of the sample is a JSON object with a name")
     # As in a load, a name of --mapping is not a position, and may be missing in the first records.
-    known = [*dict.fromkeys([*names, *request.mapping])] if request.mapping else names
+    known = [*dict.fromkeys([*names, *request.mapping.named])]
     columns = {
         column: [row.get(field) for row in rows] for field, column in _pairs(request, known, file)
     }
@@ -163,7 +163,13 @@ def _pairs(request: LoadRequest, fields: Sequence[str], file: SourceFile) -> lis
     else:
         row = request.row_fields(fields, file.path)
     if request.mapping:
-        wanted = mapped_fields(fields, request.mapping, file.path)
+        plain = request.mapping.plain
+        if plain is None:
+            raise UsageError(
+                "--create-table makes columns for the fields that --mapping names: give only "
+                "FIELD=COLUMN pairs, each field once"
+            )
+        wanted = mapped_fields(fields, plain, file.path)
     else:
         wanted = column_names([name for name in fields if name not in row])
     pairs = [

@@ -6,13 +6,14 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 
-from producer.plan.files import _refuse_columns
+from producer.plan.files import _refuse_columns, settled
 from producer.request.load import LoadRequest
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.typed import refusal
 from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping import RowFields, find_fields, map_fields, other_case
+from ringhaul.records.mapping import RowFields, find_fields, other_case
+from ringhaul.records.targets import Targets, find_targets
 from ringhaul.sources.files import open_parquet
 from ringhaul.sources.source import SourceFile
 
@@ -31,8 +32,8 @@ def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> 
     if request.transforms:
         return LoadSource(file=file, fields=tuple(schema.names), mapping=(), format="parquet")
     row = request.row_fields(schema.names, file.path)
-    mapping = _columns_of(request, schema.names, row, file, table)
-    for name, column in mapping:
+    targets = _targets_of(request, schema.names, row, file, table)
+    for name, column in targets.mapping:
         arrow = schema.field(name).type
         why = refusal(table.parsed_type(column), arrow)
         if why is not None:
@@ -44,31 +45,27 @@ def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> 
                 f"{table.type_of(column)} of {table.name}.{column}{within}; {leave_out}write the "
                 "file with another type"
             )
-    source = LoadSource(
-        file=file,
-        fields=tuple(schema.names),
-        mapping=mapping,
-        format="parquet",
-        timestamp_field=row.timestamp,
-        ttl_field=row.ttl,
+    source = targets.of_source(
+        LoadSource(file=file, fields=tuple(schema.names), mapping=(), format="parquet")
     )
-    for name, meant in source.row_fields:
+    columns = [(name, meant) for name, meant, _ in source.column_fields]
+    for name, meant in (*source.row_fields, *columns):
         why = meant.refusal(schema.field(name).type)
         if why is not None:
             raise UsageError(f"{file.path}: {meant.option} {name}: {why}")
     return source
 
 
-def _columns_of(
+def _targets_of(
     request: LoadRequest,
     names: Sequence[str],
     row: RowFields,
     file: SourceFile,
     table: TableSchema,
-) -> tuple[tuple[str, str], ...]:
-    """Return which column of a Parquet file fills which column of the table."""
-    if request.by_name:
-        return find_fields(names, table, source=file.path)
+) -> Targets:
+    """Return what the columns of a Parquet file fill."""
+    if request.by_name and not request.mapping:
+        return Targets(find_fields(names, table, source=file.path))
     known = table.column_names
     skip = request.skipped(names, known)
     if not request.mapping and not set(names) & set(known) and not other_case(names, known):
@@ -76,7 +73,7 @@ def _columns_of(
             f"{file.path}: no column of it is one of {table.name} (it has "
             f"{', '.join(names[:12])}; the table has {', '.join(known[:12])})"
         )
-    return map_fields(
+    targets = find_targets(
         names,
         table,
         mapping=request.mapping,
@@ -84,3 +81,5 @@ def _columns_of(
         source=file.path,
         taken=row,
     )
+    targets = settled(request, targets, table, file)
+    return targets

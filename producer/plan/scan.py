@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cassandra.cluster import Session
 from cassandra.metadata import LocalStrategy, Murmur3Token
 
+from producer.plan.selection import selected_items
 from producer.request.scan import Wanted
 from producer.request.values import table_names
 from ringhaul.cluster.consistency import Use, check_consistency
@@ -177,6 +178,8 @@ def table_of(session: Session, wanted: Wanted) -> TableSchema:
 
 def _select_text(table: TableSchema, wanted: Wanted) -> str:
     items, tail = list(wanted.items) or ["*"], ""
+    if wanted.mapping:
+        items = selected_items(table, wanted.mapping)
     if wanted.where:
         from ringhaul.query.where import parse_where
 

@@ -8,21 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from producer.plan.files import each_file, first_block
+from producer.plan.files import each_file, first_block, settled
 from producer.plan.jsonl_source import plan_jsonl, refuse_misspelt
 from producer.plan.parquet_source import plan_parquet
 from producer.request.load import LoadRequest, refuse_unread
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SourceMissing, UsageError
+from ringhaul.formats.csv_read import decode_bytes, parse_fields
+from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty, check_names, read_header
-from ringhaul.formats.split import START, Position
+from ringhaul.formats.split import START, Block, Position
 from ringhaul.formats.suffixes import format_of
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping import (
-    NO_ROW_FIELDS,
-    find_fields,
-    map_fields,
-)
+from ringhaul.records.mapping import find_fields
+from ringhaul.records.targets import Targets, find_targets
 from ringhaul.sources.files import open_whole
 from ringhaul.sources.source import SourceFile
 
@@ -88,10 +87,11 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
     if request.header:
         fields, start = read_fields(request, file, table)
     else:
-        first_block(file, request.dialect)
+        block = first_block(file, request.dialect)
+        if not fields and not request.transforms and counts_fields(request):
+            fields = [str(place) for place in range(fields_count(block, request.dialect))]
     if request.transforms:
-        mapping: tuple[tuple[str, str], ...] = ()  # the mapping is about their results
-        row = NO_ROW_FIELDS
+        targets = Targets(())  # the mapping is about their results
         if not fields:
             raise UsageError(
                 f"{file.path}: --transform with --no-header needs --columns, the fields' names"
@@ -100,30 +100,48 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
         # As in COPY, a file without a header and without --columns has the table's columns.
         fields = fields or [c for c in table.column_names if c not in request.skip_columns]
         row = request.row_fields(fields, file.path)
-        if request.by_name:
+        if request.by_name and not request.mapping:
             no_header = request.dialect.option("no-header")
             otherwise = f"; if the first record is data, give {no_header}"
-            mapping = find_fields(fields, table, source=file.path, otherwise=otherwise)
+            if not request.header:
+                otherwise = ""
+            targets = Targets(find_fields(fields, table, source=file.path, otherwise=otherwise))
         else:
-            mapping = map_fields(
+            targets = find_targets(
                 fields,
                 table,
                 mapping=request.mapping,
                 skip=request.skipped(fields, table.column_names)
-                if request.header or request.columns
+                if request.header or request.columns or request.mapping
                 else (),
                 source=file.path,
                 taken=row,
             )
-    return LoadSource(
+            targets = settled(request, targets, table, file)
+    source = LoadSource(
         file=file,
         fields=tuple(fields),
-        mapping=mapping,
+        mapping=(),
         start_offset_bytes=start.offset_bytes,
         start_line=start.line,
-        timestamp_field=row.timestamp,
-        ttl_field=row.ttl,
     )
+    return targets.of_source(source)
+
+
+def counts_fields(request: LoadRequest) -> bool:
+    """Return whether a file without names has fields that count from 0, however many it has: the
+    mapping names positions alone, or lists columns."""
+    return request.mapping.positional or request.mapping.listed
+
+
+def fields_count(block: Block, dialect: CsvDialect) -> int:
+    """Return the number of fields of the first record of a block."""
+    if block.defect is not None:
+        return 1
+    text = block.data[int(block.starts[0]) : int(block.ends[0])]
+    if dialect.decoding == "block":
+        text = decode_bytes(text, dialect.encoding)
+    return len(parse_fields(text, dialect))
 
 
 def read_fields(
@@ -155,7 +173,8 @@ def read_fields(
 
 def _check_delimiter(request: LoadRequest, file: SourceFile, name: str) -> None:
     """Refuse a header that is a single field because it has another delimiter."""
-    if request.transforms or {name, "0"} & set(request.mapping) or len(request.columns) == 1:
+    named = {name, "0"} & {*request.mapping.named}
+    if request.transforms or named or len(request.columns) == 1:
         return  # a single field is expected
     for character, spelt in _DELIMITERS.items():
         if character in name:

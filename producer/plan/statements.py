@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable, Session
@@ -13,6 +13,8 @@ from cassandra.connection import ConnectionException
 from cassandra.protocol import ErrorMessage
 
 from config.settings import Loaded
+from producer.plan.empties import with_empties
+from producer.plan.marker_order import refuse_unsaid_order
 from producer.plan.sources import plan_sources, with_empty
 from producer.request.load import LoadRequest
 from ringhaul.cluster.errors import translate_error
@@ -20,7 +22,7 @@ from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cql.types import CqlType, Fields
 from ringhaul.errors import UsageError
 from ringhaul.ledger.kinds import JobKind
-from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.sources.source import SourceFile
 from ringhaul.statements.exec import Statement
 from ringhaul.statements.job import SpanUnit
@@ -58,6 +60,20 @@ class StatementFacts:
     keyspace: str | None = None  #: of an exec, if known: the table of its rows
     dated: bool = False  #: rows are written, at fixed times
     nulls: str = "tombstone"  #: see `LoadJob`: how a field without a value is bound
+    #: Names of markers that are the same value as an earlier one -> that one's name.
+    repeated: tuple[tuple[str, str], ...] = ()
+    #: Names of markers that are write times and TTLs.
+    timestamps: tuple[str, ...] = ()
+    ttls: tuple[str, ...] = ()
+    #: Names of the markers in the order of their table's columns; empty: not known.
+    usual_order: tuple[str, ...] = ()
+    counters: bool = False  #: it adds to counters
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the values of a row, in the order of the markers."""
+        again = dict(self.repeated)
+        return [name for name, _ in self.markers if name not in again]
 
 
 def values_job(
@@ -82,28 +98,54 @@ def values_job(
         clustering_key=(),
         user_types=facts.user_types,
     )
+    if facts.counters and sources:
+        refuse_unsaid_order(request, facts.fields)
     total = sum(file.size_bytes for file in sources)
-    return LoadJob(
+    first = request.skip_rows
+    job = LoadJob(
         table=table,
         cluster_name="",
-        sources=_planned(request, sources, table),
+        sources=_planned(request, sources, table, facts),
         dialect=request.dialect,
         text=request.text,
         base_us=0,
         unit_bytes=_between(total // (UNITS_PER_SLOT * slots), UNIT_BYTES),
         nulls=facts.nulls,
+        marker_timestamps=facts.timestamps,
+        marker_ttls=facts.ttls,
         block_bytes=256 << 10,
+        ordinal_first=first,
+        ordinal_end=ORDINAL_END if request.max_rows is None else first + request.max_rows,
     )
+    return with_empties(job, request)
 
 
 def _planned(
-    request: LoadRequest, files: Sequence[SourceFile], table: TableSchema
+    request: LoadRequest,
+    files: Sequence[SourceFile],
+    table: TableSchema,
+    facts: StatementFacts,
 ) -> tuple[LoadSource, ...]:
     """Plan the files as a load would; an empty tuple if the values are those of ranges."""
     if not files:
         return ()
-    planned = plan_sources(request, files, table)
+    again = dict(facts.repeated)
+    once = tuple(column for column in table.columns if column.name not in again)
+    planned = [
+        source and _with_repeated(source, again)
+        for source in plan_sources(request, files, replace(table, columns=once))
+    ]
     return with_empty(request, files, planned, [source for source in planned if source])
+
+
+def _with_repeated(source: LoadSource, again: Mapping[str, str]) -> LoadSource:
+    """Return the source with its fields also for the markers that have a name once more."""
+    if not again:
+        return source
+    fields, texts = ({c: f for f, c in source.mapping}, dict(source.constants))
+    pairs = tuple((fields[first], name) for name, first in again.items() if first in fields)
+    constants = tuple((name, texts[first]) for name, first in again.items() if first in texts)
+    return replace(source, mapping=source.mapping + pairs, constants=source.constants + constants)
 
 
 def nullable_names(facts: StatementFacts) -> list[str]:

@@ -25,8 +25,9 @@ from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.formats.split import Position
 from ringhaul.records.fields import field_reader
 from ringhaul.records.job import LoadJob, LoadSource
-from ringhaul.records.mapping import map_fields, other_case
+from ringhaul.records.mapping import other_case
 from ringhaul.records.shape import misfit, source_batch
+from ringhaul.records.targets import find_targets
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.files import open_parquet
 from ringhaul.transform import RECORD
@@ -68,11 +69,11 @@ def with_results(job: LoadJob, request: LoadRequest, transforms: tuple[Transform
     }
     sources = (
         replace(
-            source,
-            mapping=known[kind].mapping,
-            results=known[kind].results,
-            timestamp_field=known[kind].timestamp_field,
-            ttl_field=known[kind].ttl_field,
+            known[kind],
+            file=source.file,
+            start_offset_bytes=source.start_offset_bytes,
+            start_line=source.start_line,
+            any_fields=source.any_fields,
         )
         for kind, source in zip(kinds, job.sources, strict=True)
     )
@@ -159,7 +160,7 @@ def _mapped(
             f"{place}: no column is one of {table.name} (there are {', '.join(results[:12])}; the "
             f"table has {', '.join(known[:12])})"
         )
-    mapping = map_fields(
+    targets = find_targets(
         results,
         table,
         mapping=request.mapping,
@@ -167,9 +168,7 @@ def _mapped(
         source=place,
         taken=row,
     )
-    return replace(
-        source, mapping=mapping, results=results, timestamp_field=row.timestamp, ttl_field=row.ttl
-    )
+    return replace(targets.of_source(source), results=results)
 
 
 def _check_types(columns: Mapping[str, Any], source: LoadSource, table: TableSchema) -> None:
@@ -180,7 +179,8 @@ def _check_types(columns: Mapping[str, Any], source: LoadSource, table: TableSch
                 f"{source.file.path}: the transforms give {name!r} for {table.type_of(column)} of "
                 f"{table.name}.{column}, and {why}"
             )
-    for name, meant in source.row_fields:
+    of_columns = [(name, meant) for name, meant, _ in source.column_fields]
+    for name, meant in (*source.row_fields, *of_columns):
         values = columns[name]
         why = None if isinstance(values, list) else meant.refusal(values.type)
         if why is not None:

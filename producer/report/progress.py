@@ -98,7 +98,8 @@ class JsonProgress(NoProgress):
     def show(self, snapshot: Snapshot) -> None:
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + 1.0
-            print_message(json_text({"message_type": "status", **asdict(snapshot)}))
+            figures = asdict(snapshot) | {"done": snapshot.share}
+            print_message(json_text({"message_type": "status", **figures}))
 
 
 class BarProgress(NoProgress):

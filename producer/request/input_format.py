@@ -4,11 +4,12 @@ that start with `--values-`."""
 from __future__ import annotations
 
 from producer.request.options import Spelling
-from producer.request.values import comma_list
+from producer.request.values import comma_list, refuse_blank
 from ringhaul.cql.text import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.option_names import option_name
+from ringhaul.records.mapping_text import MappingText, parse_mapping
 
 
 def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
@@ -26,6 +27,8 @@ def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
             comment=options.comment or None,
             encoding=options.encoding,
             null_strings=options.null_strings or ("",),
+            null_quoted=options.null_quoted,
+            trim=options.trim,
             allow_extra_fields=options.allow_extra_fields,
             allow_missing_fields=options.allow_missing_fields,
             allow_nul=options.allow_nul,
@@ -60,3 +63,30 @@ def text_of(options: Spelling, prefix: str = "") -> TextFormat:
         option_prefix=prefix,
         **words,
     )
+
+
+def mapping_of(options: Spelling, prefix: str = "") -> MappingText:
+    """Return the parsed --mapping. Raises `UsageError` for a text that is none."""
+    option = option_name("mapping", prefix)
+    refuse_blank(option, options.mapping, "FIELD=COLUMN")
+    return parse_mapping(options.mapping, option)
+
+
+#: What --empty makes of an empty field of a text column, and whether it is a text.
+_EMPTY = {"text": True, "null": False}
+
+
+def empty_of(options: Spelling, prefix: str = "") -> dict[str | None, bool]:
+    """Return the parsed --empty: column -> whether an empty field is a text; None: all others.
+
+    Raises `UsageError` for a part that is neither text, null, nor COLUMN=text or COLUMN=null.
+    """
+    option = option_name("empty", prefix)
+    refuse_blank(option, options.empty, "text, null, or COLUMN=text")
+    found: dict[str | None, bool] = {}
+    for part in comma_list(options.empty):
+        column, equals, kind = part.rpartition("=")
+        if kind.strip() not in _EMPTY:
+            raise UsageError(f"{option} {part!r}: give text, null, COLUMN=text or COLUMN=null")
+        found[column.strip() if equals else None] = _EMPTY[kind.strip()]
+    return found

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from config.settings import Loaded
-from producer.request.input_format import dialect_of, text_of
+from producer.request.input_format import dialect_of, empty_of, mapping_of, text_of
 from producer.request.options import LoadOptions
+from producer.request.preserved import preserving
 from producer.request.values import comma_list, refuse_blank, table_names
 from ringhaul.cql.text import TextFormat
 from ringhaul.errors import UsageError
@@ -19,6 +20,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.mapping import RowFields, find_row_fields, row_functions
+from ringhaul.records.mapping_text import MappingText
 from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
 
 #: Option about how text is written -> the field of a dialect, and the formats that use
@@ -31,6 +33,8 @@ _TEXT_OPTIONS = {
     "line-end": ("line_end", {"csv"}),
     "comment": ("comment", {"csv"}),
     "null": ("null_strings", {"csv"}),
+    "null-quoted": ("null_quoted", {"csv"}),
+    "trim": ("trim", {"csv"}),
     "encoding": ("encoding", {"csv", "jsonl"}),
 }
 
@@ -45,10 +49,12 @@ class LoadRequest:
     file_format: str = "auto"  #: csv | jsonl | parquet | auto: by each file's suffix
     header: bool = True
     columns: Sequence[str] = ()
-    mapping: Mapping[str, str] = field(default_factory=dict)
+    mapping: MappingText = field(default_factory=MappingText)
     skip_columns: Sequence[str] = ()
-    #: Instead of `mapping`: a column is filled by the field of its name, other fields are unused.
+    #: Without `mapping`, a column is filled by the field of its name, other fields are unused.
     by_name: bool = False
+    #: Columns -> whether an empty field is a text there; None: all others (--empty).
+    empty: Mapping[str | None, bool] = field(default_factory=dict)
     dialect: CsvDialect = field(default_factory=CsvDialect)
     text: TextFormat = field(default_factory=TextFormat)
     skip_rows: int = 0
@@ -111,6 +117,8 @@ def check_request(request: LoadRequest) -> None:
     """Raise `UsageError` or `QueryError` for what cannot work with any table or file, before any of
     them is accessed."""
     ErrorLimit.parse(request.max_errors)
+    if request.empty and request.transforms:
+        raise UsageError("--empty is about fields, and --transform decides what becomes of them")
     if request.file_format != "auto":
         refuse_unread(request, {request.file_format})
     if not 0 <= request.ttl_s <= TTL_S_MAX:
@@ -172,7 +180,6 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
     refuse_blank("--where", options.where, "a condition")
     refuse_blank("--columns", options.columns, "some columns")
     refuse_blank("--skip-columns", options.skip_columns, "some columns")
-    refuse_blank("--mapping", options.mapping, "FIELD=COLUMN")
     load = loaded.settings.load
     request = LoadRequest(
         kind=options.kind,
@@ -181,7 +188,8 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         file_format=options.file_format,
         header=options.header,
         columns=comma_list(options.columns),
-        mapping=_mapping(options.mapping),
+        mapping=preserving(mapping_of(options), options),
+        empty=empty_of(options),
         skip_columns=comma_list(options.skip_columns),
         dialect=dialect_of(options),
         text=text_of(options),
@@ -209,16 +217,3 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
             raise UsageError(f"{option} goes with --create-table: give both, or leave it out")
     check_request(request)
     return request
-
-
-def _mapping(text: str | None) -> dict[str, str]:
-    """Parse `field=column,...` into a dict. Raises `UsageError` for a part without `=`."""
-    mapping: dict[str, str] = {}
-    for part in comma_list(text):
-        name, equals, column = part.partition("=")
-        if not equals or not name.strip() or not column.strip():
-            raise UsageError(f"--mapping {part!r}: expected FIELD=COLUMN, separated by commas")
-        if name.strip() in mapping:
-            raise UsageError(f"--mapping names field {name.strip()!r} twice")
-        mapping[name.strip()] = column.strip()
-    return mapping

@@ -14,6 +14,9 @@ from pathlib import Path
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.pace import Limits, Pace
 
+#: A `--broker` that turns off the configured broker and all its settings.
+NO_BROKER = "none"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
@@ -106,23 +109,35 @@ class Spelling:
     thousands_sep: str = ""
     allow_extra_fields: bool = False
     allow_missing_fields: bool = False
+    null_quoted: bool = False
+    trim: str = "none"  #: none, text or quoted
+    empty: str | None = None  #: text, null, or COLUMN=text,...
+    # Which records, and what their fields fill:
+    columns: str | None = None
+    mapping: str | None = None
+    skip_columns: str | None = None
+    skip_rows: int = 0
+    max_rows: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadOptions(JobOptions, Spelling):
+class Preserving:
+    """Whether each column keeps its own write time and TTL."""
+
+    preserve_timestamp: bool = False
+    preserve_ttl: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions(JobOptions, Spelling, Preserving):
     """`load` and `verify`: a verification is a load that compares rows instead of writing them."""
 
     sources: tuple[str, ...]
     urlfile: str | None
     keyspace: str | None
     table: str
-    columns: str | None
-    mapping: str | None
-    skip_columns: str | None
     transforms: tuple[str, ...]
     where: str | None
-    skip_rows: int
-    max_rows: int | None
     nulls: str  #: unset or tombstone
     max_errors: str | None
     unit_size: str | None
@@ -160,12 +175,13 @@ class RowsOutput:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnloadOptions(JobOptions, RowsOutput):
+class UnloadOptions(JobOptions, RowsOutput, Preserving):
     """`unload`."""
 
     keyspace: str | None
     table: str | None
     columns: str | None
+    mapping: str | None = None
     where: str | None
     sql: str | None
     transforms: tuple[str, ...]

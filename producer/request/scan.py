@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from producer.request.options import CountOptions
 from producer.request.values import refuse_blank, table_names
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
+from ringhaul.records.mapping_text import MappingText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +21,7 @@ class Wanted:
     keyspace: str | None = None
     table: str = ""
     items: Sequence[str] = ()  #: as written in SQL; empty: all columns
+    mapping: MappingText = field(default_factory=MappingText)  #: instead of `items`
     where: str | None = None
     counts: bool = False  #: rows are only counted
     by: str = "total"  #: of a count: total, range or host
@@ -28,7 +30,8 @@ class Wanted:
     @property
     def is_whole_table(self) -> bool:
         """Whether all columns of all rows are wanted."""
-        return self.sql is None and not self.items and self.where is None and not self.counts
+        all_columns = not self.items and not self.mapping
+        return self.sql is None and all_columns and self.where is None and not self.counts
 
 
 def check_wanted(wanted: Wanted) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from config.names import ENV_CONFIG, ENV_EMPTY, env_name
 from config.settings import Loaded, load_settings
-from producer.request.options import Connection, JobOptions, LoadOptions
+from producer.request.options import NO_BROKER, Connection, JobOptions, LoadOptions
 from producer.request.values import comma_list
 from ringhaul.errors import UsageError
 from tasks.connect import use_storage
@@ -36,8 +36,6 @@ LOAD_FLAGS = {
     "unit_size": "load.unit_bytes",
     "workers": "worker.concurrency",
 }
-#: A `--broker` that turns off the configured broker and all its settings.
-NO_BROKER = "none"
 _OF_THE_BROKER = (
     *("broker.url", "broker.password_file"),
     *("broker.tls_ca", "broker.tls_cert", "broker.tls_key"),

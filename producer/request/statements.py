@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 
-from producer.request.input_format import dialect_of, text_of
+from producer.request.input_format import dialect_of, empty_of, mapping_of, text_of
 from producer.request.load import LoadRequest
 from producer.request.options import ExecOptions, LookupOptions, Spelling
+from producer.request.values import comma_list
 from ringhaul.cql.names import read_names
 from ringhaul.errors import UsageError
 from ringhaul.option_names import VALUES_PREFIX
@@ -48,6 +49,12 @@ def values_request(values: Spelling, kind: str) -> LoadRequest:
         table="values",
         file_format=values.file_format,
         header=values.header,
+        columns=comma_list(values.columns),
+        mapping=mapping_of(values, VALUES_PREFIX),
+        skip_columns=comma_list(values.skip_columns),
+        skip_rows=values.skip_rows,
+        max_rows=values.max_rows,
+        empty=empty_of(values, VALUES_PREFIX),
         by_name=True,
         dialect=dialect_of(values, VALUES_PREFIX),
         text=text_of(values, VALUES_PREFIX),

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from config.settings import Loaded
 from producer.request.options import UnloadOptions
 from producer.request.output import output_of, refuse_two_on_stdout
+from producer.request.preserved import preserving
 from producer.request.scan import Wanted, check_wanted
+from producer.request.values import refuse_blank
 from ringhaul.cql.names import listed_names
 from ringhaul.errors import UsageError
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.output.job import Output
+from ringhaul.records.mapping_text import MappingText, parse_mapping
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +34,7 @@ def unload_request(options: UnloadOptions, loaded: Loaded, job_id: str) -> Unloa
         # A load's plan depends on it, as its units are smaller.
         raise UsageError("--rate limits a job that runs, and --dry-run makes none: leave one out")
     wanted = _wanted(options)
+    refuse_blank("--mapping", options.mapping, "FIELD=COLUMN")
     check_wanted(wanted)
     limit = None
     if options.transforms:
@@ -45,9 +49,13 @@ def unload_request(options: UnloadOptions, loaded: Loaded, job_id: str) -> Unloa
 def _wanted(options: UnloadOptions) -> Wanted:
     """Return what to read, from --query or from --table, --columns and --where."""
     if options.sql is not None:
-        for name in ("keyspace", "table", "columns", "where"):
+        for name in ("keyspace", "table", "columns", "mapping", "where"):
             if getattr(options, name) is not None:
                 raise UsageError(f"--query says it all: leave --{name} out")
+        if options.preserve_timestamp or options.preserve_ttl:
+            raise UsageError(
+                "--query says it all: its SELECT can have writetime(COLUMN) and ttl(COLUMN)"
+            )
         return Wanted(sql=options.sql)
     if options.table is None:
         raise UsageError("give --table, or --query with a SELECT")
@@ -55,5 +63,16 @@ def _wanted(options: UnloadOptions) -> Wanted:
         keyspace=options.keyspace,
         table=options.table,
         items=tuple(listed_names(options.columns, "--columns")),
+        mapping=_mapping(options),
         where=options.where,
     )
+
+
+def _mapping(options: UnloadOptions) -> MappingText:
+    mapping = preserving(parse_mapping(options.mapping), options)
+    if mapping and options.columns is not None:
+        raise UsageError(
+            "--columns says which columns are written: with --mapping, --preserve-timestamp or "
+            "--preserve-ttl leave it out and give --mapping 'A,B'"
+        )
+    return mapping

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 from cassandra.cluster import Session
@@ -15,6 +16,7 @@ from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.outputs.stdout_spool import spool_folder
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.field_notes import case_notes
+from producer.plan.marker_order import order_warning
 from producer.plan.scan import refuse_local, table_of
 from producer.plan.statements import (
     StatementFacts,
@@ -46,7 +48,13 @@ from producer.run.spool_cleanup import drop_if_done, forget_spooled
 from producer.services.start import Services
 from producer.text import count_text
 from ringhaul.cluster.consistency import Use, check_consistency
-from ringhaul.cluster.markers import has_lists, is_of_counters, keyspace_of, partition_key_of
+from ringhaul.cluster.markers import (
+    column_order,
+    has_lists,
+    is_of_counters,
+    keyspace_of,
+    partition_key_of,
+)
 from ringhaul.cql.types import type_texts
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import refuse_blank_lines
@@ -54,6 +62,7 @@ from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import Output
 from ringhaul.statements.job import StatementJob, split_extra
 from ringhaul.statements.lookup import LookupPlan
+from ringhaul.statements.marker_text import MarkerText, Role, marker_texts, repeated_names
 from ringhaul.statements.parameter_ranges import Span, parse_span, rows_count
 from tasks.connect import open_ledger
 
@@ -109,6 +118,11 @@ def run_exec(options: ExecOptions, services: Services) -> int:
             refuse_output_options(options.given, f"this {effect.verb.upper()}")
             refuse_workers_of_others(loaded, options)
         texts, user_types = type_texts(statement.markers.types)
+        marked = marker_texts(options.statement, statement.markers.names)
+        repeated = repeated_names(marked)
+        order = column_order(session, statement.prepared)
+        fields = [name for name, first in zip_longest(names, repeated) if first is None]
+        known = [name for name in order if name in fields]
         return StatementFacts(
             kind=JobKind.EXEC,
             # Increments of counters are whole numbers.
@@ -128,9 +142,22 @@ def run_exec(options: ExecOptions, services: Services) -> int:
             # Otherwise the server dates them, at another time for each try: see `appends`.
             dated=not effect.reads and not has_lists(session, statement.prepared),
             nulls="tombstone" if effect.reads else options.nulls,
+            repeated=tuple(
+                (name, names[first])
+                for name, first in zip_longest(names, repeated)
+                if first is not None
+            ),
+            timestamps=_of_role(names, marked, "timestamp"),
+            ttls=_of_role(names, marked, "ttl"),
+            usual_order=tuple(known) if len(known) == len(fields) else (),
+            counters=use.counters and not effect.repeatable,
         )
 
     return _run(options, services, JobKind.EXEC, files, options.ranges, find_facts)
+
+
+def _of_role(names: Sequence[str], marked: Sequence[MarkerText], role: Role) -> tuple[str, ...]:
+    return tuple(name for name, one in zip(names, marked, strict=False) if one.role == role)
 
 
 def _run(
@@ -170,6 +197,10 @@ def _run(
                 shown = Shown.from_options(options)
                 for line in dialect_warnings(request, sources):
                     shown.warn(line)
+                if facts.usual_order and sources:
+                    line = order_warning(request, values, facts.fields, facts.usual_order)
+                    if line:
+                        shown.warn(line)
                 for line in case_notes(values.sources, verb="taken for"):
                     shown.say(line)
             refuse_blank_lines(output.format, nullable_names(facts))

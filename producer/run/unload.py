@@ -15,6 +15,8 @@ from producer.outputs.stdout import json_text, prints_to_stderr
 from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.outputs.stdout_spool import spool_folder
 from producer.plan.scan import Read, plan_units, read_select
+from producer.plan.selection import without_times
+from producer.report.reporter import Shown
 from producer.request.options import UnloadOptions
 from producer.request.output import (
     STDOUT,
@@ -72,6 +74,13 @@ def _plan(
 ) -> Plan:
     output = request.output
     read = read_select(session, request.wanted)
+    timeless = without_times(read.table, request.wanted.mapping)
+    if timeless:
+        Shown.from_options(options).say(
+            f"write times and TTLs of {', '.join(timeless[:3])}"
+            f"{f' and {len(timeless) - 3:,} more' if len(timeless) > 3 else ''} are not unloaded: "
+            "of a collection or user-defined type that is not frozen each element has its own"
+        )
     if read.select is not None:
         if read.select.is_aggregate:
             raise UsageError("unload writes rows; for aggregates there is `ringhaul query`")

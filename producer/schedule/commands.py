@@ -23,7 +23,7 @@ from producer.request.settings import settle
 def schedule() -> None:
     """Show, run, pause and resume scheduled jobs.
 
-    `ringhaul beat` starts them when they are due, by a file: docs/schedules.md.
+    `ringhaul beat` starts them when they are due, by a file: docs/how-to/schedules.md.
     """
 
 

@@ -179,7 +179,7 @@ class RunWork:
                     out.write(f"--- step {index + 1}, try {step.tries}: {step.job}\n".encode())
                     out.flush()
                 self._child = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "producer", *arguments],
+                    [sys.executable, "-P", "-m", "ringhaul", *arguments],
                     cwd=self._folder,
                     env={
                         **self._environment,

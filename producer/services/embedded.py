@@ -208,7 +208,7 @@ class EmbeddedWorker:
         # In a new session, because the command handles Ctrl-C in the terminal.
         self._process = subprocess.Popen(
             [
-                *(sys.executable, "-P", "-m", "producer", "worker"),
+                *(sys.executable, "-P", "-m", "ringhaul", "worker"),
                 *("--concurrency", str(self._concurrency), "--queues", self._queue),
                 *("--hostname", f"embedded-{os.getpid()}@%h"),
                 # It is stopped once its job has ended, when there is nothing to wait for.

@@ -19,7 +19,7 @@ def flower_command(config_file: Path | None, flower_options: tuple[str, ...]) ->
     """Serve the monitoring page.
 
     On loopback, unless --address says otherwise. Further options are those of `celery flower`;
-    secrets are not among them, see docs/SECURITY.md.
+    secrets are not among them, see docs/explanation/security.md.
     """
     from producer.web.launch import refuse_unsafe, run_flower
 

@@ -51,6 +51,16 @@ def has_lists(session: Session, prepared: PreparedStatement) -> bool:
     return any(map(appends, chain.from_iterable(_types_of_tables(session, prepared))))
 
 
+def column_order(session: Session, prepared: PreparedStatement) -> list[str]:
+    """Return the columns of the table of the first marker, in the table's order, as far as the
+    session knows."""
+    for column in prepared.column_metadata or ():
+        keyspace = session.cluster.metadata.keyspaces.get(_field(column, "keyspace_name", 0))
+        table = keyspace and keyspace.tables.get(_field(column, "table_name", 1))
+        return list(table.columns) if table else []
+    return []
+
+
 def partition_key_of(session: Session, prepared: PreparedStatement) -> list[str]:
     """Return the partition key of the result's table, as far as the session knows.
 

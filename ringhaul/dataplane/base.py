@@ -14,10 +14,17 @@ from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.dataplane.window import WindowStats
 from ringhaul.errors import ClusterError, Transient
 
-#: Default limit of unanswered requests of one process. For our own connections it is the ceiling of
-#: each connection's window (1,024 single statements take a node at full speed some 10 ms); through
-#: the driver, more requests would only wait in the server's queue.
+#: Default limit of unanswered requests of one process to a near server. For our own connections it
+#: is the ceiling of each connection's window (1,024 single statements take a node at full speed
+#: some 10 ms); through the driver, more requests would only wait in the server's queue.
 REQUESTS_IN_FLIGHT = {"pipeline": 1024, "single": 1024, "token-batch": 128, "concurrent": 128}
+#: The same to a far server, where most requests are on the way: see `Distance.reach`.
+REQUESTS_IN_FLIGHT_FAR = {
+    "pipeline": 16384,
+    "single": 16384,
+    "token-batch": 2048,
+    "concurrent": 2048,
+}
 
 
 class RequestFailed(Transient):
@@ -81,6 +88,7 @@ class RequestOptions:
 
     consistency: int
     requests_in_flight_max: int
+    requests_far_max: int  #: to which that rises with the distance of the server
     bytes_in_flight_max: int
     retries_max: int  #: retries of one request before the unit is given back
     request_timeout_s: float
@@ -99,11 +107,16 @@ class RequestBounds:
         """Return how many unanswered requests a writer of this strategy may have."""
         return self.requests_in_flight_max or REQUESTS_IN_FLIGHT[strategy]
 
+    def far_requests_of(self, strategy: str) -> int:
+        """Return to how many unanswered requests a writer may go if the server is far."""
+        return self.requests_in_flight_max or REQUESTS_IN_FLIGHT_FAR[strategy]
+
     def options(self, strategy: str, consistency: int) -> RequestOptions:
         """Return the limits of one writer."""
         return RequestOptions(
             consistency=consistency,
             requests_in_flight_max=self.requests_of(strategy),
+            requests_far_max=self.far_requests_of(strategy),
             bytes_in_flight_max=self.bytes_in_flight_max,
             retries_max=self.retries_max,
             request_timeout_s=self.request_timeout_s,

@@ -37,10 +37,16 @@ from ringhaul.dataplane.window import Window, Work
 from ringhaul.errors import ClusterError, RinghaulError
 
 READ_BYTES = 256 * 1024
+#: Send buffer of a connection to a near server, where connecting took at most this long. To a far
+#: one the kernel chooses, which lets the buffer grow with the distance; it never does after a size
+#: was set.
 SEND_BUFFER_BYTES = 512 * 1024
+NEAR_CONNECT_S = 0.005
 #: Stream ids of requests that are not rows: PREPARE, and the liveness probe. Windows use lower ids.
 CONTROL_STREAM = 32767
 PROBE_STREAM = 32766
+#: Round trips of which `sound` returns the shortest.
+SOUNDINGS = 3
 
 
 class WireError(Exception):
@@ -83,13 +89,14 @@ class NodeConnection(Generic[Work]):
         self._rest = b""
         self._needs_read = False
         try:
-            self._socket = _open(host, cluster, time.monotonic() + timeout_s)
+            self._socket, distance_s = _open(host, cluster, time.monotonic() + timeout_s)
         except ConnectionResetError as error:
             raise _refused(host) from error
         except (OSError, FrameError) as error:
             raise WireError(f"{host.address}: {error}") from error
         #: `used_at_s`: when data last came; `_moved_at_s`: when a full socket last took more.
         self.opened_at_s = self.used_at_s = self._moved_at_s = time.monotonic()
+        window.distance.saw(distance_s, self.opened_at_s)
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -222,26 +229,49 @@ def wait(
     return readable, [by_number[number] for number, event in events if event & select.POLLOUT]
 
 
-def _open(host: Host, cluster: Cluster, deadline_s: float) -> socket.socket:
-    """Return a connected, logged-in, non-blocking socket."""
+def sound(host: Host, cluster: Cluster, *, timeout_s: float) -> float:
+    """Return the seconds of a round trip to a server, over a connection without other requests.
+
+    The server answers before it knows the client, and does not queue the answer with its work.
+    Raises `WireError`.
+    """
+    deadline_s = time.monotonic() + timeout_s
+    took_s = math.inf
+    try:
+        with _connect(host, cluster, deadline_s) as connection:
+            for _ in range(SOUNDINGS):
+                began_s = time.monotonic()
+                connection.sendall(frame(Opcode.OPTIONS, b"", PROBE_STREAM))
+                _receive(connection, host, deadline_s)
+                took_s = min(took_s, time.monotonic() - began_s)
+    except (OSError, FrameError, WireUnsupported) as error:
+        raise WireError(f"{host.address}: {error}") from error
+    return took_s
+
+
+def _open(host: Host, cluster: Cluster, deadline_s: float) -> tuple[socket.socket, float]:
+    """Return a connected, logged-in, non-blocking socket, and the seconds of a round trip on it."""
     connection = _connect(host, cluster, deadline_s)
     try:
-        _log_in(connection, host, cluster, deadline_s)
+        distance_s = _log_in(connection, host, cluster, deadline_s)
         connection.settimeout(0)
     except BaseException:
         connection.close()
         raise
-    return connection
+    return connection, distance_s
 
 
 def _connect(host: Host, cluster: Cluster, deadline_s: float) -> socket.socket:
     """Return a connected socket, wrapped in TLS if the driver has a context for it."""
     address, port = host.endpoint.resolve()
+    began_s = time.monotonic()
     plain = socket.create_connection((address, port), timeout=_left_s(deadline_s))
+    near = time.monotonic() - began_s <= NEAR_CONNECT_S
     try:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        if near:
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         if cluster.ssl_context is None:
             return plain
         # The host name to verify is chosen as in the driver.
@@ -265,13 +295,18 @@ def _left_s(deadline_s: float) -> float:
     return left_s
 
 
-def _log_in(connection: socket.socket, host: Host, cluster: Cluster, deadline_s: float) -> None:
-    """Send STARTUP and authenticate (sections 4.1.1, 4.2.3 and 4.2.7 of the protocol)."""
+def _log_in(connection: socket.socket, host: Host, cluster: Cluster, deadline_s: float) -> float:
+    """Send STARTUP and authenticate (sections 4.1.1, 4.2.3 and 4.2.7 of the protocol).
+
+    Return the seconds from STARTUP to its response, which waits for nothing.
+    """
+    began_s = time.monotonic()
     try:
         connection.sendall(frame(Opcode.STARTUP, startup_body()))
     except (ConnectionResetError, BrokenPipeError) as ended:
         raise _refused(host) from ended
     reply = _receive(connection, host, deadline_s)
+    took_s = time.monotonic() - began_s
     if reply.opcode == Opcode.AUTHENTICATE:
         authenticator = _authenticator(reply, host, cluster)
         connection.sendall(
@@ -289,6 +324,7 @@ def _log_in(connection: socket.socket, host: Host, cluster: Cluster, deadline_s:
         raise WireError(f"{host.address}: {error.message}")
     if reply.opcode not in (Opcode.READY, Opcode.AUTH_SUCCESS):
         raise WireError(f"{host.address}: STARTUP was answered by message {reply.opcode:#04x}")
+    return took_s
 
 
 def _refused(host: Host) -> WireRefused:

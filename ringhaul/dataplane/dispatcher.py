@@ -501,6 +501,7 @@ class Dispatcher(ABC, Generic[Rows]):
 
         Only after taking what has come: the client itself may have been busy for longer than that.
         """
+        self._plane.sound(now_s)
         timeout_s = self._bounds.request_timeout_s
         for connection in self._plane.open_connections():
             since_s = connection.waits_since_s()

@@ -23,6 +23,7 @@ from cassandra.pool import Host
 from ringhaul.cql.frames import FrameError
 from ringhaul.dataplane.connection import NodeConnection, WireError, WireRefused, wait
 from ringhaul.dataplane.retry import backoff_s
+from ringhaul.dataplane.sounding import Sounding
 from ringhaul.dataplane.window import Window
 
 CONNECT_TIMEOUT_S = 5.0
@@ -96,15 +97,21 @@ class _Opening:
 class ConnectionPool:
     """The connections of one process. Used by one unit at a time, in one thread."""
 
-    def __init__(self, session: Session, *, requests_max: int, bytes_max: int) -> None:
-        """Set the limits of each connection: unanswered requests, and their bytes."""
+    def __init__(
+        self, session: Session, *, requests_max: int, bytes_max: int, far_max: int = 0
+    ) -> None:
+        """Set the limits of each connection: unanswered requests, and their bytes.
+
+        `far_max`: unanswered requests to a far server, see `Window`.
+        """
         #: Some server does not support the data plane's protocol: use the driver instead.
         self.unsupported = False
         #: Whether rows may be sent in batches (no server has refused one), and whether one
         #: succeeded.
         self.batches, self.batches_tried = True, False
         self._cluster = session.cluster
-        self._requests_max, self._bytes_max = requests_max, bytes_max
+        self._requests_max, self._far_max, self._bytes_max = requests_max, far_max, bytes_max
+        self._soundings: dict[Host, Sounding] = {}
         self._connections: dict[Host, NodeConnection[Any]] = {}
         self._openings: dict[Host, _Opening] = {}
         self._absent: dict[Host, _Absence] = {}
@@ -115,6 +122,11 @@ class ConnectionPool:
     def in_flight(self) -> int:
         """The unanswered requests on all connections."""
         return sum(wire.window.requests for wire in self._connections.values())
+
+    @property
+    def distance_s(self) -> float:
+        """The seconds of a round trip to the farthest connected server."""
+        return max((c.window.distance.seconds for c in self._connections.values()), default=0.0)
 
     def take_rests(self) -> list[str]:
         """Return why hosts were backed off from since the last call: `RESTS_MAX` reasons."""
@@ -138,7 +150,9 @@ class ConnectionPool:
             if host.is_up is False and absence is None:
                 self.drop(host, f"{host.address}: the driver says that it is down")
                 return None
-            window: Window[Any] = Window(requests_max=self._requests_max, bytes_max=self._bytes_max)
+            window: Window[Any] = Window(
+                requests_max=self._requests_max, bytes_max=self._bytes_max, far_max=self._far_max
+            )
             opening = self._openings[host] = _Opening(host, self._cluster, window)
             wait_s = OPENING_WAIT_S if absence is None else 0.0
         if not opening.done(wait_s):
@@ -155,6 +169,17 @@ class ConnectionPool:
     def open_connections(self) -> list[NodeConnection[Any]]:
         """Return the open connections."""
         return list(self._connections.values())
+
+    def sound(self, now_s: float) -> None:
+        """Measure the distance of servers whose estimate is in doubt, without waiting for it."""
+        for host, sounding in list(self._soundings.items()):
+            if sounding.ended():
+                del self._soundings[host]
+                if host in self._connections:
+                    sounding.correct(self._connections[host].window.distance)
+        for host, connection in self._connections.items():
+            if host not in self._soundings and connection.window.distance.in_doubt(now_s):
+                self._soundings[host] = Sounding(host, self._cluster)
 
     def check(self) -> None:
         """Drop connections that died while idle. For between units; takes some seconds at most."""

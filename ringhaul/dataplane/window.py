@@ -11,10 +11,15 @@ first. Every id is marked until its response comes: an unexpected response is an
 counted twice.
 
 The limit of unanswered requests adapts to the server (additive increase, multiplicative decrease,
-as in TCP, after Chiu and Jain 1989). While responses are quick it grows by a block per round trip;
-when they are slow, or the server reports overload, it shrinks, between a floor and a ceiling.
-"Quick" is measured as the client saw it; "slow" leaves out the time in which the client did not
-look for responses.
+as in TCP, after Chiu and Jain 1989) and to the way there: as many requests as are on the way may be
+unanswered on top of those that keep the server busy. While responses are quick it grows; when they
+are slow, or the server reports overload, it shrinks, between a floor and a ceiling. Quick and slow
+is what a round trip takes longer than the distance (`distance.py`). "Quick" is measured as the
+client saw it; "slow" leaves out the time in which the client did not look for responses.
+
+A new connection starts slowly, as in TCP (Jacobson 1988): the limit doubles per round trip until
+the first sign of a queue, and is then set to what was on the way plus FAST_S of queue, by Little's
+law. After that it grows by a block per round trip, or more if the server is far: see `_step`.
 """
 
 from __future__ import annotations
@@ -30,6 +35,7 @@ from numpy.typing import NDArray
 
 from ringhaul.cql.frames import FrameError
 from ringhaul.dataplane import latency
+from ringhaul.dataplane.distance import Distance
 
 Work = TypeVar("Work")
 
@@ -39,13 +45,15 @@ BLOCKS_MAX = 256
 #: Limit of unanswered requests at the start, and the lowest it shrinks to.
 LIMIT_FIRST = 256
 LIMIT_FLOOR = 32
-#: Quicker responses let the limit grow, slower ones shrink it. A node at full speed answers 1,024
-#: small writes in some 10 ms; half a second is a queue without any benefit.
+#: Responses that take less than this beyond the distance let the limit grow, slower ones shrink it.
+#: A node at full speed answers 1,024 small writes in some 10 ms; half a second is a queue without
+#: any benefit.
 FAST_S = 0.05
 SLOW_S = 0.5
 SHRINK_SLOW = 0.75
 SHRINK_OVERLOADED = 0.5
-#: The limit does not grow for this long after a sign of trouble: refusals are quick as well.
+#: The limit does not grow for this long, plus a round trip, after a sign of trouble: refusals are
+#: quick as well.
 HOLD_S = 0.5
 
 
@@ -74,43 +82,62 @@ class _Block(Generic[Work]):
     bytes_count: int
     sent_at_s: float
     left: int
+    unanswered: int  #: requests on the connection when it was sent, its own included
+
+
+class _Least(NamedTuple):
+    """The shortest time in the queue, and how many requests were unanswered then."""
+
+    queued_s: float
+    unanswered: int
+
+
+_NOTHING = _Least(math.inf, 0)
 
 
 class Window(Generic[Work]):
     """The unanswered requests of one connection and their adaptive limit; see the module."""
 
-    def __init__(self, *, requests_max: int, bytes_max: int) -> None:
-        """`requests_max`: ceiling of the limit; `bytes_max`: most bytes of unanswered requests."""
+    def __init__(self, *, requests_max: int, bytes_max: int, far_max: int = 0) -> None:
+        """Set the bounds.
+
+        `requests_max`: ceiling of the limit; `far_max`: to which the ceiling may rise with the
+        distance of the server, 0: it does not; `bytes_max`: most bytes of unanswered requests.
+        """
         self.stats = WindowStats()  #: where decisions are recorded, see `note_in`
-        self._ceiling = self._cap = min(requests_max, BLOCK_REQUESTS * BLOCKS_MAX)
-        self._floor = min(LIMIT_FLOOR, self._ceiling)
+        self.distance = Distance()
+        self._requests_max = min(requests_max, BLOCK_REQUESTS * BLOCKS_MAX)
+        self._far_max = min(max(far_max, self._requests_max), BLOCK_REQUESTS * BLOCKS_MAX)
+        self._floor = min(LIMIT_FLOOR, self._requests_max)
         self._bytes_max = bytes_max
         self._free = deque(range(BLOCKS_MAX))
         self._blocks: dict[int, _Block[Work]] = {}  # in sending order
         self._waiting = np.zeros(BLOCKS_MAX * BLOCK_REQUESTS, bool)
         self._shrunk_at_s = self._trouble_at_s = -math.inf
+        self._starting = True  # until the first sign of a queue
+        self._round_at_s, self._least = -math.inf, _NOTHING  # of this round trip, during the start
         self._quick = 0  # answers in this round trip
         self._was_full = False  # in this round trip
+        self._full_at_s = -math.inf  # when the limit last kept requests from being sent
         self.sent_at_s = -math.inf  #: when a request was last sent
         self.requests = 0  #: unanswered
         self.bytes_count = 0  #: of blocks with an unanswered request
+        self._cap = self._far_max
+        self._adapted = LIMIT_FIRST  # the limit, but for the cap
         self._set_limit(LIMIT_FIRST)
 
     def note_in(self, stats: WindowStats) -> None:
         """Record decisions in `stats` from now on: those of the unit that uses the window."""
         self.stats = stats
-        self.cap(self._ceiling)
-        self._set_limit(self.limit)
+        self.cap(self._far_max)
 
     def cap(self, requests_max: int) -> None:
         """Allow at most this many unanswered requests until another unit uses the window.
 
         For requests with large responses, whose size the window cannot know.
         """
-        held = self.limit == self._cap < self._ceiling
-        self._cap = max(min(requests_max, self._ceiling), 1)
-        if self.limit > self._cap or held:
-            self._set_limit(max(self.limit, LIMIT_FIRST) if held else self.limit)
+        self._cap = max(requests_max, 1)
+        self._set_limit(self._adapted)
 
     @property
     def bytes_room(self) -> int:
@@ -136,13 +163,14 @@ class Window(Generic[Work]):
         `count` is at most `room`.
         """
         number = self._free.popleft()
-        self._blocks[number] = _Block(work, first, count, bytes_count, now_s, count)
+        self.requests += count
+        self._blocks[number] = _Block(work, first, count, bytes_count, now_s, count, self.requests)
         begin = number * BLOCK_REQUESTS
         self._waiting[begin : begin + count] = True
         self.sent_at_s = now_s
-        self.requests += count
         self.bytes_count += bytes_count
-        self._was_full = self._was_full or self.requests + BLOCK_REQUESTS > self.limit
+        if self.requests + BLOCK_REQUESTS > self.limit:
+            self._was_full, self._full_at_s = True, now_s
         return np.arange(begin, begin + count)
 
     def answered(self, streams: NDArray[np.int16], now_s: float, looked_at_s: float) -> None:
@@ -202,7 +230,9 @@ class Window(Generic[Work]):
         self._blocks.clear()
         self._waiting[:] = False
         self.requests = self.bytes_count = 0
-        self._set_limit(min(LIMIT_FIRST, self._ceiling))
+        self._starting, self._least = True, _NOTHING
+        self._quick, self._was_full = 0, False
+        self._set_limit(LIMIT_FIRST)
         return returned
 
     def _take(self, number: int, count: int, now_s: float, looked_at_s: float) -> None:
@@ -210,6 +240,8 @@ class Window(Generic[Work]):
         block = self._blocks[number]
         took_s = now_s - block.sent_at_s
         self.stats.latencies[latency.bucket(int(took_s * 1e6))] += count
+        if block.left == block.count:
+            self.distance.saw(took_s, now_s)
         self.requests -= count
         block.left -= count
         if block.left:
@@ -217,33 +249,90 @@ class Window(Generic[Work]):
         del self._blocks[number]
         self._free.append(number)
         self.bytes_count -= block.bytes_count
-        if looked_at_s - block.sent_at_s > SLOW_S:
+        queued_s = looked_at_s - block.sent_at_s - self.distance.seconds
+        if self._starting:
+            self._start(block, queued_s, now_s)
+        if queued_s > SLOW_S:
             self._shrink(SHRINK_SLOW, now_s)
-        elif took_s < FAST_S and now_s - self._trouble_at_s >= HOLD_S:
-            self._grow(block.count)
+        elif not self._starting:
+            self._grow(block, now_s)
 
-    def _grow(self, answered: int) -> None:
-        """Raise the limit by a block per round trip, that is after as many responses as the limit.
+    def _start(self, block: _Block[Work], queued_s: float, now_s: float) -> None:
+        """Raise the limit by each answer, or end the start if all of a round trip waited.
 
-        Only if the limit kept requests from being sent.
+        Single blocks wait because many arrive at once: as long as the way is not full, for half
+        the distance at most.
         """
-        self._quick += answered
+        waited = _Least(queued_s, block.unanswered)
+        if queued_s > SLOW_S:
+            self._end_start(waited, now_s)
+        elif block.sent_at_s < self._round_at_s:
+            self._least = min(self._least, waited)
+        elif FAST_S < self._least.queued_s < math.inf:
+            self._end_start(self._least, now_s)
+        else:  # it was sent after the round trip began, so the next one begins
+            self._round_at_s, self._least = now_s, waited
+        seen_s = now_s - block.sent_at_s - self.distance.seconds
+        quick = seen_s < max(FAST_S, self.distance.seconds / 2)
+        if self._starting and quick and self._full_at_s >= block.sent_at_s:
+            self._raise(block.count)
+
+    def _end_start(self, waited: _Least, now_s: float) -> None:
+        """Lower the limit to what would have waited FAST_S: Little's law.
+
+        It is too high by now, as its effects show a round trip later. This does not go below the
+        limit of a new connection.
+        """
+        self._starting, self._trouble_at_s = False, now_s
+        distance_s = self.distance.seconds
+        fitting = int(waited.unanswered * (distance_s + FAST_S) / (distance_s + waited.queued_s))
+        self._set_limit(min(max(fitting, LIMIT_FIRST), self._adapted))
+
+    def _grow(self, block: _Block[Work], now_s: float) -> None:
+        """Raise the limit once per round trip, that is after as many quick responses as the limit.
+
+        Only if the limit kept requests from being sent, and not soon after trouble.
+        """
+        took_s, distance_s = now_s - block.sent_at_s, self.distance.seconds
+        if took_s - distance_s >= FAST_S or now_s - self._trouble_at_s < HOLD_S + distance_s:
+            return
+        self._quick += block.count
         if self._quick >= self.limit:
             if self._was_full:
-                self._set_limit(self.limit + BLOCK_REQUESTS)
+                self._raise(self._step(took_s))
             self._quick, self._was_full = 0, False
 
+    def _step(self, took_s: float) -> int:
+        """Return by how much to raise the limit in a round trip.
+
+        A block if the server is near. Round trips to a far one are rare, so it is as much as a near
+        server would have got in that time, but no more than makes the queue FAST_S longer.
+        """
+        longer = int(self.limit * FAST_S / max(took_s, FAST_S))
+        step = min(self.distance.reach(BLOCK_REQUESTS), longer)
+        return max(step // BLOCK_REQUESTS, 1) * BLOCK_REQUESTS
+
     def _shrink(self, factor: float, now_s: float) -> None:
-        """Lower the limit, once per SLOW_S at most: slow responses all come from the same queue."""
-        self._trouble_at_s = now_s
-        if now_s - self._shrunk_at_s < SLOW_S:
+        """Lower the limit, once per SLOW_S and round trip at most.
+
+        Slow responses all come from the same queue.
+        """
+        self._starting, self._trouble_at_s = False, now_s
+        if now_s - self._shrunk_at_s < SLOW_S + self.distance.seconds:
             return
         self._shrunk_at_s = now_s
         self.stats.shrunk += 1
         self._set_limit(max(int(self.limit * factor), self._floor))
 
-    def _set_limit(self, limit: int) -> None:
-        limit = min(limit, self._cap)
-        self.limit = limit  #: requests that may be unanswered
-        self.stats.limit_max = max(self.stats.limit_max, limit)
-        self.stats.limit_min = min(self.stats.limit_min, limit)
+    def _raise(self, requests: int) -> None:
+        if self.limit == self._adapted:  # else it is a cap that limits
+            self._set_limit(self._adapted + requests)
+
+    def _set_limit(self, adapted: int) -> None:
+        ceiling = self._requests_max
+        if self._far_max > ceiling:
+            ceiling = min(self.distance.reach(ceiling), self._far_max)
+        self._adapted = min(adapted, ceiling)
+        self.limit = min(self._adapted, self._cap)  #: requests that may be unanswered
+        self.stats.limit_max = max(self.stats.limit_max, self.limit)
+        self.stats.limit_min = min(self.stats.limit_min, self.limit)

@@ -1,4 +1,5 @@
-"""Read the fields of a block whose dialect has an escape character, with compiled kernels.
+"""Read the fields of a block with compiled kernels, where pyarrow's parser cannot: dialects with
+an escape character, a delimiter of several bytes, or blanks around fields that are to be dropped.
 
 A null text is compared with a field as written in the file, before escapes are decoded, as MySQL,
 PostgreSQL and Hive do: with the null text `\\N` a field `\\N` is null, while `N` and `\\\\N` are
@@ -13,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.dialect import BLANKS, CsvDialect
 from ringhaul.formats.escapes import meanings, reads_numbers
 from ringhaul.formats.records import Offsets
 
@@ -31,11 +33,6 @@ class EscapedColumns(NamedTuple):
     records: npt.NDArray[np.int64]
 
 
-def reads_escapes(dialect: CsvDialect) -> bool:
-    """Return whether this module reads the dialect: pyarrow differs in nulls and line ends."""
-    return dialect.escape is not None or dialect.line_end != "any"
-
-
 def escaped_columns(
     data: bytes,
     starts: Offsets,
@@ -43,11 +40,13 @@ def escaped_columns(
     dialect: CsvDialect,
     fields_count: int,
     indexes: Sequence[int],
+    own: Sequence[CsvDialect],
 ) -> EscapedColumns:
     """Return the fields `indexes` of the records of `data`, null where they read as null.
 
     `data` is UTF-8 or nearly so. A record with another number of fields than `fields_count` becomes
-    no row, unless the dialect allows it; its missing fields are null then.
+    no row, unless the dialect allows it; its missing fields are null then. `own`: the dialect of
+    each of `indexes`, which may differ in its null texts.
     """
     from ringhaul.formats.escape_kernels import find_fields
 
@@ -56,8 +55,12 @@ def escaped_columns(
     begins, stops = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
     kinds, counts = np.zeros(shape, np.uint8), np.zeros(len(starts), np.int64)
     starts, ends = np.ascontiguousarray(starts), np.ascontiguousarray(ends)
-    delimiter, quote, escape = _characters(dialect)
-    find_fields(view, starts, ends, delimiter, quote, escape, begins, stops, kinds, counts)
+    quote, escape = _characters(dialect)
+    delimiter = np.frombuffer(dialect.delimiter.encode(), np.uint8)
+    find_fields(
+        *(view, starts, ends, int(delimiter[0]), delimiter[1:], quote, escape),
+        *(dialect.trim != "none", begins, stops, kinds, counts),
+    )
     wrong = np.zeros(len(starts), bool)
     if not dialect.allow_extra_fields:
         wrong |= counts > fields_count
@@ -65,21 +68,20 @@ def escaped_columns(
         wrong |= counts < fields_count
     records = np.flatnonzero(~wrong)
     columns, nuls = [], []
-    for index in indexes:
+    for index, spelt in zip(indexes, own, strict=True):
         column, nul = _column(
-            *(view, begins[records, index], stops[records, index], kinds[records, index], dialect)
+            *(view, begins[records, index], stops[records, index], kinds[records, index], spelt)
         )
         columns.append(column)
         nuls.append(nul)
     return EscapedColumns(columns, nuls, counts, records)
 
 
-def _characters(dialect: CsvDialect) -> tuple[int, int, int]:
-    delimiter, quote, escape = (
-        -1 if character is None else ord(character)
-        for character in (dialect.delimiter, dialect.quote, dialect.escape)
+def _characters(dialect: CsvDialect) -> tuple[int, int]:
+    quote, escape = (
+        -1 if character is None else ord(character) for character in (dialect.quote, dialect.escape)
     )
-    return delimiter, quote, escape
+    return quote, escape
 
 
 def _column(
@@ -96,12 +98,16 @@ def _column(
     is_null = begins < 0
     for text in dialect.null_strings:
         is_null[_same(view, begins, stops, (kinds == 0) & (begins >= 0), text.encode())] = True
+    if dialect.null_quoted:
+        inner = _between_quotes(view, begins, stops, kinds == 1, dialect)
+        for text in dialect.null_strings:
+            is_null[_same(view, *inner, text.encode())] = True
     quoted_null = _quoted_null(dialect)
     if quoted_null is not None:
         is_null[_same(view, begins, stops, kinds == 1, quoted_null)] = True
     offsets, nuls = np.zeros(rows_count + 1, np.int32), np.zeros(rows_count, np.uint8)
     out = np.empty(int((stops - begins).sum()), np.uint8)
-    _, quote, escape = _characters(dialect)
+    quote, escape = _characters(dialect)
     style = dialect.escape_style
     size = decode_fields(
         *(view, begins, stops, kinds, is_null.view(np.uint8), quote, escape),
@@ -113,7 +119,44 @@ def _column(
     column = pa.BinaryArray.from_buffers(
         pa.binary(), rows_count, [valid, pa.py_buffer(offsets), pa.py_buffer(out[:size])]
     )
+    if dialect.trim == "quoted" and (kinds == 1).any():
+        column = _stripped(column)
     return column, nuls.view(np.bool_)
+
+
+def _stripped(column: pa.BinaryArray) -> pa.BinaryArray:
+    """Return the texts without blanks around them."""
+    rows_count, buffers = len(column), column.buffers()
+    text = pa.StringArray.from_buffers(rows_count, buffers[1], buffers[2], buffers[0])
+    text = pc.ascii_trim(text, characters=BLANKS)
+    valid, offsets, data = text.buffers()
+    return pa.BinaryArray.from_buffers(pa.binary(), rows_count, [valid, offsets, data])
+
+
+def _between_quotes(
+    view: npt.NDArray[np.uint8],
+    begins: Offsets,
+    stops: Offsets,
+    quoted: npt.NDArray[np.bool_],
+    dialect: CsvDialect,
+) -> tuple[Offsets, Offsets, npt.NDArray[np.bool_]]:
+    """Return what is between the quotes of the fields `quoted`, and which fields have nothing
+    behind their quotes; without blanks, if these are dropped."""
+    begins, stops = begins + 1, stops - 1
+    whole = quoted & (stops >= begins)
+    whole[whole] = view[stops[whole]] == ord(dialect.quote or "")
+    if dialect.trim != "quoted":
+        return begins, stops, whole
+    blank = np.isin(np.arange(256), np.frombuffer(BLANKS.encode(), np.uint8))
+    rows = np.flatnonzero(whole & (stops > begins))
+    while len(rows := rows[blank[view[begins[rows]]]]):
+        begins[rows] += 1
+        rows = rows[begins[rows] < stops[rows]]
+    rows = np.flatnonzero(whole & (stops > begins))
+    while len(rows := rows[blank[view[stops[rows] - 1]]]):
+        stops[rows] -= 1
+        rows = rows[begins[rows] < stops[rows]]
+    return begins, stops, whole
 
 
 def _quoted_null(dialect: CsvDialect) -> bytes | None:

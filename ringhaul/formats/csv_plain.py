@@ -11,16 +11,22 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.dialect import BLANKS, CsvDialect
 from ringhaul.formats.split import Block
 
 _OFFSET_MAX = 2**31 - 1
 
 
 def plain_columns(
-    block: Block, dialect: CsvDialect, fields_count: int, indexes: Sequence[int]
+    block: Block,
+    dialect: CsvDialect,
+    fields_count: int,
+    indexes: Sequence[int],
+    nulls_of: Sequence[Sequence[str]],
 ) -> list[pa.BinaryArray] | None:
     """Return the fields `indexes` of each record, null where they read as null.
+
+    `nulls_of`: the null texts of each of them.
 
     Returns None if a record has, or may have, another number of fields than `fields_count`.
     """
@@ -28,8 +34,9 @@ def plain_columns(
     if dialect.decoding == "block" or len(data) > _OFFSET_MAX or _holds_specials(data, dialect):
         return None
     view = np.frombuffer(data, np.uint8)
-    found = np.flatnonzero(view == ord(dialect.delimiter))
-    if len(found) != rows_count * (fields_count - 1):
+    delimiter = dialect.delimiter.encode()
+    found = _places(view, delimiter)
+    if found is None or len(found) != rows_count * (fields_count - 1):
         return None
     delimiters = found.reshape(rows_count, fields_count - 1)
     # Offsets of field, separator, field, separator ... of all records in one column.
@@ -37,7 +44,7 @@ def plain_columns(
     fields = begins[:-1].reshape(rows_count, fields_count * 2)
     fields[:, 0] = block.starts
     fields[:, 1:-1:2] = delimiters
-    fields[:, 2::2] = delimiters + 1
+    fields[:, 2::2] = delimiters + len(delimiter)
     fields[:, -1] = block.ends
     begins[-1] = begins[-2]
     if (fields[:, 1] < fields[:, 0]).any() or (fields[:, -2] > fields[:, -1]).any():
@@ -45,17 +52,31 @@ def plain_columns(
     pieces = pa.BinaryArray.from_buffers(
         pa.binary(), len(begins) - 1, [None, pa.py_buffer(begins), pa.py_buffer(data)]
     )
-    nulls = [text.encode() for text in dialect.null_strings]
     return [
-        _column(pieces, view, fields[:, index * 2], fields[:, index * 2 + 1], index * 2, nulls)
-        for index in indexes
+        _column(
+            *(pieces, view, fields[:, index * 2], fields[:, index * 2 + 1], index * 2),
+            [text.encode() for text in nulls],
+        )
+        for index, nulls in zip(indexes, nulls_of, strict=True)
     ]
 
 
+def _places(view: npt.NDArray[np.uint8], delimiter: bytes) -> npt.NDArray[np.intp] | None:
+    """Return where the delimiter begins; None if two of them overlap."""
+    found = np.flatnonzero(view == delimiter[0])
+    if len(delimiter) == 1:
+        return found
+    found = found[found <= len(view) - len(delimiter)]
+    for i, byte in enumerate(delimiter[1:], start=1):
+        found = found[view[found + i] == byte]
+    return None if (np.diff(found) < len(delimiter)).any() else found
+
+
 def _holds_specials(data: bytes, dialect: CsvDialect) -> bool:
+    blanks = BLANKS if dialect.trim != "none" else ""
     return any(
-        character is not None and character.encode() in data
-        for character in (dialect.quote, dialect.escape)
+        character is not None and character != dialect.delimiter and character.encode() in data
+        for character in (dialect.quote, dialect.escape, *blanks)
     )
 
 

@@ -11,12 +11,12 @@ the block; the count is checked each time. Quirks of the parser that this module
   UTF-8 first and gives up on the whole block if it cannot;
 - it does not support comments;
 - it compares null texts with decoded values instead of fields as written in the file: a dialect
-  with an escape character is read by `csv_escaped.py`.
+  with an escape character is read by `csv_escaped.py`, and so is all else that it cannot read.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ringhaul.errors import RinghaulError
-from ringhaul.formats.csv_escaped import EscapedColumns, escaped_columns, reads_escapes
+from ringhaul.formats.csv_escaped import EscapedColumns, escaped_columns
 from ringhaul.formats.csv_plain import plain_columns
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.pieces import BOM
@@ -93,9 +93,15 @@ class _Rows(NamedTuple):
 
 
 def read_block(
-    block: Block, dialect: CsvDialect, field_names: Sequence[str], wanted: Sequence[str]
+    block: Block,
+    dialect: CsvDialect,
+    field_names: Sequence[str],
+    wanted: Sequence[str],
+    kept: Collection[str] = (),
 ) -> TextBlock:
     """Read the fields `wanted` of a block whose records have the fields `field_names`.
+
+    `kept`: those in which an empty field is a text, even if it is a null text of the dialect.
 
     A record with another number of fields is a reject unless the dialect allows it, and so is a
     record with a NUL byte in a wanted field.
@@ -106,12 +112,16 @@ def read_block(
     indexes = [places[name] for name in wanted]
     data, rejects = block.data, list[FieldReject]()
     records = np.arange(block.records_count, dtype=np.int64)
-    plain = plain_columns(block, dialect, len(field_names), indexes)
+    if kept and set(wanted) <= set(kept):
+        dialect, kept = without_empty(dialect), ()
+    own = [without_empty(dialect) if name in kept else dialect for name in wanted]
+    nulls_of = [one.null_strings for one in own]
+    plain = plain_columns(block, dialect, len(field_names), indexes, nulls_of)
     nuls: Sequence[npt.NDArray[np.bool_]] | None = None
     if plain is not None:
         rows = _Rows(plain, records)
-    elif reads_escapes(dialect):
-        data, escaped = _escaped(block, dialect, len(field_names), indexes)
+    elif dialect.beyond_pyarrow or kept:  # to pyarrow all columns have the same null texts
+        data, escaped = _escaped(block, dialect, len(field_names), indexes, own)
         rows, nuls = _Rows(escaped.columns, escaped.records), escaped.nuls
         rejects = [
             _miscounted(record, int(escaped.counts[record]), len(field_names))
@@ -139,14 +149,21 @@ def read_block(
     return TextBlock(rows.columns, rows.records, rejects)
 
 
+@lru_cache(maxsize=16)
+def without_empty(dialect: CsvDialect) -> CsvDialect:
+    """Return the dialect in which an empty field is not null."""
+    return replace(dialect, null_strings=tuple(text for text in dialect.null_strings if text))
+
+
 def parse_fields(text: bytes, dialect: CsvDialect) -> list[bytes]:
     """Return the fields of the single record `text`, which is UTF-8 or nearly so."""
     no_nulls = replace(dialect, null_strings=())
     whole = np.zeros(1, np.int64), np.array([len(text)], np.int64)
-    if reads_escapes(dialect):
+    if dialect.beyond_pyarrow:
         allowing = replace(no_nulls, allow_extra_fields=True)
-        fields_count = int(escaped_columns(text, *whole, allowing, 1, [0]).counts[0])
-        found = escaped_columns(text, *whole, no_nulls, fields_count, range(fields_count))
+        fields_count = int(escaped_columns(text, *whole, allowing, 1, [0], [no_nulls]).counts[0])
+        own = [no_nulls] * fields_count
+        found = escaped_columns(text, *whole, no_nulls, fields_count, range(fields_count), own)
         return [column[0].as_py() for column in found.columns]
     record = _Text(text, None, "", *whole)
     _, irregular = _parse(record, no_nulls, 1, [0])
@@ -156,14 +173,18 @@ def parse_fields(text: bytes, dialect: CsvDialect) -> list[bytes]:
 
 
 def _escaped(
-    block: Block, dialect: CsvDialect, fields_count: int, indexes: Sequence[int]
+    block: Block,
+    dialect: CsvDialect,
+    fields_count: int,
+    indexes: Sequence[int],
+    own: Sequence[CsvDialect],
 ) -> tuple[bytes, EscapedColumns]:
     """Return the block in UTF-8, and its fields."""
     text, starts, ends = block.data, block.starts, block.ends
     if dialect.decoding == "block":
         starts, ends = decoded_offsets(text, dialect.encoding, starts, ends)
         text = decode_bytes(text, dialect.encoding)
-    return text, escaped_columns(text, starts, ends, dialect, fields_count, indexes)
+    return text, escaped_columns(text, starts, ends, dialect, fields_count, indexes, own)
 
 
 def _utf8_text(block: Block, dialect: CsvDialect) -> _Text:
@@ -303,7 +324,7 @@ def _read_csv(
             include_columns=[names[index] for index in indexes],
             null_values=list(dialect.null_strings),
             strings_can_be_null=bool(dialect.null_strings),
-            quoted_strings_can_be_null=False,
+            quoted_strings_can_be_null=dialect.null_quoted,
         ),
     )
     return [_one_array(column) for column in table.columns], irregular

@@ -8,6 +8,10 @@ splitter must agree with it on every byte:
   stands for one; text between the closing quote and the delimiter is kept as written;
 - the escape character, if there is one, makes the next byte ordinary, inside and outside quotes;
   what the two stand for depends on the escape style (`escapes.py`).
+
+pyarrow does not read a delimiter of several bytes, nor blanks that are to be dropped: `csv_escaped`
+does. Such a delimiter is searched from left to right, without overlaps: with `||` the record
+`a|||b` is `a` and `|b`.
 """
 
 import codecs
@@ -26,6 +30,12 @@ from ringhaul.option_names import option_name
 Decoding = Literal["none", "block", "stream"]
 #: Which characters end a record: LF, CRLF and a lone CR, or LF alone.
 LINE_ENDS = ("any", "lf")
+#: Around which fields blanks (spaces and tabs) are dropped: ``text``: outside quotes, so that a
+#: field may be quoted behind blanks; ``quoted``: inside quotes, too.
+TRIMS = ("none", "text", "quoted")
+BLANKS = " \t"
+#: Longer delimiters are typing errors.
+DELIMITER_CHARACTERS_MAX = 16
 
 #: pyarrow keeps null strings in a trie with 16-bit nodes; these bounds stay well inside it.
 NULL_STRING_BYTES_MAX = 200
@@ -47,13 +57,16 @@ _DELIMITER_NAMES = {
     "pipe": "|",
     "space": " ",
 }
+#: A character of a delimiter, by its number; without digits: a tab.
+_TYPED = re.compile(r"\\(?:t|x([0-9A-Fa-f]{2}))")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CsvDialect:
     """The dialect of a source. Raises `UsageError` naming the option that cannot be used."""
 
-    #: Separates fields: one ASCII character, which may be given as ``\\t`` or ``\\x01``.
+    #: Separates fields: one or several characters, such as ``||``; may be given by name, or with
+    #: ``\\t`` and ``\\x01`` for characters that are hard to type.
     delimiter: str = ","
     #: Encloses fields; None: quotes are ordinary characters.
     quote: str | None = '"'
@@ -69,6 +82,10 @@ class CsvDialect:
     encoding: str = "utf-8"
     #: Unquoted texts that mean null, compared with fields as written: escapes are not decoded yet.
     null_strings: tuple[str, ...] = ("",)
+    #: Whether quoted fields are compared with `null_strings`, too.
+    null_quoted: bool = False
+    #: One of `TRIMS`.
+    trim: str = "none"
     #: Records with more fields than the header: True drops the extra ones, False rejects.
     allow_extra_fields: bool = False
     #: Records with fewer fields: True makes the missing ones null, False rejects.
@@ -88,14 +105,16 @@ class CsvDialect:
         set_field(self, "encoding", _canonical_encoding(self.encoding))
         set_field(self, "null_strings", tuple(self.null_strings))
         self._check_characters()
+        self._check_delimiter()
         self._check_style()
         self._check_null_strings()
         if self.record_bytes_max < 1:
             raise UsageError(f"record_bytes_max: {self.record_bytes_max} is not at least 1")
 
     def _check_characters(self) -> None:
+        single = len(self.delimiter) <= 1 and self.delimiter.isascii()
         taken: dict[str, str] = {}
-        for option in ("delimiter", "quote", "escape", "comment"):
+        for option in ("delimiter", "quote", "escape", "comment")[not single :]:
             character = getattr(self, option)
             if character is None:
                 continue
@@ -111,14 +130,60 @@ class CsvDialect:
                 )
             taken[character] = option
 
+    def _check_delimiter(self) -> None:
+        """Raise `UsageError` for a delimiter of several characters that cannot be used."""
+        delimiter = self.delimiter
+        if len(delimiter) <= 1 and delimiter.isascii():
+            if self.trim != "none" and delimiter == " ":
+                raise UsageError("trim: blanks are dropped, and the delimiter is one")
+            return
+        shown = repr(delimiter[:20])
+        if len(delimiter) > DELIMITER_CHARACTERS_MAX:
+            raise UsageError(
+                f"delimiter: {shown}... has {len(delimiter)} characters, and at most "
+                f"{DELIMITER_CHARACTERS_MAX} can divide fields"
+            )
+        if delimiter.isascii() and delimiter.isalnum():
+            raise UsageError(
+                f"delimiter: {shown} is not a name of one, and letters and digits alone cannot "
+                f"divide fields; give characters such as ; or ||, \\x with two digits, ^A, or "
+                f"{', '.join(_DELIMITER_NAMES)}"
+            )
+        for option, used in (
+            ("quote", self.quote),
+            ("escape", self.escape),
+            ("comment character", self.comment),
+            ("end of a line", "\n"),
+            ("end of a line", "\r"),
+            ("NUL character", "\0"),
+        ):
+            if used is not None and used in delimiter:
+                raise UsageError(f"delimiter: {shown} holds the {option}; give other characters")
+        if self.trim != "none" and any(blank in delimiter for blank in BLANKS):
+            raise UsageError(
+                f"trim: blanks are dropped, and the delimiter {shown} holds one; leave --trim out, "
+                "or give a delimiter without blanks"
+            )
+        try:
+            delimiter.encode(self.encoding)
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"delimiter: {shown} cannot be written in {self.encoding}; give another encoding "
+                "or delimiter"
+            ) from None
+
     def _check_style(self) -> None:
-        for option, known in (("escape_style", STYLES), ("line_end", LINE_ENDS)):
+        for option, known in (
+            ("escape_style", STYLES),
+            ("line_end", LINE_ENDS),
+            ("trim", TRIMS),
+        ):
             if getattr(self, option) not in known:
                 raise UsageError(
                     f"{option}: {getattr(self, option)!r} is not one of {', '.join(known)}"
                 )
-        for option in ("delimiter", "quote", "escape", "comment"):
-            character = getattr(self, option)
+        others = (("quote", self.quote), ("escape", self.escape), ("comment", self.comment))
+        for option, character in (*(("delimiter", one) for one in self.delimiter), *others):
             if character is not None and has_meaning(character, self.escape_style):
                 raise UsageError(
                     f"{option}: {character!r} behind the escape character stands for another one "
@@ -176,6 +241,21 @@ class CsvDialect:
         """
         return _decoding(self.encoding)
 
+    @property
+    def raw_delimiter(self) -> bytes:
+        """The delimiter as it is in the bytes in which records are found."""
+        return self.delimiter.encode(self.encoding if self.decoding == "block" else "utf-8")
+
+    @property
+    def beyond_pyarrow(self) -> bool:
+        """Whether the text has what pyarrow's parser cannot read, or reads in another way."""
+        return (
+            self.escape is not None
+            or self.line_end != "any"
+            or self.trim != "none"
+            or len(self.delimiter.encode()) > 1
+        )
+
     def option(self, name: str) -> str:
         """Return the running command's name for an input option, such as ``encoding``."""
         return option_name(name, self.option_prefix)
@@ -196,25 +276,15 @@ class CsvDialect:
 
 
 def _delimiter(typed: str) -> str:
-    """Return the character that was typed: itself, `\\t`, `\\x` with two hexadecimal digits, `^A`
-    (Ctrl-A), or a name such as `tab`.
+    """Return the characters that were typed: themselves, a name such as `tab`, or `^A` (Ctrl-A).
 
-    Raises `UsageError` for several characters.
+    In each of them `\\t` is a tab, and `\\x` with two hexadecimal digits that character.
     """
     if typed in _DELIMITER_NAMES:
         return _DELIMITER_NAMES[typed]
     if re.fullmatch(r"\^[A-Za-z]", typed):
         return chr(ord(typed[1].upper()) - ord("@"))
-    number = re.fullmatch(r"\\x([0-9A-Fa-f]{2})", typed)
-    if number is not None:
-        return chr(int(number.group(1), 16))
-    if len(typed) > 1:
-        raise UsageError(
-            f"delimiter: {typed[:20]!r} has {len(typed)} characters, and one divides fields; "
-            f"give one ASCII character, \\x with two digits, ^A, or {', '.join(_DELIMITER_NAMES)}. "
-            "A file with such a delimiter must be rewritten with one that its values do not have"
-        )
-    return typed
+    return _TYPED.sub(lambda found: chr(int(found[1] or "09", 16)), typed)
 
 
 def _canonical_encoding(name: str) -> str:

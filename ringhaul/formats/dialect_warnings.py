@@ -24,6 +24,7 @@ def find_warnings(block: Block, dialect: CsvDialect) -> list[str]:
         _letters_of_escapes(data, dialect),
         _carriage_returns(block, dialect),
         _null_as_comment(dialect),
+        _blanks_before_quotes(data, dialect),
     )
     return [warning for warning in found if warning]
 
@@ -65,6 +66,22 @@ def _carriage_returns(block: Block, dialect: CsvDialect) -> str:
     return (
         "each record ends in CR LF, but only LF ends one here, so the last value of each has "
         f"a CR at its end: {dialect.option('line-end')} any takes both as the line end"
+    )
+
+
+def _blanks_before_quotes(data: bytes, dialect: CsvDialect) -> str:
+    if dialect.quote is None or dialect.trim != "none":
+        return ""
+    quote, delimiter = (re.escape(t) for t in (dialect.quote.encode(), dialect.raw_delimiter))
+    field = rb"(?:[\r\n]|%s)[ \t]++%s[^%s\r\n]*+%s[ \t]*+(?:[\r\n]|%s|\Z)" % (
+        *(delimiter, quote, quote, quote, delimiter),
+    )
+    if not re.search(field, data):
+        return ""
+    return (
+        f"some fields have a blank before the quote {dialect.quote}, which then is an ordinary "
+        f"character, and blank and quotes become part of the text: {dialect.option('trim')} text "
+        "drops the blanks"
     )
 
 

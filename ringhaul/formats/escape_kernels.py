@@ -18,9 +18,20 @@ _READ_INT64S = types.Array(types.int64, 1, "C", readonly=True)
 UNQUOTED, QUOTED = 0, 1
 
 
+@inlined
+def _follows(data: Bytes, at: Int, end: Int, rest: Bytes) -> bool:
+    """Return whether `data[at:end]` begins with `rest`."""
+    if at + rest.size > end:
+        return False
+    same = 0
+    while same < rest.size and data[np.uintp(at + same)] == rest[np.uintp(same)]:
+        same += 1
+    return same == rest.size
+
+
 @kernel(
     types.void(
-        *(PAGE, _READ_INT64S, _READ_INT64S, COUNT, COUNT, COUNT),
+        *(PAGE, _READ_INT64S, _READ_INT64S, COUNT, PAGE, COUNT, COUNT, FLAG),
         *(_OFFSETS_TABLE, _OFFSETS_TABLE, types.uint8[:, ::1], INT64S),
     )
 )
@@ -29,8 +40,10 @@ def find_fields(
     starts: Offsets,
     ends: Offsets,
     delimiter: Int,
+    rest: Bytes,
     quote: Int,
     escape: Int,
+    trim: bool,
     begins: NDArray[np.int64],
     stops: NDArray[np.int64],
     kinds: NDArray[np.uint8],
@@ -40,25 +53,36 @@ def find_fields(
 
     `begins`, `stops`, `kinds`: shape (records, fields), all kinds `UNQUOTED`. Fields beyond are
     only counted, and nothing is written for missing ones. A character that the dialect does not
-    have is -1.
+    have is -1. `rest`: the bytes of the delimiter behind its first, `delimiter`. `trim`: fields are
+    found without the blanks around them, and a quote behind blanks opens.
     """
     fields_max = begins.shape[1]
     for record in range(starts.size):
         at, end = starts[np.uintp(record)], ends[np.uintp(record)]
         field = 0
         begin = at
+        last = at  # one behind the last byte that is no blank
         inside = False
         first = True
         while at <= end:
             byte = np.int64(-2) if at == end else np.int64(data[np.uintp(at)])
-            if byte == -2 or (byte == delimiter and not inside):
+            if byte == -2 or (
+                byte == delimiter and not inside and _follows(data, at + 1, end, rest)
+            ):
                 if field < fields_max:
                     begins[np.uintp(record), np.uintp(field)] = begin
-                    stops[np.uintp(record), np.uintp(field)] = at
+                    stops[np.uintp(record), np.uintp(field)] = last if trim else at
                 field += 1
-                begin = at + 1
+                at += 1 + rest.size
+                begin = at
+                last = at
                 first = True
+                continue
+            if trim and not inside and (byte == 32 or byte == 9):
                 at += 1
+                if first:
+                    begin = at
+                    last = at
                 continue
             if byte == escape:
                 # An escape character that is the record's last byte hides nothing.
@@ -76,6 +100,7 @@ def find_fields(
                 at += 1
             else:
                 at += 1
+            last = at
             first = False
         counts[np.uintp(record)] = field
 

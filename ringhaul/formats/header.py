@@ -107,7 +107,7 @@ def refuse_binary(block: Block, dialect: CsvDialect) -> None:
 
 def _written(name: str, dialect: CsvDialect) -> str:
     quote, escape = dialect.quote, dialect.escape
-    characters = (dialect.delimiter, quote, escape, dialect.comment, "\r", "\n", BOM.decode())
+    characters = (dialect.delimiter[:1], quote, escape, dialect.comment, "\r", "\n", BOM.decode())
     special = {character for character in characters if character is not None}
     if name and special.isdisjoint(name):
         return name

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.dialect import BLANKS, CsvDialect
 
 #: Bytes between two ticks: some 10 ms compiled, half a second otherwise.
 WINDOW_BYTES = 2**22
@@ -32,8 +32,10 @@ Tick = Callable[[], None]
 #: What the bytes so far mean for the next one. In the first two states a quote opens.
 _RECORD_BEGINS, _FIELD_BEGINS, _PLAIN, _QUOTED, _QUOTE_IN_QUOTED = range(5)
 _ESCAPED, _QUOTED_ESCAPED, _COMMENT, _END = range(5, 9)
-#: A line end in one of these states does not end the record.
-_HIDING = np.isin(np.arange(_END), (_QUOTED, _ESCAPED, _QUOTED_ESCAPED))
+#: Behind these: so many bytes of a delimiter of several bytes were read.
+_IN_DELIMITER = _END + 1
+#: A line end in one of these states does not end the record. A state is less than 256.
+_HIDING = np.isin(np.arange(256), (_QUOTED, _ESCAPED, _QUOTED_ESCAPED))
 
 #: (end or -1, state, place of the last opening quote or -1)
 _Walked = tuple[int, int, int]
@@ -97,7 +99,10 @@ def hidden_bytes(
     """
     view, table = (np.frombuffer(data, np.uint8) for data in (buffer, _table(dialect)))
     states = np.empty(length, np.uint8)
-    state, open_quote = _compiled().note_states(view, table, states)
+    if length < COMPILED_BYTES_MIN:
+        state, open_quote = note_states(buffer, _table(dialect), states)
+    else:
+        state, open_quote = _compiled().note_states(view, table, states)
     return _HIDING[states], open_quote if _is_open(state) else None
 
 
@@ -108,13 +113,22 @@ def _is_open(state: int) -> bool:
 @lru_cache(maxsize=16)
 def _table(dialect: CsvDialect) -> bytes:
     """Return the following state for each state and byte."""
-    rows = {state: bytearray([_PLAIN] * 256) for state in range(_END)}
+    delimiter = dialect.raw_delimiter
+    partial = range(_IN_DELIMITER, _IN_DELIMITER + len(delimiter) - 1)
+    rows = {state: bytearray([_PLAIN] * 256) for state in (*range(_IN_DELIMITER), *partial)}
     rows[_QUOTED] = bytearray([_QUOTED] * 256)
     rows[_QUOTED_ESCAPED] = bytearray([_QUOTED] * 256)
     rows[_COMMENT] = bytearray([_COMMENT] * 256)
-    unquoted = (_RECORD_BEGINS, _FIELD_BEGINS, _PLAIN, _QUOTE_IN_QUOTED)
+    unquoted = (_RECORD_BEGINS, _FIELD_BEGINS, _PLAIN, _QUOTE_IN_QUOTED, *partial)
     for state in unquoted:
-        rows[state][ord(dialect.delimiter)] = _FIELD_BEGINS
+        read = delimiter[: max(0, state - _END)]
+        for byte in set(delimiter):
+            rows[state][byte] = _after(read + bytes([byte]), delimiter)
+    if dialect.trim != "none":
+        for state in (_RECORD_BEGINS, _FIELD_BEGINS):
+            for blank in BLANKS.encode():
+                if blank not in delimiter:
+                    rows[state][blank] = _FIELD_BEGINS
     for state in (*unquoted, _COMMENT):
         for line_end in b"\r\n" if dialect.line_end == "any" else b"\n":
             rows[state][line_end] = _END
@@ -128,7 +142,15 @@ def _table(dialect: CsvDialect) -> bytes:
         rows[_QUOTED][ord(dialect.escape)] = _QUOTED_ESCAPED
     if dialect.comment is not None:
         rows[_RECORD_BEGINS][ord(dialect.comment)] = _COMMENT
-    return b"".join(rows[state] for state in range(_END))
+    return b"".join(rows[state] for state in sorted(rows))
+
+
+def _after(read: bytes, delimiter: bytes) -> int:
+    """Return the state after the bytes `read`, the last of which may end a delimiter."""
+    if read == delimiter:
+        return _FIELD_BEGINS
+    length = next(n for n in range(len(read), -1, -1) if read.endswith(delimiter[:n]))
+    return _END + length if length else _PLAIN
 
 
 def _walk(
@@ -168,7 +190,7 @@ def _jump(
 @lru_cache(maxsize=16)
 def _changes(table: bytes) -> list[re.Pattern[bytes]]:
     """Return for each state a pattern of the bytes that change it."""
-    rows = [table[state * 256 : state * 256 + 256] for state in range(_END)]
+    rows = [table[begin : begin + 256] for begin in range(0, len(table), 256)]
     changing = [[bytes([b]) for b in range(256) if row[b] != at] for at, row in enumerate(rows)]
     return [re.compile(b"[%s]" % b"".join(map(re.escape, of))) for of in changing]
 

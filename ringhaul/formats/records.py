@@ -15,6 +15,9 @@ quotes or behind an escape character. There are three ways to find out, fastest 
 With an escape character but neither quotes nor comments, a line end is hidden if an odd number of
 escape characters stands right before it: in such a buffer nothing else matters.
 
+A delimiter of several bytes, and blanks that may precede a quote, are left to that state machine
+where the second way cannot tell.
+
 Where more than one of these applies, all give the same answer. A property test checks that, and
 compares them with pyarrow's own parser.
 """
@@ -147,10 +150,39 @@ def _all_openings_proper(view: npt.NDArray[np.uint8], quotes: Offsets, dialect: 
     opening = quotes[::2]
     if opening[0] == 0:
         opening = opening[1:]
+    delimiter = dialect.raw_delimiter
     proper = np.zeros(256, np.bool_)
-    proper[[LF, ord(dialect.delimiter), ord(dialect.quote or "")]] = True
+    proper[[LF, ord(dialect.quote or "")]] = True
     proper[CR] |= dialect.line_end == "any"
+    if len(delimiter) > 1:
+        opening = opening[~proper[view[opening - 1]]]
+        return _behind_delimiter(view, opening, delimiter)
+    proper[ord(delimiter)] = True
     return bool(proper[view[opening - 1]].all())
+
+
+def _behind_delimiter(view: npt.NDArray[np.uint8], places: Offsets, delimiter: bytes) -> bool:
+    """Return whether a delimiter of several bytes surely ends right before each of `places`.
+
+    Not sure if another one begins a few bytes before it and overlaps it.
+    """
+    size = len(delimiter)
+    begins = places - size
+    if (begins < 0).any() or not _all_equal(view, begins, delimiter):
+        return False
+    overlaps = [n for n in range(1, size) if delimiter.startswith(delimiter[n:])]
+    # The earlier one's first `n` bytes are all that would be before this one.
+    return not any(_any_equal(view, begins[begins >= n] - n, delimiter[:n]) for n in overlaps)
+
+
+def _all_equal(view: npt.NDArray[np.uint8], begins: Offsets, text: bytes) -> bool:
+    return all(bool((view[begins + i] == byte).all()) for i, byte in enumerate(text))
+
+
+def _any_equal(view: npt.NDArray[np.uint8], begins: Offsets, text: bytes) -> bool:
+    for i, byte in enumerate(text):
+        begins = begins[view[begins + i] == byte]
+    return bool(len(begins))
 
 
 def _by_parity(quotes: Offsets) -> Hidden:
@@ -190,6 +222,9 @@ def _hidden_exactly(
 ) -> tuple[Hidden | None, int | None]:
     """Find hidden bytes by the full grammar: walk over the buffer, or read each byte."""
     length = len(view)
+    if len(dialect.raw_delimiter) > 1 or dialect.trim != "none":
+        is_hidden, open_quote = hidden_bytes(buffer, length, dialect)
+        return is_hidden.__getitem__, open_quote
     if length >= DENSE_COUNT_MIN:
         specials = (ord(c) for c in (dialect.quote, dialect.escape) if c is not None)
         if sum(int(np.count_nonzero(view == c)) for c in specials) >= DENSE_COUNT_MIN:
@@ -227,7 +262,7 @@ def _walked(buffer: bytes, length: int, dialect: CsvDialect) -> tuple[Hidden | N
 @lru_cache(maxsize=16)
 def _walker(dialect: CsvDialect) -> re.Pattern[bytes]:
     """Return a pattern: all that hides nothing, then (`hides`) one thing that hides line ends."""
-    delimiter = re.escape(dialect.delimiter.encode())
+    delimiter = re.escape(dialect.raw_delimiter)
     quote, escape, comment = (
         b"" if character is None else re.escape(character.encode())
         for character in (dialect.quote, dialect.escape, dialect.comment)

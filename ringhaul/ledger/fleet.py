@@ -1,7 +1,7 @@
 """A snapshot of the living workers and of the jobs that need them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
@@ -28,9 +28,23 @@ class Fleet(NamedTuple):
 
 def look_at_fleet(caller: Caller) -> Fleet:
     """Return the snapshot. Raises as `Caller.script` does."""
-    now_ms, alive, *jobs = caller.reading_script(
-        "fleet", keys.RUNNING, keys.META_PATTERN, keys.WORKERS
-    )
+    return _fleet(caller.reading_script("fleet", keys.RUNNING, *_KEYS, ""))
+
+
+def look_at_slots(caller: Caller) -> Fleet:
+    """Return the snapshot with one nameless worker for all that consume the same queues.
+
+    It costs the same for any number of workers. Their slots may be a second old, except for workers
+    that have come or left. Raises as `Caller.script` does.
+    """
+    return _fleet(caller.script("fleet", keys.RUNNING, *_KEYS, "1"))
+
+
+_KEYS = (keys.META_PATTERN, keys.WORKERS, keys.SLOTS)
+
+
+def _fleet(answer: Sequence[Any]) -> Fleet:
+    now_ms, alive, *jobs = answer
     return Fleet(
         [unpack_worker(member.decode()) for member in alive],
         {

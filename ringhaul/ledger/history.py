@@ -147,6 +147,12 @@ class History:
         with reading(job):
             self._caller.script("note", keys.job_key(job, "meta"), kind.value, text, by, number)
 
+    def wait_ms(self, job: str) -> int:
+        """Return the ms until the next sample of `job` is due; negative if it does not run."""
+        with reading(job):
+            wait_ms: int = self._caller.script("sample", keys.job_key(job, "meta"))
+        return wait_ms
+
     def sample(self, job: str, crew: Crew | None) -> int:
         """Take a sample of `job` if one is due, and note which hosts came or went.
 

@@ -57,6 +57,8 @@ job.
     ringhaul:look:<name>:seen    hash    worker -> its answer, JSON; lives for `LOOK_TTL_S`
     ringhaul:openings:<name>     zset    token -> ms at which a session opening expires
     ringhaul:beats               zset    "host:pid" -> ms until which a beat is alive
+    ringhaul:slots               string  when they were added up (ms), then a line for each set of
+                                         queues: the slots of the living workers that consume it
     ringhaul:totals              hash    "kind:figure" -> its sum over all jobs of this kind, those
                                          that are forgotten too; for metrics, see totals.py
 
@@ -107,6 +109,7 @@ QUEUES = "ringhaul:queues"
 RUNNING = "ringhaul:running"
 OPEN = "ringhaul:open"
 WORKERS = "ringhaul:workers"
+SLOTS = "ringhaul:slots"
 LOOKS = "ringhaul:looks"
 BEATS = "ringhaul:beats"
 TOTALS = "ringhaul:totals"

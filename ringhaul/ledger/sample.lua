@@ -1,7 +1,7 @@
 -- Takes a sample of a running job if the last one is old enough, and notes which hosts came or went.
 -- Any number of keepers may run it at any time.
 -- ARGV: when the caller looked at the workers (ms), how many work for the job, their hosts, sorted...
---   '' and no hosts: unknown, as of a paused job
+--   '' and no hosts: unknown, as of a paused job; no arguments: take none
 -- Returns the ms until the next sample is due; -1 if the job does not run.
 local HOSTS_NAMED = 3
 local SAMPLING = JOB .. 'sampling'
@@ -62,6 +62,9 @@ if redis.call('HGET', META, 'state') ~= 'RUNNING' then
   return -1
 end
 local readable, left_ms = pcall(function()
+  if #ARGV == 0 then
+    return wait_ms()
+  end
   compare_hosts()
   if wait_ms() == 0 then
     append_sample()

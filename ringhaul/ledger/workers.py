@@ -27,12 +27,15 @@ class Workers:
 
         Returns how many workers have newly expired; each is reported once.
         """
-        gone: int = self._caller.script("heartbeat", keys.WORKERS, pack_worker(worker), ttl_ms)
+        gone: int = self._caller.script(
+            "heartbeat", keys.WORKERS, pack_worker(worker), ttl_ms, keys.SLOTS
+        )
         return gone
 
     def leave(self, worker: Worker) -> None:
         """Remove `worker` at its shutdown."""
         self._caller.command("ZREM", keys.WORKERS, pack_worker(worker))
+        self._caller.command("DEL", keys.SLOTS)  # see fleet.lua
 
     def alive(self) -> list[Worker]:
         """Return the workers whose heartbeat has not expired, sorted."""

@@ -17,10 +17,15 @@ class Statements(NamedTuple):
 
 
 def insert_statements(
-    table: TableSchema, columns: Sequence[str], ttl_s: int, *, ttl_bound: bool = False
+    table: TableSchema,
+    columns: Sequence[str],
+    ttl_s: int,
+    *,
+    ttl_bound: bool = False,
+    filled: Sequence[tuple[str, str]] = (),
 ) -> Statements:
     """Return the INSERT of whole rows, and that of static columns alone. See `insert_statement`."""
-    rows = insert_statement(table, columns, ttl_s, ttl_bound=ttl_bound)
+    rows = insert_statement(table, columns, ttl_s, ttl_bound=ttl_bound, filled=filled)
     alone = table.without_rows(columns)
     if not alone:
         return Statements(rows)
@@ -28,17 +33,24 @@ def insert_statements(
 
 
 def insert_statement(
-    table: TableSchema, columns: Sequence[str], ttl_s: int, *, ttl_bound: bool = False
+    table: TableSchema,
+    columns: Sequence[str],
+    ttl_s: int,
+    *,
+    ttl_bound: bool = False,
+    filled: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Return `INSERT ... USING TIMESTAMP ?`: a marker per column, then the row's timestamp.
 
-    `ttl_bound`: a marker for the row's TTL follows, instead of `ttl_s` for all rows.
+    `ttl_bound`: a marker for the row's TTL follows, instead of `ttl_s` for all rows. `filled`:
+    further columns, each with what the server computes for it.
 
     The table is named in full: after `USE` the server attaches a warning to every reply of a
     prepared statement.
     """
-    names = ", ".join(quote_identifier(column) for column in columns)
-    markers = ", ".join("?" for _ in columns)
+    computed = dict(filled)
+    names = ", ".join(quote_identifier(column) for column in (*columns, *computed))
+    markers = ", ".join([*("?" for _ in columns), *computed.values()])
     ttl = f" AND TTL {'?' if ttl_bound else ttl_s}" if ttl_s or ttl_bound else ""
     into = f"{quote_identifier(table.keyspace)}.{quote_identifier(table.table)}"
     return f"INSERT INTO {into} ({names}) VALUES ({markers}) USING TIMESTAMP ?{ttl}"

@@ -7,7 +7,7 @@ loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,9 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ringhaul.breadcrumb import TRAIL
+from ringhaul.cluster.schema import appends
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells
 from ringhaul.cql.empties import EMPTIABLE, rows_with_empty_elements
 from ringhaul.cql.nested import encode_column, encode_json, parse_json
+from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed import encode_typed, refusal
 from ringhaul.formats.csv_read import FieldReject, read_block
 from ringhaul.formats.json_text import parse_spelt
@@ -26,8 +28,18 @@ from ringhaul.formats.parquet_json import record_json
 from ringhaul.formats.parquet_read import RowBlock
 from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.split import Block
+from ringhaul.records.blanks import TEXTS, without_blanks, without_empties
+from ringhaul.records.column_times import TABLE_TTL, Group, grouped
 from ringhaul.records.job import LoadJob, LoadSource
-from ringhaul.records.row_fields import WRITETIME, ColumnEncoder, ttls_or, write_times_or
+from ringhaul.records.row_fields import (
+    TTL,
+    WRITETIME,
+    ColumnEncoder,
+    cell_integers,
+    marker_encoder,
+    ttls_or,
+    write_times_or,
+)
 
 #: A piece of a source: lines of text, or typed rows.
 AnyBlock = Block | RowBlock
@@ -53,6 +65,22 @@ class Kept(NamedTuple):
     data: Callable[[], bytes] | None  #: None: only its place is known
 
 
+class Written(NamedTuple):
+    """What to bind to the statement of rows, for some of them."""
+
+    rows: Mask  #: which of all rows
+    bound: list[Cells]
+    appending: bool  #: whether a list gets elements, which a repeated write would double
+
+
+def _repeated(cell: Cells, count: int) -> Cells:
+    """Return the same cell for so many rows."""
+    if cell.fixed_values is not None:
+        return Cells.fixed(np.repeat(cell.fixed_values, count))
+    rows = pa.array(np.zeros(count, np.int32))
+    return Cells(None, np.repeat(cell.lengths, count), cell.values.take(rows))
+
+
 class FieldReader(Protocol):
     """Reads the blocks of one source."""
 
@@ -70,10 +98,11 @@ class FieldReader(Protocol):
 
 class TableColumns:
     """The loaded columns, in the order in which they are bound, followed by the fields that say
-    how a row is written (`row_fields.py`)."""
+    how a row is written (`row_fields.py`), and a column of it (`column_times.py`). The last columns
+    may be constants, which no field fills."""
 
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
-        self.names = [column for _, column in source.mapping]
+        self.names = source.columns
         self.kinds = [job.table.parsed_type(column) for column in self.names]
         missing = UNSET_LENGTH if job.nulls == "unset" else NULL_LENGTH
         key = job.table.primary_key
@@ -83,28 +112,59 @@ class TableColumns:
             kind.name == "list" and kind.of[0].name in EMPTIABLE for kind in self.kinds
         ]
         self._text = job.text
+        meant = dict.fromkeys(job.marker_timestamps, WRITETIME) | dict.fromkeys(
+            job.marker_ttls, TTL
+        )
+        self._markers = [meant.get(name) for name in self.names]
         self._row_fields = source.row_fields
+        self._marks = [*self._row_fields, *((name, m) for name, m, _ in source.column_fields)]
+        self._labels = [meant.label for _, meant in self._row_fields]
+        self._labels += [f"{meant.label} of {name}" for _, meant, name in source.column_fields]
+        #: Place of a column -> place of the cells with its write times or TTLs.
+        self._time_at, self._ttl_at = self._places_of(source)
+        self._key = {at for at, name in enumerate(self.names) if name in key}
+        self._lists = [at for at, name in enumerate(self.names) if appends(job.table.type_of(name))]
+        self._constants = [self._constant(job, column, text) for column, text in source.constants]
         self._ttl_s = job.ttl_s
         wanted = source.wanted(job)
         self._read_at = [] if job.transforms else [wanted.index(name) for name in source.loaded]
 
+    def _places_of(self, source: LoadSource) -> tuple[dict[int, int], dict[int, int]]:
+        first = len(self.names) + len(source.row_fields)
+        found: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        for at, (_, meant, column) in enumerate(source.column_fields, start=first):
+            found[meant is not WRITETIME][self.names.index(column)] = at
+        return found
+
+    def _constant(self, job: LoadJob, column: str, text: str) -> Cells:
+        kind = job.table.parsed_type(column)
+        values = pa.array([text.encode()], pa.binary())
+        return encode_column(kind, values, TextFormat(), null_length=NULL_LENGTH).cells
+
     def of_read(self, columns: list[Any]) -> list[Any]:
         """Return the values at each place, from `Parsed.columns`: a field may be at two places."""
-        return [columns[at] for at in self._read_at]
+        return self.with_constants([columns[at] for at in self._read_at])
+
+    def with_constants(self, values: list[Any]) -> list[Any]:
+        """Return the values at each place, from those of fields; None for constants."""
+        if not self._constants:
+            return values
+        fields_count = len(self.names) - len(self._constants)
+        return values[:fields_count] + [None] * len(self._constants) + values[fields_count:]
 
     def label(self, place: int) -> str:
         """Return what the values at `place` are for, as text for messages."""
         columns_count = len(self.names)
         if place < columns_count:
             return self.names[place]
-        return self._row_fields[place - columns_count][1].label
+        return self._labels[place - columns_count]
 
     def refusal(self, place: int, arrow: pa.DataType) -> str | None:
         """Return why values of an Arrow type cannot be loaded at `place`; None: they can."""
         columns_count = len(self.names)
         if place < columns_count:
             return refusal(self.kinds[place], arrow)
-        return self._row_fields[place - columns_count][1].refusal(arrow)
+        return self._marks[place - columns_count][1].refusal(arrow)
 
     def encode(
         self,
@@ -117,16 +177,28 @@ class TableColumns:
         """Encode the values at `place`; a fault goes to `faults`, unless its record has one."""
         columns_count = len(self.names)
         TRAIL.column(self.label(place))
+        constants_count = len(self._constants)
+        if columns_count - constants_count <= place < columns_count:
+            return _repeated(self._constants[place - columns_count + constants_count], len(records))
         if place < columns_count:
-            name = self.names[place]
-            column = encode(
-                self.kinds[place], values, self._text, null_length=self._null_lengths[place]
-            )
+            name, kind = self.names[place], self.kinds[place]
+            missing = self._null_lengths[place]
+            marker = self._markers[place]
+            if marker is not None:
+                encode = marker_encoder(marker, encode)
+            values = without_empties(kind, values)
+            column = encode(kind, values, self._text, null_length=missing)
+            if column.faults and (given := without_blanks(kind, values, column.faults)) is not None:
+                column = encode(kind, given, self._text, null_length=missing)
             if self._spelt_out[place]:
                 self._refuse_empties(place, column.cells, records, faults)
         else:
-            name, meant = self._row_fields[place - columns_count]
+            name, meant = self._marks[place - columns_count]
+            values = without_empties(meant.kind, values)
             column = meant.encode(encode, values, self._text)
+            given = without_blanks(meant.kind, values, column.faults)
+            if given is not None:
+                column = meant.encode(encode, given, self._text)
         for row, fault in column.faults.items():
             faults.setdefault(int(records[row]), ("cast", name, fault.words(name)))
         return column.cells
@@ -146,6 +218,53 @@ class TableColumns:
                 "only as a literal: INSERT the row with cqlsh"
             )
             faults.setdefault(int(records[row]), ("cast", name, reason))
+
+    def statements(
+        self, cells: list[Cells], timestamps: npt.NDArray[np.int64]
+    ) -> Iterator[Written]:
+        """Yield what to bind for the rows of `cells`, each row at least once: see `bound`."""
+        appending = bool(self._lists)
+        if not self._time_at and not self._ttl_at:
+            every = np.ones(len(timestamps), np.bool_)
+            yield Written(every, self.bound(cells, timestamps), appending)
+            return
+        columns_count = len(self.names)
+        times_us, ttls_s = timestamps, np.full(len(timestamps), self._ttl_s or TABLE_TTL, np.int64)
+        for (_, meant), own in zip(self._row_fields, cells[columns_count:], strict=False):
+            given = own.lengths >= 0
+            if meant is WRITETIME:
+                times_us = np.where(given, cell_integers(own), times_us)
+            else:
+                ttls_s = np.where(given, cell_integers(own), ttls_s)
+        for group in grouped(
+            cells[:columns_count],
+            key=self._key,
+            times_us=times_us,
+            ttls_s=ttls_s,
+            own_times={place: cells[at] for place, at in self._time_at.items()},
+            own_ttls={place: cells[at] for place, at in self._ttl_at.items()},
+        ):
+            yield from self._of_group(group)
+
+    def _of_group(self, group: Group) -> Iterator[Written]:
+        """Yield the rows of a group, those with a list apart: only these need later times."""
+        bound = [*group.columns, Cells.fixed(group.times_us.astype(">i8"))]
+        if self._ttl_at or TTL in [meant for _, meant in self._row_fields]:
+            ttls = group.ttls_s
+            given = ttls != TABLE_TTL
+            bound.append(Cells.fixed(ttls.astype(">i4"), given, UNSET_LENGTH))
+            if given.all():
+                bound[-1] = Cells.fixed(ttls.astype(">i4"))
+        lists = np.zeros(len(group.times_us), np.bool_)
+        for place in self._lists:
+            lists |= group.columns[place].lengths >= 0
+        for chosen, appending in ((~lists, False), (lists, True)):
+            if chosen.all():
+                yield Written(group.rows, bound, appending)
+            elif chosen.any():
+                rows = group.rows.copy()
+                rows[group.rows] = chosen
+                yield Written(rows, [column.filter(chosen) for column in bound], appending)
 
     def bound(self, cells: list[Cells], timestamps: npt.NDArray[np.int64]) -> list[Cells]:
         """Return the cells to bind, from those of all places: the columns, the timestamp, and the
@@ -195,9 +314,19 @@ class CsvFields(_Lines):
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
         self._fields, self._wanted = source.fields, source.wanted(job)
         self._dialect = source.dialect(job)
+        #: Fields in which nothing is the empty text; of types without one it becomes null later.
+        self._kept: frozenset[str] = frozenset()
+        if job.empty_texts:
+            table = job.table
+            nulls = {
+                field
+                for field, column in source.mapping
+                if column not in job.empty_texts and table.parsed_type(column).name in TEXTS
+            }
+            self._kept = frozenset(self._wanted) - nulls
 
     def parse(self, block: Block, chosen: Mask) -> Parsed:
-        text = read_block(block, self._dialect, self._fields, self._wanted)
+        text = read_block(block, self._dialect, self._fields, self._wanted, self._kept)
         faults = _parse_faults(text.rejects, chosen)
         records, arrays = text.records, text.columns
         if not chosen.all():

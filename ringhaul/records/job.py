@@ -45,6 +45,29 @@ class LoadSource:
     #: into its column.
     timestamp_field: str | None = None
     ttl_field: str | None = None
+    #: (field, column): fields with the write times and the TTLs of single columns.
+    column_times: tuple[tuple[str, str], ...] = ()
+    column_ttls: tuple[tuple[str, str], ...] = ()
+    #: (column, text): columns without a field, with the same value in every row.
+    constants: tuple[tuple[str, str], ...] = ()
+    #: (column, expression): columns that the server computes in the statement.
+    filled: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns whose values are bound, in their order: mapped ones, then constants."""
+        return [column for _, column in self.mapping] + [column for column, _ in self.constants]
+
+    @property
+    def ttl_bound(self) -> bool:
+        """Whether rows have their own TTLs."""
+        return self.ttl_field is not None or bool(self.column_ttls)
+
+    @property
+    def column_fields(self) -> list[tuple[str, RowField, str]]:
+        """The fields that say how a single column is written: their meaning, and the column."""
+        both = ((self.column_times, WRITETIME), (self.column_ttls, TTL))
+        return [(field, meant, column) for pairs, meant in both for field, column in pairs]
 
     @property
     def row_fields(self) -> list[tuple[str, RowField]]:
@@ -54,9 +77,10 @@ class LoadSource:
 
     @property
     def loaded(self) -> list[str]:
-        """The fields that are loaded: those of columns, then those of `row_fields`. A field that is
-        both is listed twice."""
-        return [field for field, _ in (*self.mapping, *self.row_fields)]
+        """The fields that are loaded: those of columns, then those of `row_fields` and of
+        `column_fields`. A field that is several of them is listed as often."""
+        fields = [field for field, _ in (*self.mapping, *self.row_fields)]
+        return fields + [field for field, _, _ in self.column_fields]
 
     def wanted(self, job: LoadJob) -> Sequence[str]:
         """Return the fields to read, each once: the loaded ones, or all if there are transforms."""
@@ -67,6 +91,7 @@ class LoadSource:
         if job.transforms:
             return [None] * len(self.fields)
         kinds = {field: meant.kind for field, meant in self.row_fields}
+        kinds |= {field: meant.kind for field, meant, _ in self.column_fields}
         kinds |= {field: job.table.parsed_type(column) for field, column in self.mapping}
         return [kinds[field] for field in self.wanted(job)]
 
@@ -88,6 +113,7 @@ class LoadSource:
             "results": list(self.results),
             "timestamp_field": self.timestamp_field,
             "ttl_field": self.ttl_field,
+            **{name: [list(pair) for pair in getattr(self, name)] for name in _PAIRS},
         }
 
     @classmethod
@@ -108,7 +134,11 @@ class LoadSource:
             results=tuple(data["results"]),
             timestamp_field=data["timestamp_field"],
             ttl_field=data["ttl_field"],
+            **{name: tuple((left, right) for left, right in data[name]) for name in _PAIRS},
         )
+
+
+_PAIRS = ("column_times", "column_ttls", "constants", "filled")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +170,11 @@ class LoadJob:
     kind: JobKind = JobKind.LOAD  #: or VERIFY
     #: Where SSTables are written, instead of rows to the cluster.
     sstables: SSTableOutput | None = None
+    #: Columns of texts in which an empty field of CSV is the empty text, not null (--empty).
+    empty_texts: tuple[str, ...] = ()
+    #: Of a statement's values: the markers that are write times and TTLs, and are read like those.
+    marker_timestamps: tuple[str, ...] = ()
+    marker_ttls: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", JobKind(self.kind))  # a spec has its value
@@ -193,6 +228,7 @@ class LoadJob:
             "text": self.text.to_json(),
             "transforms": list(self.transforms),
             "sstables": None if self.sstables is None else self.sstables.to_json(),
+            **{name: list(getattr(self, name)) for name in _NAMES},
         }
 
     @classmethod
@@ -205,10 +241,14 @@ class LoadJob:
             text=TextFormat.from_json(data["text"]),
             transforms=tuple(data["transforms"]),
             sstables=None if sstables is None else SSTableOutput.from_json(sstables),
+            empty_texts=tuple(data["empty_texts"]),
+            marker_timestamps=tuple(data["marker_timestamps"]),
+            marker_ttls=tuple(data["marker_ttls"]),
             **{name: data[name] for name in _PLAIN},
         )
 
 
+_NAMES = ("empty_texts", "marker_timestamps", "marker_ttls")
 _PLAIN = (
     "cluster_name",
     "base_us",

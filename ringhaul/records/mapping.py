@@ -46,34 +46,28 @@ def map_fields(
     fields: Sequence[str],
     table: TableSchema,
     *,
-    mapping: Mapping[str, str],
     skip: Sequence[str],
     source: str,
     taken: RowFields = NO_ROW_FIELDS,
 ) -> tuple[tuple[str, str], ...]:
-    """Return (field, column) pairs in the order of the fields.
+    """Return (field, column) pairs in the order of the fields, without a mapping.
 
-    Without `mapping` every field goes to the column of its name, or of its name in other case: see
-    `other_case`. With it (field name or 0-based position -> column) only the fields it names are
-    loaded. Fields in `skip` are left out; those in `taken`, which say how rows are written, need no
-    column. Raises `UsageError` for a field without a column, a column used twice, a type that
-    cannot be loaded, or a primary key column without a field.
+    Every field goes to the column of its name, or of its name in other case: see
+    `other_case`. Fields in `skip` are left out; those in `taken`, which say how rows are written,
+    need no column. Raises `UsageError` for a field without a column, a column used twice, a type
+    that cannot be loaded, or a primary key column without a field.
     """
-    _check_skips(fields, skip, source)
-    left_out = set(skip)
+    check_skips(fields, skip, source)
     known = table.column_names
-    if mapping:
-        wanted = mapped_fields(fields, mapping, source)
-    else:
-        left_out |= {name for name in taken if name is not None and name not in known}
-        meant = other_case([name for name in fields if name not in left_out], known)
-        wanted = {name: meant.get(name, name) for name in fields}
+    left_out = {*skip} | {name for name in taken if name is not None and name not in known}
+    meant = other_case([name for name in fields if name not in left_out], known)
+    wanted = {name: meant.get(name, name) for name in fields}
     pairs = tuple(
         (field, wanted[field]) for field in fields if field in wanted and field not in left_out
     )
     columns = set(known)
     unknown = [(field, column) for field, column in pairs if column not in columns]
-    if not mapping and pairs and len(unknown) == len(pairs):
+    if pairs and len(unknown) == len(pairs):
         raise UsageError(
             f"{source}: the header names no column of {table.name} (it reads "
             f"{', '.join(fields[:8])}; the table has {', '.join(known[:12])}). "
@@ -84,7 +78,7 @@ def map_fields(
             f"{source}: field {field!r} has no column {column!r} in {table.name}. "
             f"{way_out(field, column)}{nearest(column, known)}"
         )
-    _check_pairs(pairs, table, source)
+    check_pairs(pairs, table, source)
     return pairs
 
 
@@ -95,7 +89,10 @@ def way_out(field: str, column: str) -> str:
     if field == column and row_functions([field], ()):
         option, meaning = _ROW_FUNCTIONS[function]
         taken = f"{option} {shlex.quote(field)}"
-        return f"If it says {meaning}, load takes {taken}; or leave it out with {skip}"
+        return (
+            f"If it says {meaning}, load takes {taken}, or for its column alone --mapping "
+            f"'*=*,{function}(*)'; or leave it out with {skip}"
+        )
     pair = shlex.quote(f"{field}=COLUMN")
     return f"Leave it out with {skip}, or name its column with --mapping {pair}"
 
@@ -198,33 +195,7 @@ def not_loadable(table: TableSchema, column: str) -> str | None:
     return f"column {column!r} has type {cql_type}: a counter is only ever added to, not set"
 
 
-def map_names(
-    table: TableSchema,
-    *,
-    mapping: Mapping[str, str],
-    skip: Sequence[str],
-    source: str,
-    taken: RowFields = NO_ROW_FIELDS,
-    seen: Collection[str] = (),
-) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Return fields and (field, column) pairs of a source whose records name their values (jsonl).
-
-    The fields are all names that a record may have: those of the columns, of the mapping, of
-    `skip`, and those in `taken`, which say how rows are written. Columns that no INSERT can write
-    are left out. `seen`: names in the first records; a column may have its name in other case
-    there, which then is its name in all of the source. Raises `UsageError` like `map_fields`.
-    """
-    free = [c for c in table.column_names if c not in skip and not_loadable(table, c) is None]
-    unneeded = {*skip, *taken}
-    spelt = {c: f for f, c in other_case([n for n in seen if n not in unneeded], free).items()}
-    names = list(mapping) if mapping else [spelt.get(column, column) for column in free]
-    others = (name for name in taken if name is not None)
-    fields = tuple(dict.fromkeys([*names, *skip, *others]))
-    pairs = map_fields(fields, table, mapping=mapping, skip=skip, source=source, taken=taken)
-    return fields, pairs
-
-
-def _check_skips(fields: Sequence[str], skip: Sequence[str], source: str) -> None:
+def check_skips(fields: Sequence[str], skip: Sequence[str], source: str) -> None:
     for name in skip:
         if name not in fields:
             raise UsageError(
@@ -256,7 +227,15 @@ def _field_named(name: str, fields: Sequence[str]) -> str | None:
     return fields[int(name)] if name.isdecimal() and int(name) < len(fields) else None
 
 
-def _check_pairs(pairs: Sequence[tuple[str, str]], table: TableSchema, source: str) -> None:
+def check_pairs(
+    pairs: Sequence[tuple[str, str]],
+    table: TableSchema,
+    source: str,
+    filled: Collection[str] = (),
+) -> None:
+    """Raise `UsageError` for (field, column) pairs that make no row: see `map_fields`.
+
+    `filled`: columns that need no field."""
     columns = Counter(column for _, column in pairs)
     for column, count in columns.items():
         if count > 1:
@@ -266,7 +245,7 @@ def _check_pairs(pairs: Sequence[tuple[str, str]], table: TableSchema, source: s
         why = not_loadable(table, column)
         if why is not None:
             raise UsageError(f"{source}: {why}; leave it out with --skip-columns")
-    missing = [column for column in table.primary_key if column not in columns]
+    missing = [c for c in table.primary_key if c not in columns and c not in filled]
     if missing:
         raise UsageError(
             f"{source}: no field for primary key column {', '.join(map(repr, missing))} of "

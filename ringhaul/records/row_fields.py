@@ -121,6 +121,21 @@ WRITETIME = RowField(
 )
 TTL = RowField("the TTL", "--ttl-field", _INT, encode_ttls, _no_ttl)
 
+
+def marker_encoder(meant: RowField, encode: ColumnEncoder) -> ColumnEncoder:
+    """Return the encoder of a statement's marker for a write time or a TTL: it reads what a field
+    of a load may have."""
+
+    def run(kind: CqlType, values: Any, fmt: TextFormat, *, null_length: int) -> Column:
+        column = meant.encode(encode, values, fmt)
+        valid = column.cells.lengths >= 0
+        if valid.all():
+            return column
+        return Column(column.cells.filter(valid).spread(valid, null_length), column.faults)
+
+    return run
+
+
 _RANGE = f"{-WRITETIME_US_MAX}..{WRITETIME_US_MAX}"
 
 
@@ -231,6 +246,15 @@ def _moved(faults: Faults, chosen: Mask) -> Faults:
     """Renumber faults of the chosen rows to those of all rows."""
     rows = np.flatnonzero(chosen)
     return {int(rows[row]): fault for row, fault in faults.items()}
+
+
+def cell_integers(cells: Cells) -> Integers:
+    """Return the numbers in cells of write times or TTLs; 0 for null."""
+    fixed = cells.fixed_values
+    if fixed is not None:
+        return fixed.astype(np.int64)
+    given = cells.lengths[cells.lengths >= 0]
+    return _integers(cells, f">i{int(given[0])}" if len(given) else ">i8")
 
 
 def _integers(cells: Cells, wire: str) -> Integers:

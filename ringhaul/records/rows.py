@@ -17,6 +17,7 @@ import pyarrow as pa
 from ringhaul.breadcrumb import Loss
 from ringhaul.cluster.schema import appends
 from ringhaul.cql.cells import Cells, bigint_cells, join_rows, routing_keys
+from ringhaul.records.blanks import TEXTS
 from ringhaul.records.fields import AnyBlock, Fault, TableColumns, field_reader
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import KEPT_BYTES_MAX, Reject
@@ -99,7 +100,6 @@ class RowEncoder:
         self._columns = self._table.names
         self._key = [self._columns.index(name) for name in job.table.partition_key]
         self._primary = [self._columns.index(name) for name in job.table.primary_key]
-        self._appends = self._appending(self._columns)
         alone = job.table.without_rows(self._columns)
         #: Places of the columns of partitions without rows; empty: there are no such partitions.
         self._alone = [self._columns.index(name) for name in alone]
@@ -118,7 +118,10 @@ class RowEncoder:
         """
         if self._shaper is None or block.defect is not None:
             rows, rejects, count = self.encode(block)
-            yield Part(rows, rejects, count, sum(map(len, rows)))
+            loaded = sum(map(len, rows))
+            if self._source.column_fields:  # a record may be several rows
+                loaded = _distinct([found.records for found in rows])
+            yield Part(rows, rejects, count, loaded)
             return
         covered = self._covered(block)
         covered_count = int(np.count_nonzero(covered))
@@ -215,10 +218,12 @@ class RowEncoder:
             null = cells[position].lengths < 0
             if position not in self._key and alone is not None:
                 null &= ~alone
+            reason = "null in the primary key; it needs a value"
+            if self._job.table.parsed_type(column).name in TEXTS and len(self._primary) > 1:
+                option = self._job.dialect.option("empty")
+                reason += f" ({option} {column}=text makes an empty field of CSV the empty text)"
             for row in np.flatnonzero(null):
-                faults.setdefault(
-                    int(records[row]), ("key", column, "null in the primary key; it needs a value")
-                )
+                faults.setdefault(int(records[row]), ("key", column, reason))
         if not self._key:
             return  # values of a statement, not rows of a table
         lengths = [cells[position].lengths.astype(np.int64) for position in self._key]
@@ -267,20 +272,24 @@ class RowEncoder:
         if not len(records):
             return []
         timestamps = self._job.base_us + block.position.ordinal + records
-        bound, columns_count = self._table.bound(cells, timestamps), len(self._columns)
-        appending = self._appends
-        if static:
-            bound = [*(bound[place] for place in self._alone), *bound[columns_count:]]
-            columns_count, appending = len(self._alone), self._alone_appends
-        rows = EncodedRows(
-            columns=bound,
-            keys=self._routing_keys(cells, len(records)),
-            records=records,
-            block=block,
-            timestamp_at=columns_count if appending else None,
-            static=static,
-        )
-        return [rows.later(self._later_us)]
+        keys = self._routing_keys(cells, len(records))
+        found = []
+        for rows, bound, appending in self._table.statements(cells, timestamps):
+            columns_count = len(self._columns)
+            if static:
+                bound = [*(bound[place] for place in self._alone), *bound[columns_count:]]
+                columns_count, appending = len(self._alone), appending and self._alone_appends
+            every = bool(rows.all())
+            encoded = EncodedRows(
+                columns=bound,
+                keys=keys if every else keys.filter(pa.array(rows)),
+                records=records if every else records[rows],
+                block=block,
+                timestamp_at=columns_count if appending else None,
+                static=static,
+            )
+            found.append(encoded.later(self._later_us))
+        return found
 
     def _without_row(self, cells: list[Cells]) -> npt.NDArray[np.bool_] | None:
         """Return which records hold a partition's static columns and no row.

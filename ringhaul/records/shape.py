@@ -109,7 +109,7 @@ class Shaper:
                 continue
             given[piece.rows - applied.first] = True
             rows, wanted = self._past_condition(
-                results.columns_of(piece.columns),
+                self._columns.with_constants(results.columns_of(piece.columns)),
                 records[piece.rows],
                 faults,
                 _ENCODE_RESULT[self._source.format],
@@ -149,7 +149,7 @@ class Shaper:
             if place in known:
                 cells.append(known[place].filter(wanted))
                 continue
-            if self._condition is not None:
+            if self._condition is not None and values is not None:
                 values = filtered(values, wanted)
             cells.append(self._columns.encode(encode, place, values, records, faults))
         return ShapedRows(cells, records), wanted
@@ -181,23 +181,25 @@ class _Results:
                 "first records"
             )
         columns = []
-        for place, name in enumerate(self._loaded):
+        for place, name in enumerate(self._columns.with_constants(self._loaded)):
+            if name is None:
+                continue
             if name not in given:
                 raise TransformError(
                     f"transform {self._name} gave no column {name!r}, as it did for the first "
                     "records"
                 )
-            self._check_type(place, given[name])
+            self._check_type(place, name, given[name])
             columns.append(given[name])
         return columns
 
-    def _check_type(self, place: int, values: Any) -> None:
+    def _check_type(self, place: int, name: str, values: Any) -> None:
         if isinstance(values, list) or (place, values.type) in self._fitting:
             return
         why = self._columns.refusal(place, values.type)
         if why is not None:
             raise TransformError(
-                f"transform {self._name} gave a column {self._loaded[place]!r} for "
+                f"transform {self._name} gave a column {name!r} for "
                 f"{self._columns.label(place)}, and {why}"
             )
         self._fitting.add((place, values.type))

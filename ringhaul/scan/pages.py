@@ -8,6 +8,8 @@ connections with all others.
 from __future__ import annotations
 
 import struct
+import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,6 +24,10 @@ from ringhaul.scan.ranges import TokenRange
 
 _INT = struct.Struct(">i")
 _KIND_ROWS = 2
+#: A request that takes the server no time: its answer shows how far the server is.
+_SOUND = "SELECT key FROM system.local"
+#: Latest round trips, of which the shortest counts as the distance.
+SOUNDINGS_KEPT = 3
 #: Frame flag. Since v5 frames come in segments, which are compressed instead.
 _COMPRESSED = 0x01
 _SEGMENTS_SINCE = 5
@@ -49,6 +55,35 @@ class PageReader:
         self._profile = self.session.execution_profile_clone_update(
             EXEC_PROFILE_DEFAULT, row_factory=_page_of
         )
+        self._soundings: deque[float] = deque(maxlen=SOUNDINGS_KEPT)
+        self._learnt: tuple[bytes, int] = b"", 0
+
+    @property
+    def distance_s(self) -> float:
+        """The time of a round trip to the nodes; 0 while it is unknown."""
+        return min(list(self._soundings), default=0.0)
+
+    def sound(self) -> None:
+        """Measure the distance, without waiting for it. Once per unit, so that changes are seen."""
+        sent_at_s = time.monotonic()
+
+        def came(_: object) -> None:
+            self._soundings.append(time.monotonic() - sent_at_s)
+
+        try:
+            future = self.session.execute_async(_SOUND)
+        except Exception:
+            return  # pages meet the same error, and handle it
+        future.add_callbacks(came, _ignore)
+
+    def learn(self, prepared: PreparedStatement, rows: int) -> None:
+        """Remember how many rows of a statement made a good page."""
+        self._learnt = prepared.query_id, rows
+
+    def learnt(self, prepared: PreparedStatement) -> int:
+        """Return how many rows of a statement made a good page; 0 if unknown."""
+        query_id, rows = self._learnt
+        return rows if query_id == prepared.query_id else 0
 
     def request(
         self,
@@ -86,6 +121,10 @@ class PageReader:
     def reconnect(self) -> None:
         """Let the driver reopen broken connections after an error, without waiting for it."""
         self._reconnecting.begin()
+
+
+def _ignore(_: object) -> None:
+    pass
 
 
 def _page_of(names: object, page: Page) -> Page:

@@ -152,7 +152,8 @@ def run_read_unit(
     )
 
     pacing = Pacing(hooks.throttle, tick)
-    ranges = spread_ranges(unit.ranges, RANGES_EACH * options.in_flight)
+    at_once = options.at_once(target.reader.distance_s)
+    ranges = spread_ranges(unit.ranges, RANGES_EACH * at_once)
     scan = RangeScan(
         target,
         ranges,

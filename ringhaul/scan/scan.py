@@ -53,6 +53,13 @@ TICK_S = 0.2
 LATE_S = 3.0
 #: Consecutive reads of a range that took too long before it is split.
 SPLIT_TRIES = 3
+#: Distance over which the number of ranges read at once doubles, about as long as a node takes for
+#: a page: while one range's page is on the way, the node reads another's. And the most of them.
+PAGE_S = 0.1
+RANGES_FAR_MAX = 8
+#: From this distance on, a scan begins with pages as long as those of the previous one: the three
+#: round trips until pages are long enough would show.
+FAR_S = 0.05
 #: Errors that mean that the read was too large.
 _TOO_MUCH = (ReadTimeout, ReadFailure, OperationTimedOut, OverloadedErrorMessage)
 
@@ -101,11 +108,21 @@ class ScanOptions:
     request_timeout_s: float = 12.0
     page_bytes: int = 2 << 20  #: target size of pages; see `sizing`
     page_rows_first: int = FIRST_ROWS  #: rows of the first page
-    in_flight: int = 2  #: ranges read at once
+    in_flight: int = 2  #: ranges read at once, more if the nodes are far: see `at_once`
     pages_ahead: int = 2  #: most pages of a range that are waiting or requested
     retries_max: int = 10  #: retries of one page before the unit is given back
     in_order: bool = False  #: whether rows come in token order
     skip_failed: bool = False  #: skip what no replica can read: see `RangeScan.missing`
+
+    def at_once(self, distance_s: float) -> int:
+        """Return how many ranges to read at once from nodes at this distance.
+
+        In token order, what is read ahead may not be needed.
+        """
+        if self.in_order:
+            return self.in_flight
+        far = int(self.in_flight * (1 + distance_s / PAGE_S))
+        return max(self.in_flight, min(far, RANGES_FAR_MAX))
 
 
 @dataclass
@@ -192,7 +209,10 @@ class RangeScan:
         self._decoder = decoder
         self._options = options
         self._tick, self._leave = tick, leave
-        self._size = PageSize(options.page_bytes, options.page_rows_first)
+        rows_first = options.page_rows_first
+        if rows_first == FIRST_ROWS and target.reader.distance_s > FAR_S:
+            rows_first = target.reader.learnt(target.prepared) or rows_first
+        self._size = PageSize(options.page_bytes, rows_first)
         self._numbers = itertools.count()
         self._jitter = random.Random()
         self._closed = False
@@ -205,6 +225,7 @@ class RangeScan:
         range, and skipping is off), `ClusterError` (no row can be read), the decoder's errors for a
         malformed page, and what `tick` raises.
         """
+        self._target.reader.sound()
         try:
             while self._runs or self._todo:
                 self._tick()
@@ -235,6 +256,8 @@ class RangeScan:
         """Request nothing more; responses still on their way are dropped."""
         with self._changed:
             self._closed = True
+        if self.stats.pages:
+            self._target.reader.learn(self._target.prepared, self._size.rows)
 
     # -- requests
 
@@ -273,11 +296,12 @@ class RangeScan:
             return None
         unended = 0
         now = time.monotonic()
-        full = self._waiting >= options.in_flight * options.pages_ahead
+        at_once = options.at_once(self._target.reader.distance_s)
+        full = self._waiting >= at_once * options.pages_ahead
         for index, run in enumerate(self._runs):
             if run.ended:
                 continue
-            if unended >= options.in_flight:
+            if unended >= at_once:
                 return None
             unended += 1
             if full and index:
@@ -285,7 +309,7 @@ class RangeScan:
             idle = run.request is None and run.error is None and run.due <= now
             if idle and len(run.pages) < options.pages_ahead:
                 return run
-        if not self._todo or unended >= options.in_flight or (full and self._runs):
+        if not self._todo or unended >= at_once or (full and self._runs):
             return None
         tokens, state, suspect = self._todo.popleft()
         self._runs.append(_Run(tokens, state, state, suspect=suspect))

@@ -236,8 +236,7 @@ class _StatementUnit:
         job = self._job.values
         source = job.sources[unit.source]
         self._encoder = RowEncoder(job, source)
-        mapped = [column for _, column in source.mapping]
-        order = [mapped.index(name) for name in self._job.markers]
+        order = [source.columns.index(name) for name in self._job.markers]
         path = source.file.path
         TRAIL.at("read", path, unit.first_line)
         for block, loss in careful_blocks(read_unit(unit, job, self._tick), self._hooks.losses):

@@ -57,7 +57,7 @@ class VerifyPlan:
 
     @classmethod
     def of(cls, table: TableSchema, source: LoadSource, *, static: bool = False) -> VerifyPlan:
-        columns = [column for _, column in source.mapping]
+        columns = source.columns
         return cls(table, tuple(table.without_rows(columns) if static else columns), static)
 
     @property

@@ -13,10 +13,10 @@ from ringhaul.storage.access import OBJECT_STORES, access, check_url, mask_url, 
 
 #: How to install a scheme's client.
 _PACKAGES = {
-    "s3": 'install ringhaul with its extra s3 (pip install "/path/to/ringhaul[s3]")',
-    "s3a": 'install ringhaul with its extra s3 (pip install "/path/to/ringhaul[s3]")',
-    "gs": 'install ringhaul with its extra gcs (pip install "/path/to/ringhaul[gcs]")',
-    "gcs": 'install ringhaul with its extra gcs (pip install "/path/to/ringhaul[gcs]")',
+    "s3": 'install ringhaul with its extra s3 (pip install "ringhaul[s3]")',
+    "s3a": 'install ringhaul with its extra s3 (pip install "ringhaul[s3]")',
+    "gs": 'install ringhaul with its extra gcs (pip install "ringhaul[gcs]")',
+    "gcs": 'install ringhaul with its extra gcs (pip install "ringhaul[gcs]")',
 }
 CONNECT_TIMEOUT_S = 5
 #: Without any data.

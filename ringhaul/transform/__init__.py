@@ -1,6 +1,6 @@
 """User-defined functions between reading and writing: batches of records in, batches of rows out.
 
-Modules with such functions import this package; docs/transforms.md says what they may do.
+Modules with such functions import this package; docs/how-to/transforms.md says what they may do.
 """
 
 from ringhaul.transform.each_row import each_row

@@ -8,6 +8,7 @@ folder, never from the current directory.
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import socket
 import sys
@@ -20,8 +21,10 @@ from pathlib import Path
 from types import ModuleType
 
 from ringhaul.errors import UsageError
+from ringhaul.own_packages import HOME, NAMES
 from ringhaul.transform.chain import Transform
 from ringhaul.transform.errors import TransformError, reason_of, rethrow_interrupt
+from ringhaul.transform.namesakes import import_namesake, separate_namesakes
 
 _NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
 
@@ -81,15 +84,21 @@ def _import(name: str, folder: Path | None) -> ModuleType:
     """Import a module; its top-level package comes from `folder` if present there."""
     top = name.partition(".")[0]
     _find_siblings(folder)
-    loaded = sys.modules.get(top)
     places = [str(folder)] if folder is not None else []
+    projects = [project for name in NAMES if (project := _project(_find_editable(name)))]
+    # In a checkout, ours are in a folder of the path.
+    others = [one for one in [*_installed(), *projects] if Path(one).resolve() != HOME]
+    separate_namesakes([*places, *others])
+    if top in NAMES:
+        return import_namesake(name)
+    loaded = sys.modules.get(top)
     spec = PathFinder.find_spec(top, places)
     if spec is not None and spec.origin is None and top == name:
         spec = None  # a folder of that name without code, such as one of data
     if spec is not None and loaded is not None and _file_of(loaded) != spec.origin:
         raise ImportError(f"another module {top} than {spec.origin} is in use: rename yours")
     if loaded is None:
-        spec = spec or PathFinder.find_spec(top, _installed())
+        spec = spec or PathFinder.find_spec(top, _installed()) or _find_editable(top)
         if spec is None:
             raise ModuleNotFoundError(f"no module named {top}")
         loaded = module_from_spec(spec)
@@ -104,9 +113,30 @@ def _import(name: str, folder: Path | None) -> ModuleType:
 
 
 def _installed() -> list[str]:
-    """Return the search path for modules without the current folder."""
+    """Return the search path for modules without the current folder, unless PYTHONPATH names it:
+    Python itself puts it there, depending on how it is started."""
     here = Path.cwd()
-    return [entry for entry in sys.path if entry and Path(entry) != here]
+    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return [entry for entry in sys.path if entry and (Path(entry) != here or entry in named)]
+
+
+def _find_editable(top: str) -> ModuleSpec | None:
+    """Find a package of a project that setuptools installed as editable: it adds a finder, and no
+    folder to the path. Other finders may search the current folder."""
+    for finder in sys.meta_path:
+        if str(getattr(finder, "__module__", "")).startswith("__editable__"):
+            spec = finder.find_spec(top, None)
+            if spec is not None:
+                return spec
+    return None
+
+
+def _project(spec: ModuleSpec | None) -> str | None:
+    """Return the folder that holds a package or a module."""
+    if spec is None or spec.origin is None:
+        return None
+    inner = Path(spec.origin).parent
+    return str(inner.parent if spec.submodule_search_locations else inner)
 
 
 def _file_of(module: ModuleType) -> str | None:

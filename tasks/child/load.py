@@ -99,8 +99,9 @@ def _done(job: LoadJob, result: UnitResult, outcome: UnitOutcome) -> Done:
 
 def _statements(job: LoadJob, unit: LoadUnit) -> Statements:
     source = job.sources[unit.source]
-    columns = [column for _, column in source.mapping]
-    return insert_statements(job.table, columns, job.ttl_s, ttl_bound=source.ttl_field is not None)
+    return insert_statements(
+        job.table, source.columns, job.ttl_s, ttl_bound=source.ttl_bound, filled=source.filled
+    )
 
 
 def _result(child: Child, unit: LoadUnit, attempt: int, outcome: UnitOutcome) -> UnitResult:

@@ -169,6 +169,7 @@ class Child:
             self._plane = ConnectionPool(
                 self.session(),
                 requests_max=self.bounds.requests_of("pipeline"),
+                far_max=self.bounds.far_requests_of("pipeline"),
                 bytes_max=self.bounds.bytes_in_flight_max,
             )
         return self._plane

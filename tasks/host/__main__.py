@@ -88,5 +88,8 @@ def _start(work: Callable[[], None]) -> threading.Thread:
 if __name__ == "__main__":
     _started = time.monotonic()
     sys.path[:] = json.loads(sys.stdin.buffer.read())["sys_path"]
+    from ringhaul.own_packages import find_own_packages
+
+    find_own_packages()
     main()
     os._exit(0)  # a thread may hang on a mount or a node

@@ -1,4 +1,4 @@
-"""Measure what this host gives to processes: descriptors, room on disks, packages, the clock."""
+"""Measure what this host gives to processes: descriptors, room on disks, the clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 from config.settings import Loaded, Settings
 from ringhaul import __version__
-from ringhaul.shadowed import hidden_packages, installed_twice
 from tasks.host.clock import synchronised
 from tasks.host.report import Folder, Machine
 
@@ -47,8 +46,6 @@ def measure_machine(settings: Settings) -> Machine:
         ),
         synchronised=synchronised(),
         boot=_boot_id(),
-        hidden=tuple((one.name, one.path) for one in hidden_packages()),
-        twice=tuple(installed_twice()),
     )
 
 

@@ -32,8 +32,6 @@ class Machine:
     folders: tuple[Folder, ...] = ()
     synchronised: bool | None = None  #: the clock, as the kernel says; None: it does not say
     boot: str = ""  #: the kernel's boot id; hosts with the same one share a clock. Empty: not known
-    hidden: tuple[tuple[str, str], ...] = ()  #: packages of ours, and what is imported instead
-    twice: tuple[tuple[str, str], ...] = ()  #: packages that another distribution installs, too
 
 
 @dataclass(frozen=True, kw_only=True)

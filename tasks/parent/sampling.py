@@ -38,10 +38,13 @@ class Sampling:
         for job in running:
             due_s = before.get(job, now_s)
             if due_s <= now_s:
-                fleet = fleet or look_at_fleet(self._caller)
                 wait_ms = 0
                 with suppress(JobDamaged):  # the next sweep drops it
-                    wait_ms = history.sample(job, _crew(fleet, job))
+                    wait_ms = history.wait_ms(job)
+                    # Of many keepers, one lists all workers: the others find the sample taken.
+                    if wait_ms == 0:
+                        fleet = fleet or look_at_fleet(self._caller)
+                        wait_ms = history.sample(job, _crew(fleet, job))
                 # A long job's samples are rare, but its hosts may change at any time.
                 due_s = now_s + min(max(wait_ms, 0), keys.SAMPLE_EVERY_MS) / 1000
             self._due_s[job] = due_s

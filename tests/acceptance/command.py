@@ -18,7 +18,7 @@ from tests.acceptance.fork_server import ForkServer
 
 #: Generous: the machine may be busy, and pytest's own timeout catches a hang.
 TIMEOUT_S = 120
-PYTHON_MODULE = [sys.executable, "-P", "-m", "producer"]
+PYTHON_MODULE = [sys.executable, "-P", "-m", "ringhaul"]
 _fork_servers: list[ForkServer] = []
 _kinds_run: set[tuple[str, ...]] = set()
 

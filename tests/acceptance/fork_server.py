@@ -178,6 +178,7 @@ class _Forker:
 
 
 def _read_modules() -> None:
+    importlib.import_module("ringhaul.own_packages").find_own_packages()
     importlib.import_module("producer.__main__")  # the first, which sets how modules are read
     for name in PACKAGES:
         package = importlib.import_module(name)
@@ -189,14 +190,14 @@ def _read_modules() -> None:
 
 
 def _become(wanted: Mapping[str, Any]) -> None:
-    """Be `python -P -m producer` with these arguments from now on."""
+    """Be `python -P -m ringhaul` with these arguments from now on."""
     os.environ.clear()
     os.environ.update(wanted["environment"])
     os.chdir(wanted["folder"])
     # What Python knows of its streams is what they were when it began.
     sys.stdin = sys.__stdin__ = _stream(0, "r", sys.stdin)  # type: ignore[misc]
-    sys.argv = ["producer", *wanted["arguments"]]
-    runpy.run_module("producer", run_name="__main__", alter_sys=True)
+    sys.argv = ["ringhaul", *wanted["arguments"]]
+    runpy.run_module("ringhaul", run_name="__main__", alter_sys=True)
 
 
 def _stream(number: int, mode: str, like: TextIO) -> TextIO:

@@ -259,17 +259,13 @@ def test_a_host_with_everything_wrong(
     host_1: Path,
 ) -> None:
     """Another version, other settings, no way to Cassandra, few descriptors, other files, no room
-    for its state, and another program's `tasks` in its environment."""
+    for its state."""
     folder = tmp_path / "host-2"
     tree = folder / "tree"
     for package in ("ringhaul", "config", "tasks", "producer"):
         shutil.copytree(ROOT / package, tree / package)
     init = tree / "ringhaul" / "__init__.py"
     init.write_text(init.read_text().replace(ringhaul.__version__, "0.0.7"))
-    other = tree / "invoke_tasks-2.dist-info"
-    other.mkdir()
-    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: invoke-tasks\nVersion: 2\n")
-    (other / "RECORD").write_text("tasks/__init__.py,,\n")
     (folder / "state").write_text("a file")
     (command.cwd / "here").mkdir()
     (command.cwd / "x.csv").write_text("id\n1\n")
@@ -287,7 +283,7 @@ def test_a_host_with_everything_wrong(
     assert set(found) == {
         ("workers", name)
         for name in ("versions", "visibility", "settings", "cluster", "descriptors", "disks")
-    } | {("workers", "packages"), ("files", "hosts")}
+    } | {("files", "hosts")}
     for check in found.values():
         assert "host-2" in check["text"] and "host-1" not in check["text"], check
         assert check["advice"], check
@@ -298,7 +294,6 @@ def test_a_host_with_everything_wrong(
     assert "Connection refused" in text["cluster"]
     assert "200 open files" in text["descriptors"]
     assert f"{folder}/state cannot be written: it is a file" in text["disks"]
-    assert "invoke-tasks installs tasks, too" in text["packages"]
     assert f"{here}/x.csv: No such file or directory" in text["hosts"]
 
 
@@ -365,22 +360,6 @@ def limited(command: Ringhaul, before: str, **env: str) -> Checks:
     assert done.returncode == 4, done
     checks = json.loads(done.stdout)["checks"]
     return {(check["about"], check["check"]): check for check in checks}
-
-
-@pytest.mark.parametrize("name", ["config", "tasks"])
-def test_a_package_of_ours_that_is_hidden(command: Ringhaul, tmp_path: Path, name: str) -> None:
-    package = tmp_path / "path" / name
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    path = {"PYTHONPATH": str(package.parent)}
-    found = doctor(command, code=4, **path)
-    assert list(found) == [("machine", "packages")]
-    assert f"Python imports {name} from {package}" in found["machine", "packages"]["text"]
-    assert "a separate environment" in found["machine", "packages"]["advice"]
-    for arguments in (("doctor",), ("status",), ("worker", "-c", "1")):
-        done = command.run(*arguments, **path)
-        assert done.code == 4 and str(package) in done.out + done.err, done
-        assert "Traceback" not in done.err
 
 
 def test_the_password_of_the_broker_is_nowhere(

@@ -1,4 +1,4 @@
-"""The examples of docs/cli.md for the options of every job work as documented.
+"""The examples of docs/reference for the options of every job work as documented.
 
 `test_documented_reads.py` checks that each of these options has an example.
 """

@@ -1,5 +1,5 @@
-"""The examples of docs/cli.md for unload, count, query, peek, lookup and exec work as documented,
-and each option of these commands has an example.
+"""The examples of docs/reference for unload, count, query, peek, lookup and exec work as
+documented, and each option of these commands has an example.
 
 `test_documented_options.py` runs those under "Options of every job".
 """
@@ -121,7 +121,7 @@ def shell_argv(shop: str, line: str) -> list[str]:
     """Return a shell's arguments for a line of the docs, with the test's keyspace."""
     line = line.replace("shop.", f"{shop}.").replace("-k shop", f"-k {shop}")
     line = line.replace("--transform etl:", "--transform rh_etl:")
-    call = f'ringhaul() {{ "{sys.executable}" -P -m producer "$@"; }}; set -o pipefail; '
+    call = f'ringhaul() {{ "{sys.executable}" -P -m ringhaul "$@"; }}; set -o pipefail; '
     return [shutil.which("bash") or "bash", "-c", call + line]
 
 

@@ -27,7 +27,7 @@ class Node:
 
     def run(self, *arguments: str, timeout_s: float = 280) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "RINGHAUL_STATE_DIR": str(self.folder)}
-        command = [sys.executable, "-m", "producer", *arguments]
+        command = [sys.executable, "-m", "ringhaul", *arguments]
         return subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False
         )

@@ -167,7 +167,7 @@ def test_write_times_and_ttls_survive_the_round_trip(
 
     # When they are unloaded with both, and loaded into another table, as the manual shows
     def run(command: str, *more: str) -> Finished:
-        call = documented_call("formats.md", command)
+        call = documented_call("reference/formats.md", command)
         return fleet.run(*(part.replace("shop.", f"{keyspace}.") for part in call), *more)
 
     assert run("unload", "--format", form).code == 0

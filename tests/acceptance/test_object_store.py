@@ -290,7 +290,7 @@ def test_a_missing_package_is_reported_with_the_extra_to_install(
 ) -> None:
     (tmp_path / "s3fs.py").write_text("raise ImportError('not here')")
     done = ringhaul.run("load", "s3://acme/x.csv", "-t", table, PYTHONPATH=str(tmp_path))
-    assert done.code == 2 and 'pip install "/path/to/ringhaul[s3]"' in done.err, done
+    assert done.code == 2 and 'pip install "ringhaul[s3]"' in done.err, done
 
 
 def test_missing_rights_are_reported(ringhaul: Ringhaul, table: str, tmp_path: Path) -> None:

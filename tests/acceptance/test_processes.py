@@ -28,7 +28,9 @@ SCRIPTS = Path(sys.executable).parent
 RINGHAUL = str(SCRIPTS / "ringhaul")
 WORKERS = {
     "ringhaul worker": [RINGHAUL, "worker", "-c", "1"],
-    "celery -A tasks worker": [str(SCRIPTS / "celery"), "-A", "tasks", "worker", "-c", "1"],
+    "celery -A ringhaul.celery_app worker": [
+        *(sys.executable, "-m", "celery", "-A", "ringhaul.celery_app", "worker", "-c", "1")
+    ],
 }
 
 

@@ -1,4 +1,4 @@
-"""Outputs that fail: each is reported with a message and the exit code of docs/cli.md."""
+"""Outputs that fail: each is reported with a message and its documented exit code."""
 
 from __future__ import annotations
 

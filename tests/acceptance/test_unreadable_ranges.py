@@ -43,7 +43,7 @@ class Node:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "RINGHAUL_STATE_DIR": str(self.folder)}
-        command = [sys.executable, "-m", "producer", *arguments]
+        command = [sys.executable, "-m", "ringhaul", *arguments]
         return subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=300, check=False
         )

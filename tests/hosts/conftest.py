@@ -11,7 +11,7 @@ import pytest
 
 from tests.hosts.fleet import Fleet, running_fleet
 
-#: The addresses of the README's section about many hosts; commands run on `ops`.
+#: The addresses in docs/how-to/hosts.md; commands run on `ops`.
 ADDRESSES = {
     "cassandra1": "10.0.0.21",
     "cassandra2": "10.0.0.22",

@@ -91,7 +91,7 @@ class Fleet:
     def _start(self, name: str, settings: dict[str, str]) -> None:
         # A node name for hosts without a separate host name.
         named = [] if self.network[name].namespace else [f"--hostname=celery@{name}"]
-        command = [sys.executable, "-P", "-m", "producer", "worker", "-c", "1", *named]
+        command = [sys.executable, "-P", "-m", "ringhaul", "worker", "-c", "1", *named]
         home = self.home(name)
         stack = ExitStack()
         process = self.network[name].running(

@@ -446,17 +446,17 @@ def test_queries_use_metrics_and_labels_that_exist() -> None:
 
 
 def test_each_alert_says_what_is_wrong_and_what_to_do() -> None:
-    page = (ROOT / "docs" / "monitoring.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "monitoring.md").read_text()
     assert len({rule["alert"] for rule in alert_rules()}) == len(alert_rules()) >= 10
     for rule in alert_rules():
         assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
         assert rule["labels"]["severity"] in ("warning", "critical")
         assert rule["annotations"]["summary"] and rule["annotations"]["action"]
-        assert f"`{rule['alert']}`" in page, f"docs/monitoring.md lacks {rule['alert']}"
+        assert f"`{rule['alert']}`" in page, f"docs/how-to/monitoring.md lacks {rule['alert']}"
 
 
 def test_every_metric_is_documented() -> None:
-    page = (ROOT / "docs" / "monitoring.md").read_text()
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
     for name in known_metrics():
         if name.startswith("ringhaul_") and not name.endswith(("_sum", "_count", "_bucket")):
-            assert f"`{name}`" in page, f"docs/monitoring.md lacks {name}"
+            assert f"`{name}`" in page, f"docs/reference/metrics.md lacks {name}"

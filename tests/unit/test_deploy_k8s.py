@@ -236,7 +236,7 @@ def test_there_is_one_beat_and_it_ends_before_the_next_starts() -> None:
 def test_beat_has_memory_for_the_runs_that_it_may_start() -> None:
     (container,) = named("Deployment", "beat")["spec"]["template"]["spec"]["containers"]
     settings = tomllib.loads((FOLDER / "base" / "ringhaul.toml").read_text())
-    # docs/schedules.md: some 150 MB each, and beat itself
+    # docs/how-to/schedules.md: some 150 MB each, and beat itself
     needed_mb = (settings["schedule"]["runs_max"] + 1) * 150
     limit = container["resources"]["limits"]["memory"]
     assert {"Mi": 1, "Gi": 1024}[limit[-2:]] * int(limit[:-2]) >= needed_mb

@@ -1,5 +1,5 @@
-"""docs/copy-from.md has a row for each option of the tools that users migrate from, and names
-only existing options of ours."""
+"""docs/reference/copy-from.md has a row for each option of the tools that users migrate from, and
+names only existing options of ours."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.test_docs import COMMANDS, ROOT, documented, options
 
-PAGE = (ROOT / "docs" / "copy-from.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "copy-from.md").read_text()
 _ROW = re.compile(r"^\| (`.+?) \| (.+?) \| (.*?) ?\|$", re.MULTILINE)
 
 COPY_BOTH = (

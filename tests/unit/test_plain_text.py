@@ -27,6 +27,7 @@ from producer.outputs import plain_streams
 from producer.outputs.stdout import json_text
 from producer.report.result_table import _bytes, _drawn
 from ringhaul.cql.types import parse_type
+from ringhaul.errors import UsageError
 from ringhaul.plain_text import as_line, as_lines, in_json, lines_of
 from tests.acceptance.command import Ringhaul
 
@@ -253,9 +254,11 @@ def test_a_message_with_text_from_outside_is_one_line(text: str) -> None:
     err = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stderr", err)
-        print_error(f"{text}: cannot be read")  # as in a process whose streams are not wrapped
+        print_error(
+            f"{text}: cannot be read", "UsageError"
+        )  # as in a process whose streams are not wrapped
         plain_streams.show_plain_text()
-        print_error(f"{text}: cannot be read")
+        print_error(f"{text}: cannot be read", UsageError)
         print(f"warning: {text}", file=sys.stderr)
         print(lines_of([f"one {text}", lines_of([text, "three"])]), file=sys.stderr)
         plain_streams.show_as_written()

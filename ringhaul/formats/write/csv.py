@@ -50,7 +50,8 @@ class CsvLines:
     """One record a line, ended by LF as in files on Unix, or by CRLF.
 
     A field is quoted if it holds the delimiter, the quote, CR or LF, begins or ends with a blank,
-    begins with a byte order mark, is empty without being null, or reads as the text for null. An
+    begins with a byte order mark, is empty without being null, or reads as the text for null. Of a
+    delimiter of several characters the first is enough: a value that ends with it would be cut. An
     escape character, if there is one, precedes special characters, and control characters are
     written in the escape style; without quotes it does all the work. With neither, a text that
     needs them raises `OutputUnusable`.
@@ -63,10 +64,11 @@ class CsvLines:
         self._line_end = "\r\n" if fmt.line_end == "crlf" else "\n"
         self._types = list(types)
         self._names = list(names)
-        special = "".join(map(re.escape, (fmt.delimiter, fmt.quote, self._escape)))
+        self._mark = fmt.delimiter[:1]
+        special = "".join(map(re.escape, (self._mark, fmt.quote, self._escape)))
         self._escapes = dict(self._spelt()) if self._escape else {}
         self._needs_quotes = rf"[{special}\r\n]|^$|^[ \t]|[ \t]$|^{_BOM}"
-        marks = [mark for mark in (fmt.delimiter, fmt.quote, self._escape) if mark]
+        marks = [mark for mark in (self._mark, fmt.quote, self._escape) if mark]
         self._special_bytes = [mark.encode() for mark in {*marks, "\r", "\n", *self._escapes}]
         self._harmless = not any(map(_VALUE.fullmatch, marks)) and (
             fmt.null in _NO_VALUES or not _VALUE.fullmatch(fmt.null)
@@ -110,7 +112,7 @@ class CsvLines:
         if self._escape:
             return self._escaped(text)
         odd = pc.or_(
-            pc.match_substring_regex(text, rf"[{re.escape(self._delimiter)}\r\n]|^{_BOM}"),
+            pc.match_substring_regex(text, rf"[{re.escape(self._mark)}\r\n]|^{_BOM}"),
             pc.equal(text, self._null),
         )
         if _any(odd):
@@ -129,7 +131,7 @@ class CsvLines:
         escape = self._escape
         yield escape, escape * 2
         letters = spellings(self._style, escape)
-        marks = [mark for mark in (self._delimiter, self._quote) if mark]
+        marks = [mark for mark in (self._mark, self._quote) if mark]
         for character in dict.fromkeys([*letters, *marks, "\r", "\n"]):
             yield character, letters.get(character, escape + character)
 

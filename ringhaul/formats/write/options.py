@@ -39,7 +39,7 @@ class OutputFormat:
     compression: str = ""
     #: CSV only, like all that follow. Write the column names first, in every part.
     header: bool | None = None
-    #: Separates fields: one ASCII character.
+    #: Separates fields: one character, or several such as ``||``.
     delimiter: str | None = None
     #: Encloses fields that need it: one ASCII character. Empty: none, and `escape` does the work.
     quote: str | None = None
@@ -88,7 +88,7 @@ class OutputFormat:
         # The quote as its own escape means doubled quotes, as in RFC 4180.
         object.__setattr__(self, "escape", dialect.escape)
         assert self.null is not None
-        for character in (dialect.delimiter, dialect.quote, "\r", "\n"):
+        for character in (dialect.delimiter[:1], dialect.quote, "\r", "\n"):
             if character and character in self.null:
                 raise UsageError(
                     f"null: {self.null!r} holds {character!r}, which has a special meaning in "
@@ -113,7 +113,7 @@ class OutputFormat:
 
     def _check_escaped(self, null: str, escape: str) -> None:
         style = self.escape_style or PLAIN
-        others = (self.delimiter, self.quote, escape)
+        others = (*(self.delimiter or ""), self.quote, escape)
         if escape in null:
             marker = len(null) == 2 and null[0] == escape and null[1] not in others
             if marker and not has_meaning(null[1], style):

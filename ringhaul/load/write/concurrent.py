@@ -30,6 +30,7 @@ from ringhaul.dataplane.base import (
 )
 from ringhaul.dataplane.blame import Blame, Cause, Controlled, Ruling, Suspect, cause_of
 from ringhaul.dataplane.control import Control
+from ringhaul.dataplane.distance import Distance
 from ringhaul.dataplane.pacing import TICK_S
 from ringhaul.dataplane.retry import Verdict, backoff_s, classify, message
 from ringhaul.dataplane.routing import Routing
@@ -39,7 +40,8 @@ from ringhaul.records.rows import EncodedRows, bound_values
 
 #: The driver does not say through which node a row went.
 _ANY_HOST = ""
-#: Rows handed to one `execute_concurrent`: bounds what it still sends after a stop.
+#: Rows handed to one `execute_concurrent`, more if the nodes are far: bounds what it still sends
+#: after a stop.
 SLICE_ROWS = 1000
 #: The same for each request in flight if the job limits those, so that a change of the limit takes
 #: effect soon.
@@ -61,6 +63,7 @@ class ConcurrentWriter:
         self._routing = Routing(session, target.keyspace)
         self._blame = Blame(options.retries_max)
         self._control = Control(session, prepared, options.consistency)
+        self._distance = Distance()  # to the nearest node
         self._ticked_at = time.monotonic()
         self._profile = session.execution_profile_clone_update(
             EXEC_PROFILE_DEFAULT, request_timeout=options.request_timeout_s
@@ -74,7 +77,11 @@ class ConcurrentWriter:
         first = 0
         while first < len(statements):
             leave = self._hooks.leave()
-            count = min(SLICE_ROWS, leave.rows, SLICE_ROWS_PER_REQUEST * leave.requests)
+            count = min(
+                self._distance.reach(SLICE_ROWS),
+                leave.rows,
+                SLICE_ROWS_PER_REQUEST * leave.requests,
+            )
             part = range(first, min(first + count, len(statements)))
             self._hooks.throttle(len(part))
             self._write_slice(rows, statements, part, sets)
@@ -98,7 +105,9 @@ class ConcurrentWriter:
         pending: range | list[int],
         sets: NDArray[np.int32],
     ) -> None:
-        in_flight = min(self._options.requests_in_flight_max, self._hooks.leave().requests)
+        options = self._options
+        far = self._distance.reach(options.requests_in_flight_max)
+        in_flight = min(far, options.requests_far_max, self._hooks.leave().requests)
         suspects: dict[int, Suspect] = {}
         for tries in itertools.count():
             if tries:
@@ -120,6 +129,8 @@ class ConcurrentWriter:
             written = 0
             for row, (success, outcome) in zip(pending, results, strict=True):
                 self._tick()
+                if row == pending[0]:
+                    self._distance.saw(time.perf_counter() - started, time.monotonic())
                 if success:
                     written += 1
                     self.stats.written += 1

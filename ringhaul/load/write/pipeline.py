@@ -18,6 +18,7 @@ idle, as long as the rows kept (queued, unanswered, to be retried) are those of 
 from __future__ import annotations
 
 import logging
+import math
 import re
 import time
 import weakref
@@ -140,10 +141,16 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         return cuts is not None
 
     def _hear_of_trial(self) -> None:
-        """Wait briefly until a batch was accepted or the server objected."""
-        until_s = time.monotonic() + TRIAL_WAIT_S
+        """Wait briefly until a batch was accepted or the server objected.
+
+        The way there, and the time until a connection is open, do not count.
+        """
+        sent_at_s = math.inf
         while self._plane.batches and not self._plane.batches_tried:
-            if not self._pending() or time.monotonic() > until_s:
+            now_s = time.monotonic()
+            if self._busy():
+                sent_at_s = min(sent_at_s, now_s)
+            if not self._pending() or now_s - sent_at_s > TRIAL_WAIT_S + self._plane.distance_s:
                 return
             self._turn()
 

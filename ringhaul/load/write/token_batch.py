@@ -38,6 +38,7 @@ from ringhaul.dataplane.base import (
 )
 from ringhaul.dataplane.blame import Blame, Cause, Controlled, Ruling, Suspect, cause_of
 from ringhaul.dataplane.control import Control
+from ringhaul.dataplane.distance import Distance
 from ringhaul.dataplane.pacing import TICK_S
 from ringhaul.dataplane.retry import Verdict, backoff_s, classify, message
 from ringhaul.dataplane.routing import Routing
@@ -157,6 +158,7 @@ class TokenBatchWriter:
         self._jitter = random.Random()
         self._blame = Blame(options.retries_max)
         self._control = Control(session, prepared, options.consistency)
+        self._distance = Distance()  # to the nearest node
         self._bytes_in_flight = 0
         self._per_host: dict[Host, int] = {}
         self._ticked_at = time.monotonic()
@@ -211,9 +213,14 @@ class TokenBatchWriter:
         """Return whether a request must wait. A single request may always go, however large."""
         busy = len(self._flights) + len(self._waiting)
         return busy > 0 and (
-            busy >= min(self._options.requests_in_flight_max, self._hooks.leave().requests)
+            busy >= min(self._requests_max(), self._hooks.leave().requests)
             or self._bytes_in_flight + request.bytes_count > self._options.bytes_in_flight_max
         )
+
+    def _requests_max(self) -> int:
+        """Return the limit of unanswered requests, which is higher if the nodes are far."""
+        far = self._distance.reach(self._options.requests_in_flight_max)
+        return min(far, self._options.requests_far_max)
 
     def _send(self, request: _Request) -> None:
         group = request.group
@@ -272,8 +279,9 @@ class TokenBatchWriter:
         self._bytes_in_flight -= request.bytes_count
         self._per_host[host] -= 1
         if error is None:
-            latency_us = int((time.perf_counter() - sent_at) * 1e6)
-            self.stats.latencies[latency.bucket(latency_us)] += 1
+            took_s = time.perf_counter() - sent_at
+            self._distance.saw(took_s, now)
+            self.stats.latencies[latency.bucket(int(took_s * 1e6))] += 1
             self.stats.written += request.group.last - request.group.first
             self._blame.took(host, request.group.replica_set, time.monotonic())
         else:

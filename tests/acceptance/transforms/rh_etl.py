@@ -64,7 +64,7 @@ def counted(row: dict[str, Any]) -> dict[str, Any] | None:
 
 @each_row(columns={"id": pa.int32(), "born": pa.int32()})
 def birth_years(row: dict[str, Any]) -> dict[str, Any]:
-    """The example of docs/transforms.md, which fails on a row without an age."""
+    """The example of docs/how-to/transforms.md, which fails on a row without an age."""
     return {"id": row["id"], "born": 2026 - row["age"]}
 
 

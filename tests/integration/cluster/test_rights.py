@@ -69,7 +69,7 @@ def test_a_missing_permission_is_reported(
 def test_the_documented_permissions_are_enough(
     ringhaul: Ringhaul, login: Endpoints, table: str
 ) -> None:
-    """The permissions in docs/operations.md are enough."""
+    """The permissions in docs/how-to/operations.md are enough."""
     read = ringhaul.run("unload", "-t", table, "-o", "-", "--user", "reader", "-c", "1")
     assert (read.code, sorted(read.out.split())) == (0, ["1", "2", "id"]), read
     written = ringhaul.run("load", "keys.csv", "-t", table, "--user", "writer", "-c", "1", "--json")

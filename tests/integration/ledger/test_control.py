@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 import redis
 
-from ringhaul.ledger.fleet import OpenJob, look_at_fleet
+from ringhaul.ledger import keys
+from ringhaul.ledger.fleet import OpenJob, look_at_fleet, look_at_slots
 from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
 from ringhaul.ledger.pace import NO_LIMITS, NO_PACE, Limits, Pace
 from ringhaul.ledger.reading import JobMissing, Live
 from ringhaul.ledger.states import JobState
-from ringhaul.ledger.workers import Worker, Workers
+from ringhaul.ledger.workers import Worker, Workers, pack_worker
 from tests.integration.ledger.conftest import Clock, new_job
 
 LEASE_MS = 60_000
@@ -235,6 +236,44 @@ def test_the_fleet_lists_living_workers_and_open_units(clocked: Ledger, clock: C
         "ld-0": OpenJob("ringhaul.load", "high", 2, Limits(in_flight=3)),
         other: OpenJob("", "normal", 5, NO_LIMITS),
     }
+
+
+def test_workers_are_added_up_by_their_queues(
+    clocked: Ledger, clock: Clock, client: redis.Redis
+) -> None:
+    workers = Workers(clocked.caller)
+    both = ("ringhaul.load", "ringhaul.load@dc:1")
+    for i in range(300):
+        workers.heartbeat(Worker(f"host{i}", i, 4, both), 20_000)
+    workers.heartbeat(Worker("alone", 1, 3, ("ringhaul.load",)), 20_000)
+    job = new_job(clocked, 5)
+
+    def slots() -> dict[tuple[str, ...], int]:
+        fleet = look_at_slots(clocked.caller)
+        assert fleet.jobs == {job: OpenJob("", "normal", 5, NO_LIMITS)}
+        return {worker.queues: worker.slots for worker in fleet.workers}
+
+    assert slots() == {both: 1200, ("ringhaul.load",): 3}
+    # The sums are kept, until a worker comes or leaves, or for a second
+    client.zrem(keys.WORKERS, pack_worker(Worker("host0", 0, 4, both)))
+    assert slots()[both] == 1200
+    workers.heartbeat(Worker("host1", 1, 4, both), 20_000)
+    assert slots()[both] == 1200
+    workers.heartbeat(Worker("new", 1, 5, ("ringhaul.load",)), 20_000)
+    assert slots() == {both: 1196, ("ringhaul.load",): 8}
+    workers.leave(Worker("host1", 1, 4, both))
+    assert slots()[both] == 1192
+    clock.advance(20_000)
+    workers.heartbeat(Worker("alone", 1, 3, ("ringhaul.load",)), 20_000)
+    assert slots() == {("ringhaul.load",): 3}
+    clock.advance(20_000)
+    assert slots() == {}
+    # Whatever stands in their place is no harm
+    for damage in ("SET", "x"), ("SET", ""), ("HSET", "a", "b"):
+        client.delete(keys.SLOTS)
+        client.execute_command(damage[0], keys.SLOTS, *damage[1:])
+        workers.heartbeat(Worker("alone", 1, 3, ("ringhaul.load",)), 20_000)
+        assert slots() == {("ringhaul.load",): 3}
 
 
 def test_running_units_are_listed_by_their_age(clocked: Ledger, clock: Clock) -> None:

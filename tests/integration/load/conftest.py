@@ -6,7 +6,7 @@ Also the fixtures of a client of scripted servers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -79,9 +79,13 @@ def run_file(
     timestamp_field: str | None = None,
     ttl_field: str | None = None,
     later_us: int = 0,
+    plane: ConnectionPool | None = None,
     **options: Any,
 ) -> UnitOutcome:
-    """Load all of a plain file without a header as one unit. `options` are the job's."""
+    """Load all of a plain file without a header as one unit. `options` are the job's.
+
+    `plane`: open connections, instead of new ones.
+    """
     size_bytes = path.stat().st_size
     columns = [name for name in fields if name not in (timestamp_field, ttl_field)]
     source = replace(
@@ -99,7 +103,11 @@ def run_file(
         prepared = session.prepare(
             insert_statement(table, columns, job.ttl_s, ttl_bound=ttl_field is not None)
         )
-    with connected_target(session, prepared, table.keyspace) as target:
+    with ExitStack() as stack:
+        if plane is not None:
+            target = Target(session, plane, prepared, table.keyspace)
+        else:
+            target = stack.enter_context(connected_target(session, prepared, table.keyspace))
         return run_load_unit(
             LoadUnit(0, 0, size_bytes, 0, 1, -1),
             job,

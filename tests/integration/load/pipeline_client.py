@@ -108,6 +108,7 @@ class Client:
         options = RequestOptions(
             consistency=ConsistencyLevel.LOCAL_QUORUM,
             requests_in_flight_max=1024,
+            requests_far_max=1024,
             bytes_in_flight_max=1 << 20,
             retries_max=self.retries_max,
             request_timeout_s=self.request_timeout_s,

@@ -216,7 +216,7 @@ def test_an_outage_of_the_cluster_fails_no_file(rig: Rig, tmp_path: Path) -> Non
 
 def by_hand(folder: Path) -> subprocess.CompletedProcess[str]:
     """`ringhaul schedule run a`."""
-    command = [sys.executable, "-P", "-m", "producer", "schedule", "run", "a"]
+    command = [sys.executable, "-P", "-m", "ringhaul", "schedule", "run", "a"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 

@@ -44,9 +44,7 @@ class Troubled(PageReader):
     """Read from the real server, except for the faults that a subclass injects."""
 
     def __init__(self, reader: PageReader) -> None:
-        self.session = reader.session
-        self._profile = reader._profile
-        self._reconnecting = reader._reconnecting
+        vars(self).update(vars(reader))
         self.random = random.Random(7)
 
     def trouble(self, tokens: TokenRange, state: bytes | None, rows: int) -> Exception | None:

@@ -22,6 +22,16 @@ DIALECTS = [
     CsvDialect(quote=None, escape="\\", delimiter="|", escape_style="postgresql"),
     CsvDialect(quote=None, delimiter="\x01", line_end="lf", null_strings=("\\N",)),
     CsvDialect(escape="\\", escape_style="hive", quote=None, delimiter="\x01"),
+    CsvDialect(delimiter="||"),
+    CsvDialect(delimiter="<|<", quote="'", comment="#"),
+    CsvDialect(delimiter="::", escape="\\", null_strings=("\\N", "NULL"), null_quoted=True),
+    CsvDialect(delimiter="|~", quote=None),
+    CsvDialect(delimiter="\u00a7", line_end="lf"),
+    CsvDialect(trim="text", comment="#"),
+    CsvDialect(trim="quoted", null_strings=("NULL", ""), null_quoted=True),
+    CsvDialect(trim="text", delimiter="||", escape="^"),
+    CsvDialect(trim="quoted", delimiter="\t", quote="'"),
+    CsvDialect(null_quoted=True, null_strings=("", "NULL")),
 ]
 
 
@@ -56,10 +66,10 @@ def first_line(text: bytes, dialect: CsvDialect) -> Record:
 
 
 def _record(text: bytes, start: int, dialect: CsvDialect) -> Record:
-    comment, quote, escape, delimiter = (
-        -1 if c is None else ord(c)
-        for c in (dialect.comment, dialect.quote, dialect.escape, dialect.delimiter)
+    comment, quote, escape = (
+        -1 if c is None else ord(c) for c in (dialect.comment, dialect.quote, dialect.escape)
     )
+    delimiter = dialect.delimiter.encode()
     line_ends = b"\r\n" if dialect.line_end == "any" else b"\n"
     in_comment = text[start] == comment
     opened: int | None = None
@@ -87,8 +97,11 @@ def _record(text: bytes, start: int, dialect: CsvDialect) -> Record:
             at += 2
         elif byte in line_ends:
             break
+        elif text.startswith(delimiter, at):
+            field_start = True
+            at += len(delimiter)
         else:
-            field_start = byte == delimiter
+            field_start = field_start and dialect.trim != "none" and byte in b" \t"
             at += 1
     at = min(at, len(text))
     line_end = 2 if text[at : at + 2] == b"\r\n" else min(1, len(text) - at)
@@ -100,6 +113,8 @@ def texts(dialect: CsvDialect, *, wild: bool = True) -> st.SearchStrategy[bytes]
     special = [c for c in (dialect.delimiter, dialect.quote, dialect.escape, dialect.comment) if c]
     quote = dialect.quote or "x"
     tokens = [c.encode() for c in special]
+    tokens += [c.encode() for c in dialect.delimiter if len(dialect.delimiter) > 1]
+    tokens += [b"NULL", b"\t"] if dialect.trim != "none" or dialect.null_quoted else []
     tokens += [b"\n", b"\r", b"\r\n", b"a", b"bc", b" ", "\u00e9".encode(), b"\xef\xbb\xbf"]
     tokens += [(quote * 2).encode(), (dialect.delimiter + quote).encode(), b"\n" + quote.encode()]
     tokens += [(quote + dialect.delimiter).encode(), quote.encode() + b"\n"]

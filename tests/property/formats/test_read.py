@@ -58,15 +58,34 @@ def unescaped(record: bytes, at: int, style: str) -> tuple[bytes, int]:
 
 def fields_of(record: bytes, dialect: CsvDialect) -> list[Field]:
     """The fields of a record by a plain second implementation of the grammar."""
-    quote, escape, delimiter = (
-        -1 if c is None else ord(c) for c in (dialect.quote, dialect.escape, dialect.delimiter)
-    )
+    quote, escape = (-1 if c is None else ord(c) for c in (dialect.quote, dialect.escape))
+    delimiter = dialect.delimiter.encode()
     fields: list[Field] = []
     text, quoted, inside, field_start = bytearray(), False, False, True
     at = begin = 0
+    trim, last, last_text = dialect.trim != "none", 0, 0
+
+    def ended(stop: int) -> Field:
+        value = bytes(text[:last_text]) if trim else bytes(text)
+        if dialect.trim == "quoted" and quoted:
+            value = value.strip(b" \t")
+        return Field(value, record[begin : last if trim else stop], quoted)
+
     while at < len(record):
         byte = record[at]
+        if not inside and byte != escape and record.startswith(delimiter, at):
+            fields.append(ended(at))
+            at += len(delimiter)
+            text, quoted, field_start, begin = bytearray(), False, True, at
+            last, last_text = at, 0
+            continue
         at += 1
+        if trim and not inside and byte in b" \t":
+            if field_start:
+                begin = last = at
+            else:
+                text.append(byte)
+            continue
         if byte == escape:
             meant, at = unescaped(record, at, dialect.escape_style)
             text += meant
@@ -80,13 +99,11 @@ def fields_of(record: bytes, dialect: CsvDialect) -> list[Field]:
             text.append(byte)
         elif field_start and byte == quote:
             quoted, inside, field_start = True, True, False
-        elif byte == delimiter:
-            fields.append(Field(bytes(text), record[begin : at - 1], quoted))
-            text, quoted, field_start, begin = bytearray(), False, True, at
         else:
             text.append(byte)
             field_start = False
-    fields.append(Field(bytes(text), record[begin:], quoted))
+        last, last_text = at, len(text)
+    fields.append(ended(len(record)))
     return fields
 
 
@@ -95,7 +112,12 @@ def value_of(field: Field, dialect: CsvDialect) -> bytes | None:
     nulls = [null.encode() for null in dialect.null_strings]
     if dialect.escape_style == "mysql" and b"\\N" in nulls:
         nulls.append(b'"\\N"')
-    return None if field.raw in nulls else field.text
+    raw, quote = field.raw, (dialect.quote or "").encode()
+    if dialect.null_quoted and field.quoted and len(raw) > 1 and raw.endswith(quote):
+        raw = raw[1:-1].strip(b" \t") if dialect.trim == "quoted" else raw[1:-1]
+        if not dialect.beyond_pyarrow:
+            raw = field.text
+    return None if raw in nulls else field.text
 
 
 def as_rows(block: TextBlock) -> dict[int, list[bytes | None]]:
@@ -115,7 +137,8 @@ def test_each_record_becomes_its_fields_or_one_reject(
         "allow_extra_fields": extra,
         "allow_missing_fields": missing,
         "allow_nul": True,
-        "null_strings": ["", "bc", *([f"{plain.escape}N"] if plain.escape else [])],
+        "null_strings": [*([] if plain.trim == "text" else [""]), "bc", "NULL"]
+        + ([f"{plain.escape}N"] if plain.escape else []),
     }
     dialect = CsvDialect.from_json(options)
     names = [f"f{i}" for i in range(fields_count)]

@@ -54,21 +54,24 @@ def test_prefix_scan_finds_the_whole_records_and_no_others(
 
 @settings(max_examples=400, deadline=None)
 @given(
-    st.sampled_from([d for d in grammar.DIALECTS if d.quote and not d.escape]).flatmap(
-        lambda d: st.tuples(st.just(d), grammar.quoted_texts(d) | grammar.texts(d))
-    )
+    st.sampled_from(
+        [d for d in grammar.DIALECTS if d.quote and not d.escape and d.delimiter < "\x7f"]
+    ).flatmap(lambda d: st.tuples(st.just(d), grammar.quoted_texts(d) | grammar.texts(d)))
 )
 def test_parity_and_the_walk_hide_the_same_line_ends(case: tuple[CsvDialect, bytes]) -> None:
     dialect, text = case
     dialect = CsvDialect(
-        quote=dialect.quote, delimiter=dialect.delimiter, line_end=dialect.line_end
+        quote=dialect.quote,
+        delimiter=dialect.delimiter,
+        line_end=dialect.line_end,
+        trim=dialect.trim,
     )
     view = np.frombuffer(text, np.uint8)
     quotes = np.flatnonzero(view == ord(dialect.quote or ""))
     if not len(quotes) or not scanner._all_openings_proper(view, quotes, dialect):
         return
     offsets = np.flatnonzero((view == 10) | (view == 13))
-    walked, open_walked = scanner._walked(text, len(text), dialect)
+    walked, open_walked = scanner._hidden_exactly(text, view, dialect)
     hidden = scanner._by_parity(quotes)(offsets)
     assert hidden.tolist() == (walked(offsets).tolist() if walked else [False] * len(offsets))
     assert scanner._open_by_parity(view, quotes) == open_walked

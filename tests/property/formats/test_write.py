@@ -35,11 +35,13 @@ FORMATS = st.builds(
     dict,
     header=st.booleans(),
     compression=st.sampled_from(sorted(OPENERS)),
-    delimiter=st.sampled_from([",", ";", "\t", "|", ":", "-", "0", "e", " "]),
+    delimiter=st.sampled_from([",", ";", "\t", "|", ":", "-", "0", "e", " ", "||", "-:-", "<|<"]),
     quote=st.sampled_from(['"', "'", "1", "."]),
     null=st.sampled_from(["", "NULL", "\\N", "null", "7", "NaN", "true", "é"]),
 ).filter(
-    lambda o: o["delimiter"] != o["quote"] and not {o["delimiter"], o["quote"]} & set(o["null"])
+    lambda o: (
+        o["quote"] not in o["delimiter"] and not {*o["delimiter"], o["quote"]} & set(o["null"])
+    )
 )
 
 

@@ -23,7 +23,10 @@ MIB = 2**20
 
 
 def window(requests_max: int = 1024, bytes_max: int = 8 * MIB) -> Window[str]:
-    return Window(requests_max=requests_max, bytes_max=bytes_max)
+    """Return the window of a new connection to a near server."""
+    made: Window[str] = Window(requests_max=requests_max, bytes_max=bytes_max)
+    made.distance.saw(0.001, 0.0)
+    return made
 
 
 def fill(win: Window[str], now_s: float) -> list[np.ndarray]:
@@ -42,18 +45,67 @@ def round_trip(win: Window[str], now_s: float, took_s: float) -> float:
     return now_s + took_s
 
 
-def test_quick_answers_let_a_full_window_grow_by_a_block_a_round_trip() -> None:
-    # Given a new window
-    win, now_s = window(), 0.0
+def test_the_limit_doubles_until_the_first_sign_of_a_queue() -> None:
+    # Given a new window to a server next door
+    win, now_s = window(4096), 0.0
     limits = [win.limit]
     # When round trip after round trip is quick
-    for _ in range(14):
+    for _ in range(3):
         now_s = round_trip(win, now_s, FAST_S / 2)
         limits.append(win.limit)
-    # Then its bound grows by a block each time, up to its ceiling
-    assert limits[:4] == [LIMIT_FIRST + BLOCK_REQUESTS * n for n in range(4)]
-    assert limits[12:] == [1024, 1024, 1024]
+    # Then its bound doubles each time
+    assert limits == [LIMIT_FIRST * 2**n for n in range(4)]
+    # When a whole round trip waits, then the start is over: 64 requests took as long already
+    for _ in range(2):
+        now_s = round_trip(win, now_s, FAST_S * 1.2)
+    assert (win.limit, win.stats.shrunk) == (LIMIT_FIRST, 0)
+    # And from then on it grows by a block, once the hold is over
+    now_s += HOLD_S
+    for n in range(1, 4):
+        now_s = round_trip(win, now_s, FAST_S / 2)
+        assert win.limit == LIMIT_FIRST + BLOCK_REQUESTS * n
+
+
+def test_its_ceiling_holds() -> None:
+    win, now_s = window(), 0.0
+    for _ in range(14):
+        now_s = round_trip(win, now_s, FAST_S / 2)
     assert (win.stats.limit_min, win.stats.limit_max, win.stats.shrunk) == (LIMIT_FIRST, 1024, 0)
+
+
+@pytest.mark.parametrize(("distance_s", "ceiling"), [(0.0, 1024), (0.02, 3072), (0.2, 16384)])
+def test_the_default_ceiling_rises_with_the_distance(distance_s: float, ceiling: int) -> None:
+    win: Window[str] = Window(requests_max=1024, bytes_max=64 * MIB, far_max=10**6)
+    win.distance.saw(distance_s, 0.0)
+    now_s = 0.0
+    for _ in range(30):
+        now_s = round_trip(win, now_s, distance_s + FAST_S / 2)
+    assert win.limit == ceiling
+
+
+def test_distance_is_not_slowness() -> None:
+    # Given a server so far that each answer takes longer than a queue should
+    win: Window[str] = Window(requests_max=1024, bytes_max=64 * MIB, far_max=16384)
+    win.distance.saw(0.55, 0.0)
+    now_s = 0.0
+    for _ in range(3):
+        now_s = round_trip(win, now_s, 0.55 + FAST_S / 2)
+    assert (win.limit, win.stats.shrunk) == (8 * LIMIT_FIRST, 0)
+    # When its queue is long, then the window shrinks
+    now_s = round_trip(win, now_s, 0.56 + SLOW_S)
+    assert win.stats.shrunk == 1
+
+
+def test_a_cap_does_not_forget_what_the_window_has_learnt() -> None:
+    win, now_s = window(), 0.0
+    for _ in range(4):
+        now_s = round_trip(win, now_s, 0.001)
+    win.cap(10)
+    for _ in range(4):
+        now_s = round_trip(win, now_s, 0.001)
+    assert win.limit == 10
+    win.cap(10**6)
+    assert win.limit == 1024
 
 
 def test_a_window_that_is_never_full_stays_as_it_is() -> None:
@@ -252,6 +304,6 @@ def test_a_unit_that_borrows_a_window_gets_its_bound() -> None:
     round_trip(win, 0.0, 0.001)
     mine = WindowStats()
     win.note_in(mine)
-    assert (mine.limit_min, mine.limit_max) == (320, 320)
+    assert (mine.limit_min, mine.limit_max) == (512, 512)
     win.overloaded(10.0)
-    assert (mine.limit_min, mine.limit_max, mine.shrunk) == (160, 320, 1)
+    assert (mine.limit_min, mine.limit_max, mine.shrunk) == (256, 512, 1)

@@ -12,6 +12,8 @@ def test_json_round_trip_keeps_every_option() -> None:
         comment="#",
         encoding="cp1252",
         null_strings=("", "NULL"),
+        null_quoted=True,
+        trim="text",
         allow_extra_fields=True,
         allow_missing_fields=True,
         allow_nul=True,
@@ -26,7 +28,16 @@ def test_json_round_trip_keeps_every_option() -> None:
     ("options", "message"),
     [
         ({"delimiter": ""}, "delimiter: '' cannot be used"),
-        ({"delimiter": "ab"}, "delimiter: 'ab' has 2 characters, and one divides fields"),
+        ({"delimiter": "tabs"}, "delimiter: 'tabs' is not a name of one, and letters and digits"),
+        ({"delimiter": '|"'}, "delimiter: '|\"' holds the quote"),
+        ({"delimiter": "|\\", "escape": "\\"}, "delimiter: '|\\\\' holds the escape"),
+        ({"delimiter": "#|", "comment": "#"}, "delimiter: '#|' holds the comment character"),
+        ({"delimiter": "|\n"}, "delimiter: '|\\n' holds the end of a line"),
+        ({"delimiter": "|" * 17}, "has 17 characters, and at most 16"),
+        ({"delimiter": "€", "encoding": "latin-1"}, "cannot be written in iso8859-1"),
+        ({"delimiter": ", ", "trim": "text"}, "trim: blanks are dropped, and the delimiter"),
+        ({"delimiter": " ", "trim": "text"}, "trim: blanks are dropped, and the delimiter"),
+        ({"trim": "both"}, "trim: 'both' is not one of none, text, quoted"),
         ({"delimiter": "\n"}, "delimiter: '\\n' cannot be used"),
         ({"quote": "«"}, "quote: '«' cannot be used"),
         ({"escape": ","}, "escape: ',' is already the delimiter"),
@@ -56,6 +67,7 @@ def test_an_unknown_option_is_named() -> None:
 def test_a_tab_may_be_typed_and_the_quote_as_its_own_escape_means_doubling() -> None:
     names = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
     names |= {"\\t": "\t", "\\x1F": "\x1f", "^A": "\x01", "^a": "\x01", "^": "^", "\\": "\\"}
+    names |= {"||": "||", "::": "::", "|\\t|": "|\t|", "\\x01\\x02": "\x01\x02", "§": "§"}
     for typed, meant in names.items():
         assert CsvDialect(delimiter=typed).delimiter == meant
     dialect = CsvDialect(delimiter="\\t", escape='"')

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 import pytest
 
 from config.errors import ConfigError
 from producer.errors import run_command
-from producer.startup import STEP_VARIABLE
+from producer.startup import ERROR_FILE_VARIABLE, STEP_VARIABLE
 from ringhaul.errors import (
     ClusterError,
     ClusterUnavailable,
@@ -54,6 +56,18 @@ def test_our_errors_are_printed_in_one_line(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == f"error: {error}\n"
+
+
+def test_an_error_is_left_for_the_client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "error.json"
+    monkeypatch.setenv(ERROR_FILE_VARIABLE, str(file))
+    assert run_command(raising(SourceMissing("a.csv: no such file"))) == 2
+    assert json.loads(file.read_text()) == {
+        "errors": ["SourceMissing", "UsageError", "Terminal", "RinghaulError"],
+        "message": "a.csv: no such file",
+    }
+    assert run_command(raising(click.UsageError("No such option"))) == 2
+    assert json.loads(file.read_text())["errors"][0] == "UsageError"
 
 
 def test_errors_that_the_input_did_not_cause_are_retried_in_a_step(

@@ -3,7 +3,9 @@
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.records.mapping import find_fields, map_fields, map_names, not_loadable, other_case
+from ringhaul.records.mapping import find_fields, not_loadable, other_case
+from ringhaul.records.mapping_text import parse_mapping
+from ringhaul.records.targets import find_named_targets, find_targets
 from tests.loads import table_schema
 
 TABLE = table_schema(
@@ -16,7 +18,8 @@ TABLE = table_schema(
 def mapped(
     *fields: str, mapping: dict[str, str] | None = None, skip: tuple[str, ...] = ()
 ) -> tuple[tuple[str, str], ...]:
-    return map_fields(fields, TABLE, mapping=mapping or {}, skip=skip, source="a.csv")
+    text = parse_mapping(",".join(f"{field}={column}" for field, column in (mapping or {}).items()))
+    return find_targets(fields, TABLE, mapping=text, skip=skip, source="a.csv").mapping
 
 
 def test_fields_go_to_the_columns_of_their_names_in_the_order_of_the_file() -> None:
@@ -36,9 +39,9 @@ def test_a_number_that_is_a_field_name_means_that_field() -> None:
     assert mapped("1", "0", mapping={"0": "id", "1": "n"}) == (("1", "n"), ("0", "id"))
 
 
-def test_a_field_that_is_mapped_by_name_and_by_position_is_refused() -> None:
-    with pytest.raises(UsageError, match="--mapping names field 'n' twice, by '1', too"):
-        mapped("id", "n", mapping={"id": "id", "n": "n", "1": "note"})
+def test_a_field_may_fill_several_columns_by_name_and_by_position() -> None:
+    pairs = mapped("id", "n", mapping={"id": "id", "n": "n", "1": "note"})
+    assert pairs == (("id", "id"), ("n", "n"), ("n", "note"))
 
 
 def test_skipped_fields_are_left_out_mapped_or_not() -> None:
@@ -86,16 +89,17 @@ def test_of_columns_that_differ_only_in_case_none_is_guessed() -> None:
             {},
             (),
             "a.csv: field 'writetime(n)' has no column 'writetime(n)' in shop.orders. If it says "
-            "when rows were written, load takes --timestamp-field 'writetime(n)'; or leave it out "
-            "with --skip-columns 'writetime(n)'",
+            "when rows were written, load takes --timestamp-field 'writetime(n)', or for its "
+            "column alone --mapping '*=*,writetime(*)'; or leave it out with --skip-columns "
+            "'writetime(n)'",
         ),
         (
             ("id", "n", "TTL(n)"),
             {},
             (),
             "a.csv: field 'TTL(n)' has no column 'TTL(n)' in shop.orders. If it says how long "
-            "rows live, load takes --ttl-field 'TTL(n)'; or leave it out with --skip-columns "
-            "'TTL(n)'",
+            "rows live, load takes --ttl-field 'TTL(n)', or for its column alone --mapping "
+            "'*=*,ttl(*)'; or leave it out with --skip-columns 'TTL(n)'",
         ),
         (
             ("id", "n", "max(n)"),
@@ -203,7 +207,9 @@ def test_every_type_but_counters_and_unknown_ones_can_be_loaded() -> None:
 def names(
     mapping: dict[str, str] | None = None, skip: tuple[str, ...] = ()
 ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    return map_names(TABLE, mapping=mapping or {}, skip=skip, source="a.jsonl")
+    text = parse_mapping(",".join(f"{field}={column}" for field, column in (mapping or {}).items()))
+    fields, found = find_named_targets(TABLE, mapping=text, skip=skip, source="a.jsonl")
+    return fields, found.mapping
 
 
 def test_records_with_named_values_may_name_every_loadable_column() -> None:
@@ -218,9 +224,14 @@ def test_skipped_names_may_be_in_records_and_are_not_loaded() -> None:
 
 
 def test_names_that_the_first_records_have_in_other_case() -> None:
-    fields, pairs = map_names(
-        TABLE, mapping={}, skip=("n2",), source="a.jsonl", seen=("ID", "N2", "total", "TOTAL")
+    fields, found = find_named_targets(
+        TABLE,
+        mapping=parse_mapping(None),
+        skip=("n2",),
+        source="a.jsonl",
+        seen=("ID", "N2", "total", "TOTAL"),
     )
+    pairs = found.mapping
     assert fields == ("ID", "Total", "note", "n", "n2")
     assert pairs == (("ID", "id"), ("Total", "Total"), ("note", "note"), ("n", "n"))
 

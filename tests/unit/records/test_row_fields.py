@@ -19,9 +19,11 @@ from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.parquet_read import RowBlock
 from ringhaul.formats.split import START, read_blocks
 from ringhaul.records.job import LoadJob
-from ringhaul.records.mapping import RowFields, find_row_fields, map_fields, map_names
+from ringhaul.records.mapping import RowFields, find_row_fields, map_fields
+from ringhaul.records.mapping_text import MappingText, parse_mapping
 from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
 from ringhaul.records.rows import RowEncoder
+from ringhaul.records.targets import find_named_targets
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
 from ringhaul.transform.errors import TransformError
@@ -329,16 +331,23 @@ def test_fields_are_found_by_name_or_position_and_need_no_column() -> None:
     names = ["id", "v", "writetime(v)", "ttl(v)"]
     row = find_row_fields(names, RowFields("writetime(v)", "3"), source="a.csv")
     assert row == RowFields("writetime(v)", "ttl(v)")
-    pairs = map_fields(names, TABLE, mapping={}, skip=(), source="a.csv", taken=row)
+    pairs = map_fields(names, TABLE, skip=(), source="a.csv", taken=row)
     assert pairs == (("id", "id"), ("v", "v"))
     # And fields named like columns are also loaded into them, unless they are skipped
     wide = table_schema({"id": "int", "v": "text", "left": "int"}, ["id"])
     row = RowFields(ttl="left")
-    fields, pairs = map_names(wide, mapping={}, skip=(), source="a", taken=row)
+    fields, found = find_named_targets(wide, mapping=MappingText(), skip=(), source="a", taken=row)
+    pairs = found.mapping
     assert (set(fields), len(pairs)) == ({"id", "v", "left"}, 3)
-    fields, pairs = map_names(wide, mapping={}, skip=["left"], source="a", taken=row)
+    fields, found = find_named_targets(
+        wide, mapping=MappingText(), skip=["left"], source="a", taken=row
+    )
+    pairs = found.mapping
     assert (set(fields), set(pairs)) == ({"id", "v", "left"}, {("id", "id"), ("v", "v")})
-    fields, pairs = map_names(wide, mapping={"id": "id"}, skip=(), source="a", taken=row)
+    fields, found = find_named_targets(
+        wide, mapping=parse_mapping("id=id"), skip=(), source="a", taken=row
+    )
+    pairs = found.mapping
     assert (set(fields), pairs) == ({"id", "left"}, (("id", "id"),))
 
 

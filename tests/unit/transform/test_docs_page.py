@@ -1,4 +1,4 @@
-"""The functions in docs/transforms.md do what the page says."""
+"""The functions in docs/how-to/transforms.md do what the page says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ringhaul.scan.reshape import planned_results
 from ringhaul.transform.chain import Transform
 from tests.unit.transform.functions import batch_of, chain_of, rows_of
 
-PAGE = (Path(__file__).parents[3] / "docs" / "transforms.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "transforms.md").read_text()
 
 
 @pytest.fixture(scope="module")

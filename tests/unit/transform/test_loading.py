@@ -97,13 +97,13 @@ def test_a_failed_import_says_where_it_was_searched(folder: Path) -> None:
 
 
 def test_a_module_with_a_taken_name_hides_nothing(folder: Path) -> None:
-    (folder / "config.py").write_text("def run(batch): return batch\n")
+    (folder / "structlog.py").write_text("def run(batch): return batch\n")
     (folder / "json.py").write_text("raise AssertionError('imported in place of json')\n")
-    import config
+    import structlog
 
-    message = refused("config:run", ["config:*"], folder)
-    assert "another module config than" in message and "rename yours" in message
-    assert sys.modules["config"] is config
+    message = refused("structlog:run", ["structlog:*"], folder)
+    assert "another module structlog than" in message and "rename yours" in message
+    assert sys.modules["structlog"] is structlog
     load_transforms(["rh_etl:mask"], ["rh_etl:*"], folder)
     import json
 

@@ -54,8 +54,23 @@ def test_two_keepers_sample_each_running_job(connected: Connected) -> None:
     # A new one does, and has hosts that left meanwhile noted.
     Sampling(ledger).look(["ld-1"])
     workers.leave(HOSTS[2])
+    # One that finds the sample taken does not list the workers.
+    calls = commands(client, "eval_ro")
+    Sampling(ledger).look(["ld-1"])
+    assert commands(client, "eval_ro") == calls
     client.hset(keys.job_key("ld-1", "sampling"), "at_ms", "0")
     Sampling(ledger).look(["ld-1"])
+    assert commands(client, "eval_ro") > calls
     assert [sample.hosts for sample in history.samples("ld-1")][-1] == 1
     last = history.events("ld-1")[-1]
     assert (last.kind, last.by) == (EventKind.HOST_LOST, "h2")
+
+
+def commands(client: redis.Redis, name: str) -> int:
+    """Return how often the server ran a command, by text or by digest."""
+    stats = client.info("commandstats")
+    return sum(
+        stats[f"cmdstat_{found}"]["calls"]
+        for found in (name, name.replace("eval", "evalsha"))
+        if f"cmdstat_{found}" in stats
+    )

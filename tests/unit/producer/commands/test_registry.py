@@ -62,7 +62,7 @@ def test_an_unknown_command_is_not_found() -> None:
 def imported(*arguments: str) -> set[str]:
     """The modules that a command imports."""
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-P", "-m", "producer", *arguments],
+        [sys.executable, "-X", "importtime", "-P", "-m", "ringhaul", *arguments],
         capture_output=True,
         text=True,
         check=True,
@@ -74,18 +74,11 @@ def imported(*arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "modules_max", "needed"),
-    [
-        (("--version",), 300, set()),
-        (("--help",), 550, set()),
-        (("load", "--help"), 700, {"pydantic"}),
-        (("status", "--help"), 700, {"pydantic"}),
-    ],
+    ("arguments", "modules_max"),
+    [(("--version",), 200), (("--help",), 350), (("load", "--help"), 400)],
 )
-def test_few_modules_are_imported(
-    arguments: tuple[str, ...], modules_max: int, needed: set[str]
-) -> None:
-    """Imports are nearly all of the time of such a command. On an idle core 440 take 0.14 s."""
+def test_few_modules_are_imported(arguments: tuple[str, ...], modules_max: int) -> None:
+    """Imports are nearly all of the time of such a command: some 0.3 ms each on an idle core."""
     modules = imported(*arguments)
-    assert modules & HEAVY == needed
+    assert modules & HEAVY == set()
     assert len(modules) <= modules_max

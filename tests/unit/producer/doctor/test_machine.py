@@ -8,7 +8,6 @@ from producer.doctor.finding import State
 from producer.doctor.machine import (
     judge_descriptors,
     judge_folders,
-    judge_packages_of,
     judge_time_service,
 )
 from tasks.host.report import Folder, Machine
@@ -57,16 +56,6 @@ def test_the_worst_folder_decides() -> None:
     found = judge_folders(Machine(folders=(fine, full)))
     assert found.state is State.FAULT
     assert "/p" in found.text and "/s" not in found.text and "query.spill_dir" in found.advice
-
-
-def test_hidden_and_doubly_installed_packages_are_found() -> None:
-    assert judge_packages_of(Machine()).state is State.OK
-    hidden = judge_packages_of(Machine(hidden=(("config", "/x/config"),)))
-    assert hidden.state is State.FAULT
-    assert "Python imports config from /x/config" in hidden.text
-    assert "separate environment" in hidden.advice
-    twice = judge_packages_of(Machine(twice=(("tasks", "other"),)))
-    assert twice.state is State.FAULT and "other installs tasks, too" in twice.text
 
 
 @pytest.mark.parametrize(

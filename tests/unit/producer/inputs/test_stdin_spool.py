@@ -59,7 +59,7 @@ def unused_port() -> Iterator[int]:
 def started(tmp_path: Path, port: int) -> subprocess.Popen[str]:
     arguments = ("load", "-", "-t", "shop.orders", "--job-id", JOB, "--dry-run")
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "producer", *arguments],
+        [sys.executable, "-P", "-m", "ringhaul", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -9,7 +9,7 @@ from pathlib import Path
 from producer.report.events import event_lines, history_json
 from ringhaul.ledger.history import EventKind, JobEvent, Sample
 
-CLI = (Path(__file__).parents[4] / "docs" / "cli.md").read_text()
+REFERENCE = Path(__file__).parents[4] / "docs" / "reference"
 AT_MS = 1_700_000_000_999
 EVENTS = [
     JobEvent(at_ms=AT_MS, kind=EventKind.CREATED, by="command"),
@@ -55,9 +55,13 @@ def test_fields_for_programs_are_documented() -> None:
         "last_ms": AT_MS + 2000,
     }
     assert Sample(**found["samples"][0]) == sample
-    row = re.search(r"^\| `status JOB --events --json` \|(.*)\|$", CLI, re.MULTILINE)
-    assert row is not None
-    documented = {*re.findall(r"`(\w+)`", row[1])}
+    page = (REFERENCE / "json.md").read_text()
+    section = page.split("\n## Status of a job with its events\n")[1].split("\n## ")[0]
+    documented = {*re.findall(r"`(\w+)`", section)}
     assert {field.name for record in (JobEvent, Sample) for field in fields(record)} <= documented
-    kinds = {*re.findall(r"^\| `([a-z ]+)` \|", CLI, re.MULTILINE)}
+    kinds = {
+        *re.findall(
+            r"^\| `([a-z ]+)` \|", (REFERENCE / "commands" / "status.md").read_text(), re.MULTILINE
+        )
+    }
     assert {kind.value for kind in EventKind} <= kinds

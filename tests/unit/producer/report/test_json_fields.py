@@ -1,4 +1,4 @@
-"""docs/cli.md lists each field that `--json` prints."""
+"""docs/reference/json.md lists each field that `--json` prints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.unit.producer.report.test_load_summary import TABLE, summary, verifie
 from tests.unit.producer.report.test_scan_summary import REPORT, job
 from tests.unit.producer.statuses import status
 
-CLI = (Path(__file__).parents[4] / "docs" / "cli.md").read_text()
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "json.md").read_text()
 
 
 def plan_fields(folder: Path) -> Iterable[str]:
@@ -37,13 +37,14 @@ def plan_fields(folder: Path) -> Iterable[str]:
 @pytest.mark.parametrize("message", ["status", "load", "verify", "unload", "plan"])
 def test_each_field_is_documented(message: str, tmp_path: Path) -> None:
     found, title = {
-        "status": lambda: ([field.name for field in fields(Snapshot)], "status"),
-        "load": lambda: (summary_json(summary(JobState.COMPLETE)), "summary"),
-        "verify": lambda: (summary_json(verified(JobState.PARTIAL)), "summary"),
-        "unload": lambda: (report_closing(status(), job(), REPORT, 0).data, "summary"),
-        "plan": lambda: (plan_fields(tmp_path), "plan"),
+        "status": lambda: ([field.name for field in fields(Snapshot)], "Progress of a job"),
+        "load": lambda: (summary_json(summary(JobState.COMPLETE)), "Summary of a load"),
+        "verify": lambda: (summary_json(verified(JobState.PARTIAL)), "Summary of a load"),
+        "unload": lambda: (
+            report_closing(status(), job(), REPORT, 0).data,
+            "Summary of an unload",
+        ),
+        "plan": lambda: (plan_fields(tmp_path), "Plan of a load"),
     }[message]()
-    of = f" of [^|]*`{message}`" if title == "summary" else ""
-    row = re.search(rf'^\| `"message_type": "{title}"`{of}[^|]*\|(.*)\|$', CLI, re.MULTILINE)
-    assert row is not None
-    assert {*found} - {"message_type"} <= {*re.findall(r"`(\w+)`", row[1])}
+    section = PAGE.split(f"\n## {title}")[1].split("\n## ")[0]
+    assert {*found} - {"message_type"} <= {*re.findall(r"`(\w+)`", section)}

@@ -71,7 +71,7 @@ def test_a_password_on_the_command_line_is_refused_and_not_repeated(flag: list[s
 
 def test_without_a_terminal_it_is_refused_with_what_to_do() -> None:
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "producer", "load", *LOAD, "-p"],
+        [sys.executable, "-P", "-m", "ringhaul", "load", *LOAD, "-p"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -319,7 +319,7 @@ def test_where_the_file_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_docs_have_every_key_and_valid_examples(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "schedules.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "schedules.md").read_text()
     source = (ROOT / "ringhaul" / "schedule" / "parse.py").read_text()
     keys = set(re.findall(r'table\.take\("(\w+)"', source))
     assert len(keys) > 15

@@ -32,8 +32,6 @@ REPORT = HostReport(
         folders=(Folder(role="state", path="/s", free_bytes=1, error="e"),),
         synchronised=False,
         boot="b",
-        hidden=(("config", "/x"),),
-        twice=(("tasks", "other"),),
     ),
     broker_clock=Offset(-1.5, 2.0),
     refused="",
@@ -61,7 +59,6 @@ def test_a_part_that_is_not_there_is_not_sent() -> None:
 def test_this_machine_can_be_measured(tmp_path: Path) -> None:
     settings = load_settings({"state_dir": tmp_path / "made" / "later"}).settings
     machine = measure_machine(settings)
-    assert machine.hidden == () and machine.twice == ()
     assert [folder.role for folder in machine.folders] == ["state", "spill"]
     assert all(folder.free_bytes and not folder.error for folder in machine.folders)
     assert not (tmp_path / "made").exists()

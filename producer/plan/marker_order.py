@@ -1,0 +1,74 @@
+"""Fields of a file without header that fill a statement's markers in their order: is it theirs?
+
+An UPDATE has its key last, and files usually have it first. Where both orders fit the types, a
+wrong one writes wrong rows without an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from producer.plan.files import first_block
+from producer.request.load import LoadRequest
+from ringhaul.cql.cells import NULL_LENGTH
+from ringhaul.cql.nested import encode_column
+from ringhaul.errors import UsageError
+from ringhaul.formats.csv_read import read_block
+from ringhaul.formats.suffixes import format_of
+from ringhaul.records.blanks import without_empties
+from ringhaul.records.job import LoadJob, LoadSource
+
+
+def orders_by_markers(request: LoadRequest) -> bool:
+    """Return whether nothing but the statement says which field is which."""
+    return not request.header and not request.columns and not request.mapping
+
+
+def refuse_unsaid_order(request: LoadRequest, names: Sequence[str]) -> None:
+    """Raise `UsageError` for an update of counters, which cannot be undone by writing the right
+    rows."""
+    if orders_by_markers(request):
+        columns, given = request.dialect.option("columns"), ",".join(names)
+        raise UsageError(
+            "the file has no header, and a counter that is added to in a wrong row stays wrong: "
+            f"say which field is which, with {columns} {given} if they are in the markers' order"
+        )
+
+
+def order_warning(
+    request: LoadRequest, job: LoadJob, names: Sequence[str], usual: Sequence[str]
+) -> str:
+    """Return a warning if the first records also fit the table's order of columns; empty if not.
+
+    `names`: of the fields, in the markers' order. `usual`: the same in the table's order.
+    """
+    if not orders_by_markers(request) or list(names) == list(usual):
+        return ""
+    source = next((one for one in job.sources if _is_csv(request, one)), None)
+    if source is None or not _fits(job, source, names, usual):
+        return ""
+    columns = request.dialect.option("columns")
+    return (
+        f"warning: {source.file.path} has no header, so its fields are taken in the markers' "
+        f"order: {', '.join(names)}. They fit the table's order as well: {', '.join(usual)}. Say "
+        f"which it is: {columns} {','.join(names)} or {columns} {','.join(usual)}"
+    )
+
+
+def _is_csv(request: LoadRequest, source: LoadSource) -> bool:
+    return format_of(source.file.path, request.file_format) == "csv"
+
+
+def _fits(job: LoadJob, source: LoadSource, names: Sequence[str], usual: Sequence[str]) -> bool:
+    block = first_block(source.file, job.dialect)
+    if block.defect is not None:
+        return False
+    read = read_block(block, job.dialect, names, names)
+    if not len(read.records):
+        return False
+    for name, values in zip(usual, read.columns, strict=True):
+        kind = job.table.parsed_type(name)
+        given = without_empties(kind, values)
+        if encode_column(kind, given, job.text, null_length=NULL_LENGTH).faults:
+            return False
+    return True

@@ -1,0 +1,116 @@
+"""The columns that an unload reads for its --mapping, as the items of a SELECT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ringhaul.cluster.schema import TableSchema, nearest, quote_identifier
+from ringhaul.cql.types import UnknownType
+from ringhaul.errors import UsageError
+from ringhaul.records.mapping_text import EVERY, Entry, MappingText, Term
+
+_MULTI_CELL = ("list", "set", "map", "udt")
+
+
+def selected_items(table: TableSchema, mapping: MappingText) -> list[str]:
+    """Return the items of a SELECT: columns and their times, each AS the name of its field.
+
+    Raises `UsageError` for a column that the table does not have, and for what is no column.
+    """
+    found = list(_columns(table, mapping))
+    functions = [e.left.times[0] for e in mapping.entries if _is_every(e) and e.left.times]
+    items = []
+    for column, name in found:
+        items.append(_item(quote_identifier(column), column, name))
+        items += [
+            f"{function}({quote_identifier(column)})"
+            for function in dict.fromkeys(functions)
+            if column not in table.primary_key and not is_multi_cell(table, column)
+        ]
+    for entry in mapping.entries:
+        items += _time_items(table, entry)
+    return items
+
+
+def without_times(table: TableSchema, mapping: MappingText) -> list[str]:
+    """Return the columns of which `writetime(*)` or `ttl(*)` has none: each element has its own."""
+    if not any(map(_is_every, mapping.entries)):
+        return []
+    return [column for column, _ in _columns(table, mapping) if is_multi_cell(table, column)]
+
+
+def is_multi_cell(table: TableSchema, column: str) -> bool:
+    """Return whether each element of a column has its own write time: a collection or user-defined
+    type that is not frozen."""
+    if table.type_of(column).lower().startswith("frozen"):
+        return False
+    try:
+        return table.parsed_type(column).name in _MULTI_CELL
+    except UnknownType:
+        return False
+
+
+def _columns(table: TableSchema, mapping: MappingText) -> Iterator[tuple[str, str]]:
+    """Yield (column, name of its field)."""
+    mapped = []
+    for entry in mapping.entries:
+        left, right = entry
+        if left.times is not None or (right is not None and right.times is not None):
+            continue
+        if (
+            left.literal is not None
+            or left.typed is not None
+            or left.call
+            or (right is not None and right.call and right.text not in table.column_names)
+        ):
+            raise UsageError(
+                f"--mapping {entry.text}: an unload writes columns, their write times and TTLs; "
+                "--transform adds other fields"
+            )
+        column = _known(table, right or left)
+        mapped.append(column)
+        yield column, left.text
+    if not mapping.rest:
+        return
+    for name in mapping.excluded:
+        _known(table, Term(name, True))
+    for column in table.column_names:
+        if column not in mapped and column not in mapping.excluded:
+            yield column, column
+
+
+def _time_items(table: TableSchema, entry: Entry) -> Iterator[str]:
+    """Yield the items of an entry about the times of single columns."""
+    left, right = entry
+    if _is_every(entry):
+        return
+    times, name = left.times, right
+    if times is None and right is not None:
+        times, name = right.times, left
+    if times is None:
+        return
+    function, columns = times
+    if EVERY in columns or len(columns) > 1:
+        raise UsageError(
+            f"--mapping {entry.text}: each column of a row has its own; give {function}(COLUMN), "
+            f"or {function}({EVERY}) alone for a field for each column"
+        )
+    text = f"{function}({quote_identifier(_known(table, Term(columns[0], True)))})"
+    yield _item(text, text, name.text if name is not None else text)
+
+
+def _item(text: str, own: str, name: str) -> str:
+    return text if name == own else f"{text} AS {quote_identifier(name)}"
+
+
+def _is_every(entry: Entry) -> bool:
+    return entry.right is None and entry.left.times is not None and EVERY in entry.left.times[1]
+
+
+def _known(table: TableSchema, term: Term) -> str:
+    known: Sequence[str] = table.column_names
+    if term.text not in known:
+        raise UsageError(
+            f"--mapping: {table.name} has no column {term.text!r}{nearest(term.text, known)}"
+        )
+    return term.text

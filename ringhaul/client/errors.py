@@ -1,0 +1,163 @@
+"""What a call of the client raises: one class for each way in which a command can fail.
+
+The classes follow the command's exit code, and where that is not enough the name of the error that
+the command reports. `transient` says whether the same call may succeed later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ringhaul.client.results import JobResult
+
+#: Exit codes of the command. The table in its documentation explains them.
+COMPLETE, REJECTS, USAGE, TOO_MANY_REJECTS = 0, 1, 2, 3
+FATAL, CRASH, CANCELLED, STILL_RUNNING, INTERRUPTED = 4, 5, 6, 7, 130
+
+
+class ClientError(Exception):
+    """Base of all errors of the client. Its text is the command's message."""
+
+    #: Whether trying again later may help.
+    transient = False
+
+    def __init__(self, message: str, *, exit_code: int = USAGE, notes: Sequence[str] = ()) -> None:
+        """Take the command's message and exit code; `notes`: its last lines on standard error."""
+        super().__init__(message)
+        self.message, self.exit_code, self.notes = message, exit_code, tuple(notes)
+
+
+class UsageError(ClientError):
+    """An argument, an option, a setting or the input cannot be used. No row was written."""
+
+
+class CommandMissing(ClientError):
+    """The command cannot be started: there is no such program."""
+
+
+class CommandFailed(ClientError):
+    """The command cannot continue, for a reason that no other class stands for."""
+
+
+class ClusterError(CommandFailed):
+    """The cluster cannot be used: address, password, data centre, keyspace or table are wrong."""
+
+
+class ClusterUnavailable(CommandFailed):
+    """No node answers, or too few for the consistency level."""
+
+    transient = True
+
+
+class BrokerUnavailable(CommandFailed):
+    """Redis does not answer."""
+
+    transient = True
+
+
+class SourceError(CommandFailed):
+    """A source file changed, or is damaged."""
+
+
+class SourceUnavailable(CommandFailed):
+    """A source cannot be read now: its store or its server does not answer."""
+
+    transient = True
+
+
+class OutputError(CommandFailed):
+    """The output cannot be written."""
+
+
+class OutputUnavailable(CommandFailed):
+    """The output cannot be written now."""
+
+    transient = True
+
+
+class CommandCrashed(ClientError):
+    """A defect in ringhaul. `notes` has the traceback."""
+
+
+class JobError(ClientError):
+    """A job that did not end well. `result` has its figures."""
+
+    def __init__(self, message: str, result: JobResult, *, notes: Sequence[str] = ()) -> None:
+        super().__init__(message, exit_code=result.exit_code, notes=notes)
+        self.result = result
+
+
+class RejectedRecords(JobError):
+    """The job is complete except for records that were rejected, or differ from the table."""
+
+
+class TooManyRejects(JobError):
+    """The job stopped: more records were rejected than `max_errors` allows."""
+
+
+class JobFailed(JobError):
+    """The job is FAILED or QUARANTINED: an error that retries did not cure."""
+
+
+class JobCancelled(JobError):
+    """The job was cancelled, by another program or by a signal."""
+
+
+class JobStillRunning(JobError):
+    """The command was detached from its job, which continues."""
+
+
+class TimedOut(ClientError):
+    """The call took longer than its `timeout`. `job` is its job, if there was one already."""
+
+    transient = True
+
+    def __init__(self, message: str, *, job: str | None, exit_code: int) -> None:
+        super().__init__(message, exit_code=exit_code)
+        self.job = job
+
+
+#: The error that a command reports -> class. Others follow the exit code.
+_BY_NAME: dict[str, type[ClientError]] = {
+    "ClusterError": ClusterError,
+    "ClusterUnavailable": ClusterUnavailable,
+    "LedgerUnavailable": BrokerUnavailable,
+    "OutputUnavailable": OutputUnavailable,
+    "OutputUnusable": OutputError,
+    "SourceChanged": SourceError,
+    "SourceCorrupt": SourceError,
+    "SourceUnavailable": SourceUnavailable,
+}
+_BY_CODE: dict[int, type[ClientError]] = {
+    USAGE: UsageError,
+    FATAL: CommandFailed,
+    CRASH: CommandCrashed,
+}
+_OF_JOB: dict[int, type[JobError]] = {
+    REJECTS: RejectedRecords,
+    TOO_MANY_REJECTS: TooManyRejects,
+    CANCELLED: JobCancelled,
+    STILL_RUNNING: JobStillRunning,
+    INTERRUPTED: JobCancelled,
+}
+
+
+def command_error(
+    names: Sequence[str], message: str, exit_code: int, *, notes: Sequence[str] = ()
+) -> ClientError:
+    """Return the error of a command without a result. `names`: the class of the error that it
+    reported, such as `ClusterUnavailable`, and its bases; empty: none."""
+    kind = _BY_CODE.get(exit_code, CommandFailed)
+    if exit_code == FATAL:
+        kind = next((_BY_NAME[name] for name in names if name in _BY_NAME), kind)
+    return kind(message, exit_code=exit_code, notes=notes)
+
+
+def job_error(result: JobResult, *, message: str = "", notes: Sequence[str] = ()) -> JobError:
+    """Return the error of a job that ended with another exit code than 0. `message`: what the
+    command said; empty: the job's last error, or its state."""
+    kind = _OF_JOB.get(result.exit_code, JobFailed)
+    text = message or result.last_error or f"it is {result.state}"
+    return kind(f"job {result.job}: {text}", result, notes=notes)

@@ -1,0 +1,372 @@
+"""What the fields of a file fill: columns, write times, TTLs. Pure; errors name the option to use.
+
+Without `--mapping` a field goes to the column of its name (`map_fields`). With it, its entries say
+where fields go, and what columns hold for which there is no field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from ringhaul.cluster.schema import TableSchema, nearest
+from ringhaul.cql.cells import NULL_LENGTH
+from ringhaul.cql.nested import encode_column
+from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.types import UnknownType, parse_type
+from ringhaul.errors import UsageError
+from ringhaul.records.job import LoadSource
+from ringhaul.records.mapping import (
+    NO_ROW_FIELDS,
+    RowFields,
+    check_pairs,
+    check_skips,
+    map_fields,
+    not_loadable,
+    other_case,
+    way_out,
+)
+from ringhaul.records.mapping_text import EVERY, Entry, MappingText, Term
+
+Pairs = tuple[tuple[str, str], ...]
+#: Names that older versions of Bulk Loader have for `writetime(*)` and `ttl(*)`.
+_OLD_TIMES = {"__timestamp": "writetime", "__ttl": "ttl"}
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What is filled by the fields of one file, and what without a field."""
+
+    mapping: Pairs  #: (field, column)
+    row: RowFields = NO_ROW_FIELDS
+    times: Pairs = ()  #: (field, column whose write time it holds)
+    ttls: Pairs = ()
+    constants: Pairs = ()  #: (column, its text in every row)
+    filled: Pairs = ()  #: (column, what the server computes for it)
+
+    @property
+    def untimed(self) -> Targets:
+        """The same without write times and TTLs, which a verification does not read."""
+        return replace(self, row=NO_ROW_FIELDS, times=(), ttls=())
+
+    def of_source(self, source: LoadSource) -> LoadSource:
+        """Return the source with these targets."""
+        return replace(
+            source,
+            mapping=self.mapping,
+            timestamp_field=self.row.timestamp,
+            ttl_field=self.row.ttl,
+            column_times=self.times,
+            column_ttls=self.ttls,
+            constants=self.constants,
+            filled=self.filled,
+        )
+
+
+def find_targets(
+    fields: Sequence[str],
+    table: TableSchema,
+    *,
+    mapping: MappingText,
+    skip: Sequence[str],
+    source: str,
+    taken: RowFields = NO_ROW_FIELDS,
+    positions: bool = True,
+) -> Targets:
+    """Return what the fields fill. `positions`: a number in the mapping may be that of a field.
+
+    `taken`: the fields that options name for write times and TTLs of rows. Raises `UsageError` as
+    `map_fields` does, and for entries that fit neither the fields nor the table.
+    """
+    if not mapping:
+        pairs = map_fields(fields, table, skip=skip, source=source, taken=taken)
+        return Targets(pairs, taken)
+    check_skips(fields, skip, source)
+    return _Resolver(fields, table, mapping, skip, source, taken, positions).targets()
+
+
+@dataclass
+class _Resolver:
+    """Resolves one mapping for the fields of one file."""
+
+    fields: Sequence[str]
+    table: TableSchema
+    mapping: MappingText
+    skip: Sequence[str]
+    source: str
+    taken: RowFields
+    positions: bool
+    pairs: list[tuple[str, str]] = field(default_factory=list)
+    row: dict[str, str] = field(default_factory=dict)
+    times: dict[str, dict[str, str]] = field(default_factory=lambda: {"writetime": {}, "ttl": {}})
+    constants: dict[str, str] = field(default_factory=dict)
+    filled: dict[str, str] = field(default_factory=dict)
+    #: Functions whose fields are found by their names, such as `writetime(c)`.
+    by_name: list[str] = field(default_factory=list)
+
+    def targets(self) -> Targets:
+        for place, entry in enumerate(self.mapping.entries):
+            self._take(place, entry)
+        for function in self.by_name:
+            self._take_named(function)
+        if self.mapping.rest:
+            self._take_rest()
+        pairs = tuple(pair for pair in dict.fromkeys(self.pairs) if pair[0] not in self.skip)
+        self._check(pairs)
+        row = RowFields(
+            self._row_field("writetime", self.taken.timestamp),
+            self._row_field("ttl", self.taken.ttl),
+        )
+        return Targets(
+            # In the order of the fields, as without a mapping.
+            tuple(sorted(pairs, key=lambda pair: self.fields.index(pair[0]))),
+            row,
+            tuple((name, column) for column, name in self.times["writetime"].items()),
+            tuple((name, column) for column, name in self.times["ttl"].items()),
+            tuple(self.constants.items()),
+            tuple(self.filled.items()),
+        )
+
+    def _take(self, place: int, entry: Entry) -> None:
+        left, right = entry
+        if right is None:
+            self._take_alone(place, left)
+            return
+        times = right.times
+        if times is None and right.text in _OLD_TIMES and not self._is_column(right):
+            times = _OLD_TIMES[right.text], [EVERY]
+        if times is not None and not self._is_column(right):
+            self._take_times(*times, self._field(left))
+        elif left.text in self.fields:
+            self.pairs.append((left.text, self._column(right, left.text)))
+        elif left.times is not None:
+            self._take_times(*left.times, self._field(right))
+        elif left.literal is not None:
+            self._fill(self.constants, right, left.literal)
+        elif left.typed is not None:
+            self._take_typed(*left.typed, right, left)
+        elif left.call:
+            self._fill(self.filled, right, left.text)
+        else:
+            self.pairs.append((name := self._field(left), self._column(right, name)))
+
+    def _take_alone(self, place: int, term: Term) -> None:
+        times = None if term.text in self.fields else term.times
+        if times is None and self.positions and not self._has_names():
+            name = self.fields[place] if place < len(self.fields) else None
+            if name is None:
+                raise UsageError(
+                    f"{self.source}: --mapping lists more columns than it has fields "
+                    f"({len(self.fields)})"
+                )
+            self.pairs.append((name, self._column(term, name)))
+        elif times is None:
+            name = self._field(term)
+            meant = other_case([name], self.table.column_names)
+            self.pairs.append((name, meant.get(name, self._column(Term(name, True), name))))
+        elif times[1] == [EVERY]:
+            self.by_name.append(times[0])
+        else:
+            self._take_times(*times, self._field(term))
+
+    def _has_names(self) -> bool:
+        return list(self.fields) != [str(place) for place in range(len(self.fields))]
+
+    def _take_times(self, function: str, columns: Sequence[str], name: str) -> None:
+        for column in columns:
+            if column == EVERY:
+                self.row[function] = name
+            else:
+                self.times[function][self._column(Term(column, True), name)] = name
+
+    def _take_named(self, function: str) -> None:
+        """Take the fields that are named as an unload names write times or TTLs."""
+        found = False
+        for name in self.fields:
+            times = Term(name).times
+            if times is None or times[0] != function or name in dict(self.pairs):
+                continue
+            (column, *more) = times[1]
+            if not more and column in self.table.column_names and name not in self.skip:
+                self.times[function].setdefault(column, name)
+                found = True
+        if not found:
+            raise UsageError(
+                f"{self.source}: --mapping {function}({EVERY}) stands for fields named "
+                f"{function}(COLUMN), and there is none; its fields are "
+                f"{', '.join(self.fields[:12])}"
+            )
+
+    def _take_rest(self) -> None:
+        """Send the other fields to the columns of their names, as without a mapping."""
+        known = self.table.column_names
+        excluded = {*self.mapping.excluded, *self.skip}
+        for name in self.mapping.excluded:
+            if name not in self.fields and name not in known:
+                raise UsageError(
+                    f"{self.source}: --mapping leaves out {name!r}, which is neither a field nor a "
+                    f"column{nearest(name, [*self.fields, *known])}"
+                )
+        used = {name for name, _ in self.pairs} | {*self.row.values()}
+        used |= {name for of in self.times.values() for name in of.values()}
+        used |= {name for name in self.taken if name is not None and name not in known}
+        mapped = {column for _, column in self.pairs} | {*self.constants, *self.filled}
+        free = [name for name in self.fields if name not in used and name not in excluded]
+        meant = other_case(free, known)
+        for name in free:
+            column = meant.get(name, name)
+            if column in mapped or column in excluded:
+                continue
+            self.pairs.append((name, self._column(Term(column, True), name)))
+
+    def _take_typed(self, cql_type: str, text: str, right: Term, left: Term) -> None:
+        try:
+            kind = parse_type(cql_type)
+        except (UnknownType, ValueError):
+            kind = None
+        if kind is None or not kind.scalar:
+            self._fill(self.filled, right, left.text)
+            return
+        quoted = Term(text).literal
+        self._fill(self.constants, right, text if quoted is None else quoted)
+
+    def _fill(self, where: dict[str, str], right: Term, value: str) -> None:
+        column = self._column(right, value)
+        if column in self.constants or column in self.filled:
+            raise UsageError(f"--mapping fills column {column!r} twice")
+        where[column] = value
+
+    def _field(self, term: Term) -> str:
+        if term.text in self.fields:
+            return term.text
+        position = term.position if self.positions else None
+        if position is not None and position < len(self.fields):
+            return self.fields[position]
+        has = f"its fields are {', '.join(self.fields[:12])}"
+        if not self._has_names():
+            has = f"its first record has {len(self.fields)} fields, which count from 0"
+        raise UsageError(
+            f"{self.source}: --mapping names field {term.text!r}, which it does not have; {has}"
+            f"{nearest(term.text, self.fields)}"
+        )
+
+    def _is_column(self, term: Term) -> bool:
+        return term.text in self.table.column_names
+
+    def _column(self, term: Term, name: str) -> str:
+        if not self._is_column(term):
+            known = self.table.column_names
+            raise UsageError(
+                f"{self.source}: field {name!r} has no column {term.text!r} in {self.table.name}. "
+                f"{way_out(name, term.text)}{nearest(term.text, known)}"
+            )
+        return term.text
+
+    def _row_field(self, function: str, given: str | None) -> str | None:
+        named = self.row.get(function)
+        if named is not None and given is not None and named != given:
+            raise UsageError(
+                f"{self.source}: --mapping takes {function}({EVERY}) from field {named!r}, and an "
+                f"option from {given!r}: give one of them"
+            )
+        return given if named is None else named
+
+    def _check(self, pairs: Pairs) -> None:
+        free = [*self.constants, *self.filled]
+        for column in free:
+            if any(other == column for _, other in pairs):
+                raise UsageError(f"{self.source}: --mapping fills column {column!r} twice")
+        check_pairs(pairs, self.table, self.source, filled=free)
+        key = self.table.primary_key
+        for column, expression in self.filled.items():
+            if column in key:
+                raise UsageError(
+                    f"--mapping {expression}={column}: {column!r} is in the primary key, and the "
+                    "server would compute another key each time a row is sent again; give it from "
+                    "a field, or use `ringhaul exec`"
+                )
+            if (why := not_loadable(self.table, column)) is not None:
+                raise UsageError(f"--mapping {expression}={column}: {why}")
+        for column, text in self.constants.items():
+            if (why := not_loadable(self.table, column)) is not None:
+                raise UsageError(f"--mapping {text!r}={column}: {why}")
+            kind = self.table.parsed_type(column)
+            values = pa.array([text.encode()], pa.binary())
+            found = encode_column(kind, values, TextFormat(), null_length=NULL_LENGTH)
+            for fault in found.faults.values():
+                raise UsageError(f"--mapping {text!r}={column}: {fault.words(column)}")
+        loaded = {column for _, column in pairs} | {*self.constants}
+        for function, of in self.times.items():
+            for column, name in of.items():
+                if column in key or column not in loaded:
+                    why = (
+                        "is in the primary key, which has none"
+                        if column in key
+                        else ("is not loaded")
+                    )
+                    raise UsageError(
+                        f"{self.source}: field {name!r} gives the {function} of column {column!r}, "
+                        f"which {why}"
+                    )
+
+
+def named_fields(
+    mapping: MappingText, table: TableSchema, seen: Collection[str], skip: Collection[str]
+) -> Iterator[str]:
+    """Yield the names that a mapping may mean in records that name their values (jsonl).
+
+    `seen`: the names in the first records.
+    """
+    mapped = set()
+    for left, right in mapping.entries:
+        times = left.times is not None and left.text not in seen
+        if times and right is not None:
+            yield right.text
+        elif not times and (
+            left.text in seen or (left.literal is None and left.typed is None and not left.call)
+        ):
+            yield left.text
+        if right is not None:
+            mapped.add(right.text)
+        elif times:
+            yield from (name for name in seen if Term(name).times is not None)
+    if not mapping.rest:
+        return
+    yield from mapping.excluded
+    free = [c for c in table.column_names if c not in mapped and not_loadable(table, c) is None]
+    free = [column for column in free if column not in {*skip, *mapping.excluded}]
+    spelt = {column: name for name, column in other_case(seen, free).items()}
+    yield from (spelt.get(column, column) for column in free)
+
+
+def find_named_targets(
+    table: TableSchema,
+    *,
+    mapping: MappingText,
+    skip: Sequence[str],
+    source: str,
+    taken: RowFields = NO_ROW_FIELDS,
+    seen: Collection[str] = (),
+) -> tuple[tuple[str, ...], Targets]:
+    """Return fields and targets of a source whose records name their values (jsonl).
+
+    The fields are all names that a record may have: those of the columns, of the mapping, of
+    `skip`, and those in `taken`, which say how rows are written. Columns that no INSERT can write
+    are left out. `seen`: names in the first records; a column may have its name in other case
+    there, which then is its name in all of the source. Raises `UsageError` like `find_targets`.
+    """
+    if mapping:
+        names = [*named_fields(mapping, table, seen, skip)]
+    else:
+        free = [c for c in table.column_names if c not in skip and not_loadable(table, c) is None]
+        unneeded = {*skip, *taken}
+        spelt = {c: f for f, c in other_case([n for n in seen if n not in unneeded], free).items()}
+        names = [spelt.get(column, column) for column in free]
+    others = (name for name in taken if name is not None)
+    fields = tuple(dict.fromkeys([*names, *skip, *others]))
+    found = find_targets(
+        fields, table, mapping=mapping, skip=skip, source=source, taken=taken, positions=False
+    )
+    return fields, found

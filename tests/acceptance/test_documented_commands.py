@@ -1,0 +1,188 @@
+"""The examples of docs/reference for load, verify, and commands about jobs, run as they
+stand there.
+
+`test_documented_reads.py` runs those of the commands that read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cassandra.cluster import Session
+
+from manual.reference import REFERENCE
+from tests.acceptance.command import Finished, Ringhaul
+from tests.acceptance.oracle import assert_table
+from tests.acceptance.test_documented_reads import run_line
+from tests.unit.test_docs import shell_lines
+
+ORDERS = [("north", n, n * 10) for n in range(40)]
+HEADER = "region,id,total\n"
+#: The job that the examples name.
+JOB = "ld-7f3a9c"
+
+
+def examples(page: str, *words: str) -> list[str]:
+    """The commands of a page that have all of these words."""
+    lines = list(shell_lines((REFERENCE / f"{page}.md").read_text()))
+    found = [line for line in lines if all(word in line for word in words)]
+    assert found, f"{page}.md has no such example"
+    return found
+
+
+def csv_of(rows: list[tuple[str, int, int]], header: str = HEADER) -> str:
+    return header + "".join(f"{region},{n},{total}\n" for region, n, total in rows)
+
+
+@pytest.fixture
+def at_work(fleet: Ringhaul) -> Path:
+    (fleet.cwd / "orders.csv").write_text(csv_of(ORDERS))
+    return fleet.cwd
+
+
+def create_orders(session: Session, keyspace: str, table: str = "orders") -> str:
+    name = f"{keyspace}.{table}"
+    session.execute(
+        f"CREATE TABLE {name} (region text, id int, total bigint, PRIMARY KEY (region, id))"
+    )
+    return name
+
+
+def run(fleet: Ringhaul, keyspace: str, line: str, code: int = 0) -> Finished:
+    done = run_line(fleet, keyspace, line)
+    assert done.code == code, done
+    return done
+
+
+def test_a_table_that_does_not_exist(fleet: Ringhaul, keyspace: str, at_work: Path) -> None:
+    ask, dry = examples("commands/load", "--create-table")
+    # Without a terminal the command shows the statement, and creates nothing
+    shown = run(fleet, keyspace, ask, code=2)
+    assert "CREATE TABLE" in shown.out + shown.err
+    plan = run(fleet, keyspace, dry)
+    assert "PRIMARY KEY (region, id)" in plan.out + plan.err
+    run(fleet, keyspace, ask.replace("--create-table", ""), code=4)
+
+
+def test_load_and_verify(
+    fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
+) -> None:
+    # Given the examples' files and tables
+    orders = create_orders(cassandra_session, keyspace)
+    cassandra_session.execute(f"CREATE TABLE {keyspace}.log (id int PRIMARY KEY, at bigint)")
+    create_orders(cassandra_session, keyspace, "restored")
+    plain, days, others, piped, dump = [
+        line for line in examples("commands/load") if "--create-table" not in line
+    ]
+    (at_work / "days").mkdir()
+    with gzip.open(at_work / "days" / "1.csv.gz", "wt") as file:
+        file.write(csv_of([("day", 1, 1)]))
+    (at_work / "extra.csv").write_text(csv_of([("extra", 2, 2)]))
+    (at_work / "events.jsonl").write_text('{"id": 1, "at": 10, "note": "x"}\n')
+    pq.write_table(pa.table({"id": [2], "at": [20]}), at_work / "users.parquet")
+    with gzip.open(at_work / "dump.gz", "wt") as file:
+        file.write(csv_of([("piped", 3, 3)], header=""))
+    # When they are loaded
+    for line in (plain, days, others, piped):
+        run(fleet, keyspace, line)
+    # Then the tables have each record
+    more = [("day", 1, 1), ("extra", 2, 2), ("piped", 3, 3)]
+    assert_table(cassandra_session, orders, "region, id, total", ORDERS + more)
+    assert_table(cassandra_session, f"{keyspace}.log", "id, at", [(1, 10), (2, 20)])
+    # And so has a table that is loaded from an unload with write times
+    (unload,) = examples("formats", "ringhaul unload", "writetime")
+    run(fleet, keyspace, unload.replace("SELECT id,", "SELECT region, id,"))
+    run(fleet, keyspace, dump)
+    assert_table(cassandra_session, f"{keyspace}.restored", "region, id, total", ORDERS + more)
+    # And verifications agree, until a row differs; its reject mends the table
+    same, unloaded, mend = examples("commands/verify")
+    run(fleet, keyspace, same)
+    (unload,) = examples("copy-from", "unload", "-o out/")
+    run(fleet, keyspace, unload)
+    assert run(fleet, keyspace, unloaded).summary["rows"] == len(ORDERS + more)
+    cassandra_session.execute(f"UPDATE {orders} SET total = 7 WHERE region = 'north' AND id = 5")
+    job = f"vf-{uuid4().hex[:6]}"
+    run(fleet, keyspace, f"{same} --job-id {job}", code=1)
+    run(fleet, keyspace, mend.replace("vf-04f2a1", job))
+    assert_table(cassandra_session, orders, "region, id, total", ORDERS + more)
+
+
+def test_files_like_those_of_copy(
+    fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
+) -> None:
+    orders = create_orders(cassandra_session, keyspace)
+    load, _, unload = examples("copy-from")
+    run(fleet, keyspace, load)
+    assert_table(cassandra_session, orders, "region, id, total", ORDERS)
+    run(fleet, keyspace, unload)
+    assert sorted((at_work / "orders.csv").read_text().splitlines()[1:]) == sorted(
+        csv_of(ORDERS, header="").splitlines()
+    )
+
+
+def test_jobs_that_ended(
+    fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
+) -> None:
+    # Given a job with a reject
+    create_orders(cassandra_session, keyspace)
+    job = f"ld-{uuid4().hex[:6]}"
+    (at_work / "orders.csv").write_text(csv_of(ORDERS) + "north,x,1\n")
+    (load, *_) = examples("commands/load")
+    run(fleet, keyspace, f"{load} --job-id {job}", code=1)
+    (at_work / "reports").mkdir()
+    programs = "mail() { cat > mailed.html; }; jq() { cat; }; "
+
+    def show(line: str, code: int = 0) -> Finished:
+        return run(fleet, keyspace, programs + line.replace(JOB, job), code)
+
+    # Then each command about jobs tells of it
+    listing, follow, events = examples("commands/status")
+    assert job in show(listing).out
+    show(follow, code=1)
+    assert "created" in show(events, code=1).out
+    shown, export = examples("commands/errors")
+    assert "column id" in show(shown).out
+    show(export)
+    assert (at_work / "rejects.csv").read_text() == HEADER + "north,x,1\n"
+    for line in examples("commands/report"):
+        show(line.replace("mail ...", "mail"))
+    for name in ("report.html", f"reports/{job}.html", "mailed.html"):
+        assert "<html" in (at_work / name).read_text()
+    once, as_json = examples("commands/top")
+    assert "WORKERS" in show(once).out.upper() or "HOST" in show(once).out.upper()
+    assert json.loads(show(as_json).out)["hosts"]
+    for line in examples("commands/config"):
+        assert "broker.url" in show(line).out
+
+
+def test_jobs_that_run(
+    fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
+) -> None:
+    # Given a job that takes long
+    orders = create_orders(cassandra_session, keyspace)
+    job = f"ld-{uuid4().hex[:6]}"
+    (load, *_) = examples("commands/load")
+    run(fleet, keyspace, f"{load} --job-id {job} --rate 1 --detach", code=7)
+    # Then it can be limited, paused, and cancelled
+    limit, hours, shown, off = [
+        line.replace(JOB, job) for line in examples("commands/throttle", "ringhaul")
+    ]
+    run(fleet, keyspace, limit)
+    run(fleet, keyspace, hours)
+    told = run(fleet, keyspace, shown).out
+    assert told == f"{job}: 20 MB/s, 08:00-18:00 Europe/Berlin\n"
+    run(fleet, keyspace, off.replace("--off", "--rows-per-second 1"))
+    (pause,) = examples("commands/pause")
+    (cancel,) = examples("commands/cancel")
+    run(fleet, keyspace, pause.replace(JOB, job))
+    run(fleet, keyspace, cancel.replace(JOB, job))
+    # And a resumed one ends as if nothing had happened
+    run(fleet, keyspace, off.replace(JOB, job), code=2)
+    fleet.run("resume", job)
+    assert_table(cassandra_session, orders, "region, id, total", ORDERS)

@@ -1,0 +1,125 @@
+"""A process far from the nodes loads and reads about as fast as one beside them.
+
+Both reach the node through a proxy; that of the far one delays bytes by 50 ms each way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from cassandra import ConsistencyLevel
+from cassandra.cluster import Session
+
+from config.settings import load_settings
+from producer.local.stack import Endpoints
+from ringhaul.cql.decode import PageDecoder
+from ringhaul.cql.types import parse_type
+from ringhaul.load.statement import insert_statement
+from ringhaul.scan.ranges import FULL_RING, spread_ranges
+from ringhaul.scan.scan import RangeScan, ScanOptions, ScanStats
+from tasks.child.process import Child
+from tests.integration.load.conftest import make_table, read_table, run_file
+from tests.proxy import proxied
+
+ROUND_TRIP_S = 0.1
+ROWS = 20_000
+STATEMENT = "SELECT id FROM {}.t WHERE token(id) > ? AND token(id) <= ?"
+
+
+@pytest.fixture
+def near(endpoints: Endpoints, child: Child) -> Iterator[Child]:
+    with behind_proxy(endpoints, 0.0) as child:
+        yield child
+
+
+@pytest.fixture
+def far(endpoints: Endpoints, child: Child) -> Iterator[Child]:
+    with behind_proxy(endpoints, ROUND_TRIP_S / 2) as child:
+        yield child
+
+
+@contextmanager
+def behind_proxy(endpoints: Endpoints, delay_s: float) -> Iterator[Child]:
+    with proxied((endpoints.contact_points[0], endpoints.port), delay_s) as (_, port):
+        child = Child(load_settings({"cluster.port": port}).settings)
+        child.begin_unit()
+        yield child
+        child.close()
+        child.ledger.caller.client.close()
+
+
+@pytest.mark.parametrize("strategy", ["pipeline", "single", "token-batch", "concurrent"])
+def test_a_load_from_afar(
+    near: Child,
+    far: Child,
+    cassandra_session: Session,
+    keyspace: str,
+    tmp_path: Path,
+    strategy: str,
+) -> None:
+    table = make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+    rows = ROWS if strategy != "concurrent" else ROWS // 4
+    path = tmp_path / "in.csv"
+    path.write_text("".join(f"{i},value {i}\n" for i in range(rows)))
+    expected = sorted(((i, f"value {i}") for i in range(rows)), key=repr)
+    took_s = {}
+    for child in (near, far):
+        child.session().cluster.refresh_keyspace_metadata(keyspace)
+        prepared = child.prepare(insert_statement(table, ["id", "v"], None))
+        cassandra_session.execute(f"TRUNCATE {keyspace}.t", timeout=60)
+        began_s = time.monotonic()
+        outcome = run_file(
+            *(child.session(), table, path, ["id", "v"]),
+            strategy=strategy,
+            prepared=prepared,
+            plane=child.plane(),
+        )
+        took_s[child] = time.monotonic() - began_s
+        assert (outcome.written, outcome.rejected) == (rows, 0)
+        assert read_table(cassandra_session, keyspace, "id, v") == expected
+    # Opening a connection and filling the way take some round trips. With limits that are meant
+    # for near nodes, `single` alone would take 80.
+    assert took_s[far] < 2 * took_s[near] + 25 * ROUND_TRIP_S
+    if strategy in ("pipeline", "single"):
+        assert near.plane().distance_s < ROUND_TRIP_S / 2
+        assert ROUND_TRIP_S <= far.plane().distance_s < 2 * ROUND_TRIP_S
+
+
+def test_a_read_from_afar(
+    near: Child, far: Child, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    table = make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+    path = tmp_path / "in.csv"
+    path.write_text("".join(f"{i},value {i}\n" for i in range(ROWS)))
+    run_file(cassandra_session, table, path, ["id", "v"])
+    took_s = {}
+    for child in (near, far):
+        child.session().cluster.refresh_keyspace_metadata(keyspace)
+        # Given a process that knows the distance and the width of the rows from an earlier unit
+        scan(child, keyspace)
+        reader = child.scan_target(STATEMENT.format(keyspace), keyspace).reader
+        assert reader.distance_s > 0
+        # When it reads the table
+        began_s = time.monotonic()
+        stats = scan(child, keyspace)
+        took_s[child] = time.monotonic() - began_s
+    # Then it takes one page for each of the eight ranges, some of them at once
+    assert stats.pages == 8
+    assert took_s[far] < 2 * took_s[near] + 6 * ROUND_TRIP_S
+
+
+def scan(child: Child, keyspace: str) -> ScanStats:
+    """Read the table as one unit."""
+    found = RangeScan(
+        child.scan_target(STATEMENT.format(keyspace), keyspace),
+        spread_ranges([FULL_RING], 8),
+        PageDecoder(["id"], [parse_type("int")]),
+        ScanOptions(consistency=ConsistencyLevel.ONE),
+    )
+    rows = [number for batch in found.batches() for number in batch["id"].to_pylist()]
+    assert sorted(rows) == list(range(ROWS))
+    return found.stats

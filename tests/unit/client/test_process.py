@@ -1,0 +1,296 @@
+"""A command on its leash: its messages, its errors, its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ringhaul.client import (
+    Client,
+    ClientError,
+    ClusterUnavailable,
+    CommandCrashed,
+    CommandFailed,
+    CommandMissing,
+    JobCancelled,
+    JobFailed,
+    LoadResult,
+    Progress,
+    RejectedRecords,
+    TimedOut,
+    TooManyRejects,
+    UsageError,
+)
+from tests.acceptance.command import wait_until
+
+#: Stands for the command. It prints what the test wrote, and notes Ctrl-C.
+COMMAND = """
+import json, os, signal, sys, time
+place = os.path.dirname(os.path.abspath(__file__))
+open(place + "/argv", "a").write(json.dumps(sys.argv[1:]) + "\\n")
+open(place + "/pid", "w").write(str(os.getpid()))
+"""
+SUMMARY = {
+    "message_type": "summary",
+    "job": "ld-1",
+    "kind": "load",
+    "table": "k.t",
+    "state": "COMPLETE",
+    "exit_code": 0,
+    "records": 3,
+    "loaded": 3,
+    "rows": 3,
+    "rejected": 0,
+    "elapsed_s": 1.5,
+    "units": 1,
+    "units_done": 1,
+}
+STATUS = {"message_type": "status", "job": "ld-1", "state": "RUNNING", "done": 0.5, "rows": 2}
+
+
+def script(folder: Path, text: str) -> list[str]:
+    file = folder / "command.py"
+    file.write_text(COMMAND + text)
+    return [sys.executable, str(file)]
+
+
+def says(*messages: dict[str, object], code: int = 0, err: str = "", error: str = "") -> str:
+    lines = "\n".join(map(json.dumps, messages))
+    report = f"open(os.environ['_RINGHAUL_ERROR_FILE'], 'w').write({error!r})\n" if error else ""
+    return f"{report}print({lines!r})\nprint({err!r}, file=sys.stderr)\nsys.exit({code})\n"
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_a_load_of_files_is_one_command(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    client = Client(
+        command=script(tmp_path, says(STATUS, SUMMARY)),
+        broker="redis://:secret@host:6379/0",
+        contact_points=["a", "b"],
+    )
+    result = client.load(["a.csv", tmp_path / "b"], "k.t", skip_rows=1, progress=seen.append)
+    assert type(result) is LoadResult and result.ok and result.check() is result
+    assert (result.job, result.rows, result.seconds, result.table) == ("ld-1", 3, 1.5, "k.t")
+    assert [(one.job, one.done, one.rows) for one in seen] == [("ld-1", 0.5, 2)]
+    (argv,) = map(json.loads, (tmp_path / "argv").read_text().splitlines())
+    assert argv == [
+        *("load", "--json", "--table=k.t", "--skip-rows=1", "--", "a.csv", str(tmp_path / "b")),
+    ]
+
+
+def test_settings_and_secrets_are_in_the_environment(tmp_path: Path) -> None:
+    text = """
+kept = {k: v for k, v in os.environ.items() if k.startswith("RINGHAUL_")}
+file = os.environ["RINGHAUL_CLUSTER_PASSWORD_FILE"]
+kept["password"] = open(file).read()
+kept["mode"] = oct(os.stat(file).st_mode)
+json.dump(kept, open(place + "/env", "w"))
+"""
+    client = Client(
+        command=script(tmp_path, text + says(SUMMARY)),
+        contact_points=["a", "b"],
+        port=9999,
+        user="bob",
+        password="pass word",
+        broker="redis://:secret@host:6379/0",
+        environment={"RINGHAUL_CLUSTER_TLS": "true"},
+    )
+    client.load("a.csv", "k.t")
+    env = json.loads((tmp_path / "env").read_text())
+    assert not Path(env.pop("RINGHAUL_CLUSTER_PASSWORD_FILE")).exists()
+    assert env == {
+        "RINGHAUL_CLUSTER_CONTACT_POINTS": "a,b",
+        "RINGHAUL_CLUSTER_PORT": "9999",
+        "RINGHAUL_CLUSTER_USER": "bob",
+        "RINGHAUL_CLUSTER_TLS": "true",
+        "RINGHAUL_BROKER_URL": "redis://:secret@host:6379/0",
+        "password": "pass word",
+        "mode": "0o100600",
+    }
+    argv = (tmp_path / "argv").read_text()
+    assert "secret" not in argv and "pass word" not in argv
+    assert "secret" not in repr(client) and "pass word" not in repr(client._connection)
+
+
+def report(name: str, message: str) -> str:
+    return json.dumps({"errors": [name, "RinghaulError"], "message": message})
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message", "transient"),
+    [
+        (
+            says(code=2, err="Usage: x\n\nerror: no", error=report("UsageError", "no such file")),
+            UsageError,
+            "no such file",
+            False,
+        ),
+        (
+            says(code=4, error=report("ClusterUnavailable", "no node answers")),
+            ClusterUnavailable,
+            "no node answers",
+            True,
+        ),
+        (says(code=4, err="note\nerror: disk full"), CommandFailed, "disk full", False),
+        (says(code=5, error=report("Crash", "a defect")), CommandCrashed, "a defect", False),
+        (says(code=1, err="No module named ringhaul"), CommandFailed, "No module named", False),
+        (
+            says(SUMMARY | {"state": "STOPPED", "exit_code": 3, "rejected": 9}, code=3),
+            TooManyRejects,
+            "job ld-1: 9 records were rejected",
+            False,
+        ),
+        (
+            says(SUMMARY | {"state": "FAILED", "exit_code": 4, "last_error": "gone"}, code=4),
+            JobFailed,
+            "job ld-1: gone",
+            False,
+        ),
+        (
+            says(SUMMARY | {"state": "CANCELLED", "exit_code": 6}, code=6),
+            JobCancelled,
+            "job ld-1: it is CANCELLED",
+            False,
+        ),
+        (
+            says(SUMMARY, code=4, error=report("OutputUnusable", "summary cannot be written")),
+            CommandFailed,
+            "summary cannot be written",
+            False,
+        ),
+    ],
+)
+def test_each_end_has_its_error(
+    tmp_path: Path, text: str, kind: type[ClientError], message: str, transient: bool
+) -> None:
+    with pytest.raises(kind) as caught:
+        Client(command=script(tmp_path, text)).load("a.csv", "k.t")
+    assert message in str(caught.value)
+    assert caught.value.transient is transient
+
+
+def test_rejects_are_no_error_until_they_are_checked(tmp_path: Path) -> None:
+    partial = SUMMARY | {"state": "PARTIAL", "exit_code": 1, "rejected": 2}
+    result = Client(command=script(tmp_path, says(partial, code=1))).load("a.csv", "k.t")
+    assert (result.ok, result.rejected) == (False, 2)
+    with pytest.raises(RejectedRecords, match="job ld-1: 2 records were rejected") as caught:
+        result.check()
+    assert caught.value.result is result
+
+
+def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(CommandMissing, match="No such file"):
+        Client(command=tmp_path / "ringhaul").jobs()
+
+
+def test_a_query_without_a_result_says_why(tmp_path: Path) -> None:
+    failed = SUMMARY | {"kind": "query", "state": "FAILED", "exit_code": 4, "last_error": "gone"}
+    with pytest.raises(JobFailed, match="gone"):
+        Client(command=script(tmp_path, says(failed, code=4))).query("SELECT 1")
+    with pytest.raises(CommandFailed, match="No module named"):
+        Client(command=script(tmp_path, says(code=1, err="No module named x"))).query("SELECT 1")
+
+
+def test_a_resumed_job_that_fails_again_is_an_error(tmp_path: Path) -> None:
+    failed = SUMMARY | {"state": "FAILED", "exit_code": 4, "last_error": "gone"}
+    with pytest.raises(JobFailed, match="gone"):
+        Client(command=script(tmp_path, says(failed, code=4))).job("ld-1").resume()
+
+
+#: Writes a line for each Ctrl-C, and ends at the second.
+STUBBORN = f"""
+presses = []
+def press(*_):
+    presses.append(1)
+    open(place + "/presses", "a").write("i")
+    if len(presses) == 2:
+        print({json.dumps(SUMMARY | {"state": "CANCELLED", "exit_code": 130})!r})
+        sys.exit(130)
+signal.signal(signal.SIGINT, press)
+print({json.dumps(STATUS)!r}, flush=True)
+while True: time.sleep(0.05)
+"""
+PATIENT = STUBBORN.replace("== 2", "== 1")
+
+
+def test_a_timeout_interrupts_the_command(tmp_path: Path) -> None:
+    with pytest.raises(TimedOut, match="job ld-1 took too long") as caught:
+        Client(command=script(tmp_path, PATIENT)).load("a.csv", "k.t", timeout=1.0)
+    assert (caught.value.job, caught.value.exit_code) == ("ld-1", 130)
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_an_error_in_the_callback_ends_the_command(tmp_path: Path) -> None:
+    def stop(progress: Progress) -> None:
+        raise LookupError(progress.job)
+
+    with pytest.raises(LookupError, match="ld-1"):
+        Client(command=script(tmp_path, PATIENT)).load("a.csv", "k.t", progress=stop)
+    assert (tmp_path / "presses").read_text() == "i"
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+def press_after_progress(presses: int) -> None:
+    """Send this process Ctrl-C as soon as the command shows progress, and again a little later."""
+
+    def press() -> None:
+        for _ in range(presses):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+
+    threading.Thread(target=press, daemon=True).start()
+
+
+@pytest.mark.parametrize(("text", "presses"), [(PATIENT, 1), (STUBBORN, 2)])
+def test_ctrl_c_is_passed_to_the_command(tmp_path: Path, text: str, presses: int) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Client(command=script(tmp_path, text)).load(
+            "a.csv", "k.t", progress=lambda _: press_after_progress(presses)
+        )
+    assert (tmp_path / "presses").read_text() == "i" * presses
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+PROGRAM = """
+import sys
+from ringhaul.client import Client
+Client(command=sys.argv[1:]).load("a.csv", "k.t")
+"""
+
+
+def test_a_killed_program_leaves_no_command(tmp_path: Path) -> None:
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, *script(tmp_path, PATIENT)])
+    pid_file = tmp_path / "pid"
+    wait_until(lambda: pid_file.exists() and pid_file.read_text(), "the command")
+    time.sleep(0.3)  # it takes Ctrl-C by now
+    program.kill()
+    program.wait()
+    wait_until(lambda: gone(int(pid_file.read_text())), "the end of the command")
+    assert (tmp_path / "presses").read_text() == "i"
+
+
+def test_rejects_are_read_one_by_one(tmp_path: Path) -> None:
+    row = {
+        **{"file": "a.csv", "line": 3, "offset": 20, "length": 5, "stage": "cast", "column": "id"},
+        **{"reason": "not a number", "data": "eCwx"},
+    }
+    endless = f"while True: print({json.dumps(row)!r})\n"
+    rejects = Client(command=script(tmp_path, endless)).job("ld-1").rejects()
+    first = next(rejects)
+    assert (first.line, first.column, first.data) == (3, "id", b"x,1")
+    rejects.close()
+    assert gone(int((tmp_path / "pid").read_text()))

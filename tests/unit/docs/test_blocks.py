@@ -1,0 +1,160 @@
+"""Every block of code in the manual is checked: it is run by a test, or read by what would read it.
+
+`ringhaul` commands in blocks of all pages are parsed by tests/unit/test_docs.py.
+"""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from config.sections import Settings
+from manual.site import ROOT
+from producer.schedule.file import read_schedule_file
+from ringhaul.errors import UsageError
+from tests.unit.docs.test_language import PAGES
+from tests.unit.test_docs import shell_lines
+
+_FENCE = re.compile(r"^( *)```([^\n`]*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+_ANY_FENCE = re.compile(r"^ *```", re.MULTILINE)
+BLOCKS = [
+    (page, language, body)
+    for page in PAGES
+    for _, language, body in _FENCE.findall(page.read_text())
+]
+#: Page, or its folder -> the test that runs its commands.
+RUN_BY = {
+    "README.md": "tests/acceptance/test_tutorial.py",
+    "docs/tutorial.md": "tests/acceptance/test_tutorial.py",
+    "docs/how-to/hosts.md": "tests/hosts/test_hosts_page.py",
+    "docs/how-to": "tests/acceptance/test_how_to.py",
+    "docs/reference/answers.md": "tests/acceptance/test_documented_reads.py",
+    "docs/reference/values.md": "tests/acceptance/test_documented_reads.py",
+    "docs/reference/job-options.md": "tests/acceptance/test_documented_options.py",
+    "docs/reference/copy-from.md": "tests/acceptance/test_documented_commands.py",
+    "docs/reference/formats.md": "tests/acceptance/test_load_writes.py",
+    "docs/reference/commands": "tests/acceptance/test_documented_commands.py",
+    **{
+        f"docs/reference/commands/{name}.md": "tests/acceptance/test_documented_reads.py"
+        for name in ("unload", "count", "query", "peek", "lookup", "exec")
+    },
+}
+#: Pages whose commands need other programs, root, a cluster of containers, or names that a test
+#: must not use; and what is tested instead.
+PARSED_ONLY = {
+    "CONTRIBUTING.md": "targets of make exist (tests/unit/test_docs.py)",
+    "docs/reference/commands/beat.md": "runs on: tests/acceptance/test_schedules.py",
+    "docs/reference/commands/doctor.md": "other stores: tests/acceptance/test_doctor.py",
+    "docs/reference/commands/flower.md": "tests/acceptance/test_flower_pages.py",
+    "docs/reference/commands/local.md": "the user's own stack: tests/integration/local",
+    "docs/reference/commands/metrics.md": "tests/acceptance/test_prometheus.py",
+    "docs/reference/commands/resume.md": "tests/acceptance/test_resume.py",
+    "docs/reference/commands/schedule.md": "own file: tests/acceptance/test_schedules.py",
+    "docs/reference/commands/worker.md": "every test of a fleet; tests/acceptance/test_profile.py",
+    "deploy/README.md": "names of services and variables (tests/unit/test_deploy.py)",
+    "deploy/k8s/README.md": "tests/unit/test_deploy_k8s.py",
+    "deploy/systemd/README.md": "tests/unit/test_deploy_systemd.py",
+}
+
+
+def read_toml(body: str, folder: Path) -> None:
+    """Read it as the schedule file or the settings that it is."""
+    found = tomllib.loads(body)
+    if any(isinstance(part, dict) for part in found.get("schedule", {}).values()):
+        path = folder / "schedule.toml"
+        path.write_text(body)
+        assert read_schedule_file(path)
+    else:
+        Settings.model_validate(found)
+
+
+def read_ini(body: str, folder: Path) -> None:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string("[variables]\n" + body)
+    assert parser["variables"]
+
+
+def read_json(body: str, folder: Path) -> None:
+    for line in body.splitlines() if body.startswith('{"') else [body]:
+        json.loads(line)
+
+
+def read_yaml(body: str, folder: Path) -> None:
+    assert list(yaml.safe_load_all(body))
+
+
+def read_python(body: str, folder: Path) -> None:
+    compile(body, "page", "exec")
+
+
+def read_shell(body: str, folder: Path) -> None:
+    """Find commands in it; test_docs.py parses those of a shell."""
+    assert body.startswith("cqlsh> ") or list(shell_lines(f"```console\n{body}```\n"))
+
+
+def show(body: str, folder: Path) -> None:
+    """What a program shows, or a picture: text."""
+    assert body.strip()
+
+
+READERS: dict[str, Callable[[str, Path], None]] = {
+    "console": read_shell,
+    "ini": read_ini,
+    "json": read_json,
+    "mermaid": show,  # compared with the imports by tests/unit/test_arrows.py
+    "python": read_python,
+    "text": show,
+    "toml": read_toml,
+    "yaml": read_yaml,
+}
+
+
+@pytest.mark.parametrize(
+    ("page", "language", "body"),
+    BLOCKS,
+    ids=[f"{page.relative_to(ROOT)}-{i}" for i, (page, _, _) in enumerate(BLOCKS)],
+)
+def test_a_block_can_be_read(page: Path, language: str, body: str, tmp_path: Path) -> None:
+    assert language in READERS, f"{page.name}: say what kind of block this is: {body[:60]!r}"
+    READERS[language](body, tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_block_is_left_open(page: Path) -> None:
+    text = page.read_text()
+    assert len(_ANY_FENCE.findall(text)) == 2 * len(_FENCE.findall(text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_a_page_are_run_or_said_not_to_be(page: Path) -> None:
+    name = str(page.relative_to(ROOT))
+    if not list(shell_lines(page.read_text())) or name in PARSED_ONLY:
+        return
+    run_by = RUN_BY.get(name) or RUN_BY.get(str(page.parent.relative_to(ROOT)))
+    assert run_by, f"no test runs the commands of {name}: write one, and name it in RUN_BY"
+    assert (ROOT / run_by).is_file()
+
+
+@pytest.mark.parametrize(
+    ("language", "body"),
+    [
+        ("toml", "[load]\nblock_byte = 1\n"),
+        ("toml", "[schedule.x]\nsteps = [['load', '-t', 'a.b']]\n"),
+        ("json", '{"a": 1,}'),
+        ("python", "def"),
+        ("yaml", "a: [1"),
+        ("ini", "[x"),
+        ("console", "output only\n"),
+    ],
+)
+def test_a_wrong_block_fails(language: str, body: str, tmp_path: Path) -> None:
+    wrong = (ValueError, SyntaxError, AssertionError, UsageError, yaml.YAMLError)
+    with pytest.raises((*wrong, configparser.Error)):
+        READERS[language](body, tmp_path)

@@ -1,0 +1,68 @@
+"""Each message that docs/troubleshooting.md quotes is one that the product can print."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
+#: Stands for a part of a message that differs.
+GAP = "..."
+QUOTED = re.findall(r"^### `(.+)`$", PAGE, re.MULTILINE)
+
+
+def texts_of(source: str) -> list[str]:
+    """The string constants of a module, with `GAP` for what an f-string fills in."""
+    tree = ast.parse(source)
+    inner = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant)
+    }
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = (v.value if isinstance(v, ast.Constant) else GAP for v in node.values)
+            found.append("".join(map(str, parts)))
+        elif isinstance(node, ast.Constant) and id(node) not in inner:
+            found.append(str(node.value))
+    return found
+
+
+TEXTS = [
+    text
+    for room in ("producer", "ringhaul", "tasks", "config")
+    for path in (ROOT / room).rglob("*.py")
+    for text in texts_of(path.read_text())
+]
+
+
+def is_said(message: str, texts: list[str]) -> bool:
+    """Whether one text has the fixed parts of the message, in their order."""
+    pattern = re.compile(".*".join(map(re.escape, message.split(GAP))), re.DOTALL)
+    return any(pattern.search(text) for text in texts)
+
+
+@pytest.mark.parametrize("message", QUOTED)
+def test_the_product_says_it(message: str) -> None:
+    fixed = message.replace(GAP, "")
+    assert len(fixed) > 12, "too short to recognise"
+    assert is_said(message, TEXTS)
+
+
+def test_the_page_has_many_and_each_once() -> None:
+    assert len(QUOTED) == len(set(QUOTED)) > 35
+
+
+def test_a_message_that_nobody_says_is_found() -> None:
+    (text,) = texts_of('raise E(f"no node answers at {address}: " "is it up?")')
+    assert text == "no node answers at ...: is it up?"
+    assert is_said("no node ... up?", [text])
+    assert not is_said("no node is at ...", [text])
+    assert not is_said("up? ... no node", [text])

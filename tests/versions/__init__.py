@@ -1,0 +1,1 @@
+"""The commands against older versions of Cassandra: `make test-versions`, outside `make test`."""
