@@ -79,7 +79,7 @@ ROOMS: Mapping[str, str] = {
     ),
     "tasks.kernels": (
         "ringhaul.cql ringhaul.cql.decode ringhaul.cql.spell ringhaul.formats "
-        "ringhaul.formats.write ringhaul.sstables ringhaul.statements"
+        "ringhaul.formats.write ringhaul.statements"
     ),
     "tasks.signals": "tasks.child tasks.kernels tasks.parent",
     "tasks.units": "tasks.base tasks.child",
