@@ -50,7 +50,7 @@ ROOMS: Mapping[str, str] = {
     "ringhaul.units": ("ringhaul.dataplane ringhaul.formats ringhaul.records ringhaul.sources"),
     "ringhaul.load": (
         "ringhaul.cluster ringhaul.dataplane ringhaul.ledger ringhaul.load.write "
-        "ringhaul.records ringhaul.sstables ringhaul.units"
+        "ringhaul.records ringhaul.sstables ringhaul.storage ringhaul.units"
     ),
     "ringhaul.output": "ringhaul.cql ringhaul.formats.write ringhaul.storage",
     "ringhaul.scan": (

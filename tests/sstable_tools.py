@@ -12,9 +12,7 @@ from pathlib import Path
 import psutil
 from cassandra.cluster import Session
 
-from producer.local.jars import cassandra_jars
-from producer.local.java import find_java
-from producer.local.node_files import _EXPORTS, _OPENS
+from bench.cassandra_tools import tool_command
 from producer.local.stack import Endpoints
 from tests.acceptance.running import free_port
 from tests.services import connected, java_options, running_stack, user_cache_dir
@@ -77,22 +75,11 @@ def _listens(process: psutil.Process, port: int) -> bool:
 
 def run_tool(main: str, *arguments: str, scratch: Path, code: int = 0) -> str:
     """Run a tool by its class and return what it prints; it must end with this exit code."""
-    jars = cassandra_jars(user_cache_dir())
-    jamm = next(jar for jar in jars if "jamm" in jar.name)
-    command = [
-        str(find_java().path), "-Xmx128M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-        "-Xshare:auto",
-        *(f"--add-exports={module}=ALL-UNNAMED" for module in _EXPORTS),
-        *(f"--add-opens={module}=ALL-UNNAMED" for module in _OPENS),
-        f"-javaagent:{jamm}", f"-Dcassandra.storagedir={scratch}",
-        "-cp", ":".join(map(str, jars)), main, *arguments,
-    ]  # fmt: skip
+    command = tool_command(main, *arguments, cache_dir=user_cache_dir(), scratch=scratch)
     env = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}
     done = subprocess.run(
         command, capture_output=True, text=True, env=env, check=False, timeout=240
     )
-    said = done.stdout + "\n".join(
-        line for line in done.stderr.splitlines() if " DEBUG " not in line
-    )
+    said = done.stdout + done.stderr
     assert done.returncode == code, f"{main} ends with {done.returncode}: {said[-3000:]}"
     return said

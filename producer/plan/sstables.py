@@ -25,6 +25,7 @@ from ringhaul.sstables.marshal import (
     fixed_width,
     is_multi_cell,
 )
+from ringhaul.storage.access import check_place
 
 if TYPE_CHECKING:
     from cassandra.metadata import Metadata, TableMetadata
@@ -44,7 +45,8 @@ def plan_sstables(
 ) -> SSTableOutput:
     """Return where SSTables go and what they contain.
 
-    Raises `UsageError` for a table that cannot be written, or a folder that has SSTables already,
+    Raises `UsageError` for a table that cannot be written, or a folder that has SSTables already or
+    is outside of this host's roots,
     and `SetupUnusable` for a cluster that would not read them.
     """
     described = metadata.keyspaces[table.keyspace].tables[table.table]
@@ -57,6 +59,7 @@ def plan_sstables(
         table=table.table,
         layout=_layout(described, table, sources, written_s),
     )
+    check_place(output.final)
     life_s = ttl_s or output.layout.default_ttl_s
     if written_s + life_s > EXPIRY_S_MAX:
         raise UsageError(

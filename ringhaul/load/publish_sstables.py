@@ -12,6 +12,7 @@ from ringhaul.ledger.reading import Reader
 from ringhaul.records.sstable_output import SSTableOutput, first_number
 from ringhaul.records.unit import UnitResult
 from ringhaul.sstables.components import DATA, TOC, file_name
+from ringhaul.storage.access import check_place
 
 _NUMBER = re.compile(r"nb-(\d+)-big-")
 
@@ -20,9 +21,12 @@ def publish_sstables(ledger: Reader, job_id: str, output: SSTableOutput) -> int:
     """Move a job's SSTables to where tools look for them; return how many there are.
 
     Files of attempts that do not count are removed. Safe to repeat, also after a crash in between;
-    does nothing more once everything was moved. Raises `OutputUnusable` if files are not there.
+    does nothing more once everything was moved. Raises `OutputUnusable` if files are not there, and
+    `OutsideRoots` for folders that this host does not open for jobs.
     """
     staged = output.staged(job_id)
+    check_place(staged)
+    check_place(output.final)
     expected = 0
     if not os.path.isdir(staged):
         return sum(result.sstables for _, result in _results(ledger, job_id))

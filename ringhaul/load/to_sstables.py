@@ -14,6 +14,7 @@ from ringhaul.records.job import LoadJob
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.sstable_output import first_number
 from ringhaul.records.unit import LoadUnit
+from ringhaul.storage.access import check_place
 from ringhaul.units.account import Account, UnitHooks, UnitOutcome
 
 if TYPE_CHECKING:
@@ -38,10 +39,12 @@ def run_unit_to_sstables(
 ) -> SSTableUnit:
     """Write the records of unit `number` to SSTables in `folder`.
 
-    Raises what `run_load_unit` does, without what concerns a cluster, and `OutputUnusable` or
-    `OutputUnavailable`. Nothing is left in the folder then.
+    Raises what `run_load_unit` does, without what concerns a cluster, `OutsideRoots` for a folder
+    that this host does not open for jobs, and `OutputUnusable` or `OutputUnavailable`. Nothing is
+    left in the folder then.
     """
     assert job.sstables is not None
+    check_place(folder)
     source = job.sources[unit.source]
     account = Account(unit, job, RowEncoder(job, source, transforms), hooks)
 
