@@ -81,7 +81,7 @@ def test_a_resume_publishes_what_a_killed_command_left(
     start_worker(2)
     source = write_source(tmp_path / "in.csv", 2000)
     with fleet.started("load", source.path, *options(fleet), "--rate", 1000) as load:
-        wait_until(lambda: ledger_view.status().done > 1, "some units")
+        ledger_view.wait_done(2)
         load.process.kill()
         load.process.wait()
     wait_until(lambda: ledger_view.status().pending == 0, "all units")
