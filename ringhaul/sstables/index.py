@@ -17,8 +17,10 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
+from ringhaul.cql.compiled import INT32S, INT64S, UINT8S, Int, kernel
 from ringhaul.sstables.data import BLOCK_BYTES
 from ringhaul.sstables.vints import signed_vint, unsigned_vint, with_vint_length
 
@@ -55,13 +57,7 @@ def index_of(
         entry_bytes[partition] += len(entry) - 1
     places = np.concatenate([np.zeros(1, np.int64), np.cumsum(entry_bytes)])
     out = np.zeros(int(places[-1]), np.uint8)
-    starts = places[:-1]
-    out[starts] = sizes >> 8
-    out[starts + 1] = sizes & 0xFF
-    # Byte k of the keys goes to its entry, after the length.
-    shift = np.repeat(starts + 2 - offsets[:-1], sizes)
-    out[np.arange(len(shift)) + shift] = keys
-    _put_vints(out, starts + 2 + sizes, positions[:partitions].astype(np.uint64), position_bytes)
+    _put_entries(out, places, keys, offsets, positions, position_bytes)
     for partition, entry in wide.items():
         end = int(places[partition + 1])
         out[end - len(entry) : end] = np.frombuffer(entry, np.uint8)
@@ -90,12 +86,23 @@ def _vint_bytes(values: Array) -> NDArray[np.int64]:
     return found
 
 
-def _put_vints(out: Array, at: Array, values: Array, sizes: Array) -> None:
-    """Write values as vints of at most 8 bytes, each at its place."""
-    for size in np.unique(sizes).tolist():
-        chosen = sizes == size
-        rest, places = values[chosen], at[chosen]
-        ones = np.uint64((0xFF00 >> (size - 1)) & 0xFF) if size > 1 else np.uint64(0)
+@kernel(types.void(UINT8S, INT64S, UINT8S, INT32S, INT64S, INT64S))
+def _put_entries(
+    out: Int, places: Int, keys: Int, offsets: Int, positions: Int, position_bytes: Int
+) -> None:
+    """Write the key and the position of each partition at its place.
+
+    `position_bytes`: of each position as a vint, 1 to 8. An entry has 2 bytes, the key, these and
+    at least one byte more, which stays 0: so what is written ends before `places[i + 1]`.
+    """
+    for i in range(len(position_bytes)):
+        at, size = places[i], offsets[i + 1] - offsets[i]
+        out[at], out[at + 1] = np.uint8(size >> 8), np.uint8(size & 0xFF)
+        at += 2
         for k in range(size):
-            byte = (rest >> np.uint64(8 * (size - 1 - k))) & np.uint64(0xFF)
-            out[places + k] = byte | ones if k == 0 else byte
+            out[at + k] = keys[offsets[i] + k]
+        at += size
+        extra = position_bytes[i] - 1
+        for k in range(extra + 1):
+            out[at + k] = np.uint8((positions[i] >> (8 * (extra - k))) & 0xFF)
+        out[at] |= np.uint8((0xFF00 >> extra) & 0xFF)

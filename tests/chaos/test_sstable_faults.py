@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ringhaul.records.job import LoadJob
 from ringhaul.records.sstable_output import SSTABLES_A_UNIT_MAX
+from ringhaul.records.unit import UnitResult
 from tests.acceptance.command import wait_until
 from tests.chaos.conftest import StartWorker
 from tests.chaos.rig import LedgerView, Rig, Source, write_source
@@ -77,6 +79,8 @@ def test_a_resume_publishes_what_a_killed_command_left(
     1. The command is killed while its units are written.
     2. The workers finish the job; the folder is still empty.
     3. A resume moves the files, and a second one changes nothing.
+    4. One that finds half of an SSTable moved, because another was killed, moves the other half.
+    5. One that finds a file nowhere says so.
     """
     start_worker(2)
     source = write_source(tmp_path / "in.csv", 2000)
@@ -90,4 +94,23 @@ def test_a_resume_publishes_what_a_killed_command_left(
         with fleet.started("resume", ledger_view.job) as resume:
             summary = resume.finish(1)
         check_folder(fleet, summary, source)
-    assert not os.path.exists(fleet.folder / "out" / ".ringhaul")
+    assert not (fleet.folder / "out" / ".ringhaul").exists()
+
+    ledger, job = ledger_view.ledger, ledger_view.job
+    output = LoadJob.from_json(json.loads(ledger.job_spec(job))).sstables
+    assert output is not None
+    unit, packed = next(iter(ledger.results(job)))
+    result = UnitResult.unpack(packed)
+    staged = Path(output.attempt_folder(job, unit, result.attempt, result.worker))
+    staged.mkdir(parents=True)
+    for component in ("Data.db", "TOC.txt"):
+        name = f"nb-1-big-{component}"
+        (Path(output.final) / name).rename(staged / name)
+    with fleet.started("resume", job) as resume:
+        summary = resume.finish(1)
+    check_folder(fleet, summary, source)
+    staged.mkdir(parents=True)
+    (Path(output.final) / "nb-1-big-Data.db").unlink()
+    done = fleet.command.run("resume", job)
+    assert done.code == 4
+    assert "nb-1-big-Data.db is not there. Do all hosts share this folder?" in done.err
