@@ -21,7 +21,6 @@ from ringhaul.sstables.layout import EXPIRY_S_MAX, Column, Layout
 from ringhaul.sstables.marshal import (
     class_name,
     composite_class,
-    contains_user_type,
     fixed_width,
     is_multi_cell,
 )
@@ -81,7 +80,7 @@ def _layout(
     compression: dict[str, str] = options.get("compression") or {}
     compressed = compression.get("enabled", "true") != "false" and bool(compression.get("class"))
     loaded = {column for source in sources for _, column in source.mapping}
-    keys = [class_name(table.parsed_type(name)) for name in table.partition_key]
+    keys = [class_name(table.parsed_type(name), table.keyspace) for name in table.partition_key]
     return Layout(
         partition_key_class=keys[0] if len(keys) == 1 else composite_class(keys),
         clustering=tuple(
@@ -110,7 +109,7 @@ def _clustering_column(table: TableSchema, name: str, *, descends: bool) -> Colu
         )
     return Column(
         name=name,
-        class_name=class_name(kind),
+        class_name=class_name(kind, table.keyspace),
         cql_type=kind.name,
         width=fixed_width(kind),
         descends=descends,
@@ -122,28 +121,23 @@ def _column(table: TableSchema, column: ColumnSchema) -> Column:
     what = ""
     if column.static:
         what = "a static column"
-    elif is_multi_cell(column.cql_type):
+    elif is_multi_cell(column.cql_type, kind):
         what = f"a {column.cql_type} that is not frozen"
-    elif contains_user_type(kind):
-        what = f"a column of type {column.cql_type}"
     if what:
         raise UsageError(
             f"--to-sstables cannot write {column.name!r} of {table.name} yet, {what}: {_BY_CQL}, "
             f"or leave it out (--skip-columns)"
         )
     return Column(
-        name=column.name, class_name=class_name(kind), cql_type=kind.name, width=fixed_width(kind)
+        name=column.name,
+        class_name=class_name(kind, table.keyspace),
+        cql_type=kind.name,
+        width=fixed_width(kind),
     )
 
 
 def _check_table(described: TableMetadata, table: TableSchema) -> None:
     """Raise `UsageError` for a table whose nodes do more with a write than to store it."""
-    for name in table.partition_key:
-        if contains_user_type(table.parsed_type(name)):
-            raise UsageError(
-                f"--to-sstables cannot write the key {name!r} of {table.name} yet, of type "
-                f"{table.type_of(name)}: {_BY_CQL}"
-            )
     reasons = {
         "it has materialized views, which a node fills from writes": bool(described.views),
         "it has change data capture (cdc), which logs writes": _is_on(described.options, "cdc"),

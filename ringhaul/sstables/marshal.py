@@ -56,26 +56,36 @@ def fixed_width(kind: CqlType) -> int:
     return _WIDTHS.get(kind.name, 0)
 
 
-def contains_user_type(kind: CqlType) -> bool:
-    """Return whether a type is user-defined or has such a part. Its name is not known here."""
-    return kind.name == "udt" or any(contains_user_type(part) for part in kind.of)
-
-
-def class_name(kind: CqlType, *, frozen: bool = True) -> str:
+def class_name(kind: CqlType, keyspace: str, *, frozen: bool = True) -> str:
     """Return the class of a type with its parameters.
 
-    `frozen`: whether a collection is wrapped in `FrozenType`; parts of a frozen type never are.
-    Raises `KeyError` for a counter and for user-defined types.
+    `keyspace`: of the table. `frozen`: whether a collection or user-defined type is wrapped in
+    `FrozenType`; parts of a frozen type never are. Raises `KeyError` for a counter.
     """
+    inner = ",".join(class_name(part, keyspace, frozen=False) for part in kind.of)
     if kind.name in _COLLECTIONS:
-        name = f"{_PACKAGE}{_COLLECTIONS[kind.name]}({_parameters(kind.of)})"
-        return f"{_PACKAGE}FrozenType({name})" if frozen else name
+        return _wrapped(f"{_PACKAGE}{_COLLECTIONS[kind.name]}({inner})", frozen=frozen)
+    if kind.name == "udt":
+        fields = "".join(
+            f",{_hex(name)}:{class_name(of, keyspace, frozen=False)}"
+            for name, of in zip(kind.fields, kind.of, strict=True)
+        )
+        name = f"{_PACKAGE}UserType({keyspace},{_hex(kind.udt_name)}{fields})"
+        return _wrapped(name, frozen=frozen)
     if kind.name == "tuple":
-        return f"{_PACKAGE}TupleType({_parameters(kind.of)})"
+        return f"{_PACKAGE}TupleType({inner})"
     if kind.name == "vector":
-        element = class_name(kind.of[0], frozen=frozen)
+        element = class_name(kind.of[0], keyspace, frozen=frozen)
         return f"{_PACKAGE}VectorType({element} , {kind.size})"
     return _PACKAGE + _CLASSES[kind.name]
+
+
+def _wrapped(name: str, *, frozen: bool) -> str:
+    return f"{_PACKAGE}FrozenType({name})" if frozen else name
+
+
+def _hex(text: str) -> str:
+    return text.encode().hex()
 
 
 def reversed_class(name: str) -> str:
@@ -88,13 +98,11 @@ def composite_class(names: list[str]) -> str:
     return f"{_PACKAGE}CompositeType({','.join(names)})"
 
 
-def is_multi_cell(cql_type: str) -> bool:
-    """Return whether a column of this type, as the schema writes it, has a cell for each element.
+def is_multi_cell(cql_type: str, kind: CqlType) -> bool:
+    """Return whether a column has a cell for each element or field.
 
-    True for a list, set or map that is not frozen. User-defined types are not recognised.
+    That is a list, set, map or user-defined type that is not frozen. `cql_type`: the type as the
+    schema writes it, parsed to `kind`.
     """
-    return re.match(r"\s*(list|set|map)\s*<", cql_type) is not None
-
-
-def _parameters(parts: tuple[CqlType, ...]) -> str:
-    return ",".join(class_name(part, frozen=False) for part in parts)
+    frozen = re.match(r"\s*frozen\s*<", cql_type, re.IGNORECASE) is not None
+    return not frozen and kind.name in (*_COLLECTIONS, "udt")

@@ -163,6 +163,7 @@ KINDS = {name: name for name in EXTREMES} | {
     "pair": "tuple<int, text>",
     "place": "vector<float, 3>",
     "words": "vector<text, 2>",
+    "site": 'frozen<list<frozen<"Site">>>',
 }
 
 
@@ -178,6 +179,7 @@ def test_values_of_every_type_and_order_are_equal(
         "WITH CLUSTERING ORDER BY (c1 DESC, c2 ASC, c3 DESC, c4 ASC, c5 DESC)"
     )
     by_cql, by_file = f"{keyspace}.a", f"{keyspace}.b"
+    node.session.execute(f'CREATE TYPE {keyspace}."Site" (id int, "Näme" frozen<set<text>>)')
     for table in (by_cql, by_file):
         node.session.execute(f"CREATE TABLE {table} {definition}")
     fill(node, by_cql)
@@ -203,6 +205,7 @@ def fill(node: Node, table: str) -> None:
     frozen: dict[str, list[Any]] = {
         "names": [[], ["a", "b"]], "tags": [{1, 2}, {-1}], "scores": [{"k": [1.5, -0.0]}, {}],
         "pair": [(1, None), (None, "x")], "place": [[1.0, 2.0, 3.0]], "words": [["a", ""]],
+        "site": [[(1, {"a"}), (2, None)]],
     }  # fmt: skip
     names = ["a", "b", "c1", "c2", "c3", "c4", "c5", *(f'"v_{name}"' for name in KINDS)]
     marks = ", ".join("?" for _ in names)
@@ -268,6 +271,7 @@ def test_records_of_one_key_are_merged_as_by_the_node(
     [
         ("(k int, c int, s text static, PRIMARY KEY (k, c))", "k,c,s", "a static column"),
         ("(k int PRIMARY KEY, v list<int>)", "k,v", "a list<int> that is not frozen"),
+        ("(k int PRIMARY KEY, v pair)", "k,v", "a pair that is not frozen"),
         ("(k int, c decimal, PRIMARY KEY (k, c))", "k,c", "cannot sort rows by 'c'"),
         ("(k int PRIMARY KEY, v int) WITH cdc = true", "k,v", "change data capture"),
         ("(k int PRIMARY KEY, v int)", "k,v", "materialized views"),
@@ -276,6 +280,7 @@ def test_records_of_one_key_are_merged_as_by_the_node(
 def test_tables_that_cannot_be_written_exactly_are_refused(
     node: Node, keyspace: str, ringhaul: Ringhaul, definition: str, names: str, why: str
 ) -> None:
+    node.session.execute(f"CREATE TYPE {keyspace}.pair (a int)")
     node.session.execute(f"CREATE TABLE {keyspace}.t {definition}")
     if "views" in why:
         node.session.execute(
