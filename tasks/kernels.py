@@ -16,7 +16,7 @@ def warm_up() -> None:
     """
     try:
         from ringhaul.cql import decode, spell
-        from ringhaul.formats import record_end, write
+        from ringhaul.formats import json_documents, record_end, write
         from ringhaul.statements import replies
 
         for name in (
@@ -30,6 +30,7 @@ def warm_up() -> None:
         spell.warm_up()
         write.warm_up()
         record_end.warm_up()
+        json_documents.warm_up()
         replies.warm_up()
     except Exception:
         log.exception("the compiled kernels of the read side cannot be loaded")

@@ -84,15 +84,16 @@ ROOMS: Mapping[str, str] = {
     "tasks.signals": "tasks.child tasks.kernels tasks.parent",
     "tasks.units": "tasks.base tasks.child",
     "producer": "",
-    "producer.local": "",
     "producer.outputs": ("ringhaul.cql ringhaul.formats.write ringhaul.ledger ringhaul.output"),
+    "producer.local": "producer.outputs",
     "producer.request": (
         "producer.outputs ringhaul.cluster ringhaul.cql ringhaul.formats "
         "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.query "
         "ringhaul.records ringhaul.storage"
     ),
     "producer.inputs": (
-        "producer.request ringhaul.formats ringhaul.output ringhaul.sources ringhaul.storage"
+        "producer.request ringhaul.cql ringhaul.formats ringhaul.formats.write ringhaul.output "
+        "ringhaul.sources ringhaul.storage"
     ),
     "producer.report": (
         "producer.inputs producer.outputs producer.request ringhaul.cluster ringhaul.cql "
@@ -124,7 +125,8 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.commands": (
         "producer.doctor producer.local producer.outputs producer.report producer.request "
-        "producer.run producer.services ringhaul.cluster ringhaul.formats ringhaul.ledger"
+        "producer.run producer.services ringhaul.cluster ringhaul.cql ringhaul.formats "
+        "ringhaul.ledger"
     ),
     "producer.cli": "producer.commands",
     "producer.errors": "producer.outputs",

@@ -30,12 +30,23 @@ PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 @click.command("worker", context_settings=PASS_ON)
 @click.option(
-    "-c", "--concurrency", type=click.IntRange(1), help="Worker processes [the cores they may use]."
+    "-c",
+    "--concurrency",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Worker processes [the cores they may use].",
+)
+@click.option(
+    "-P",
+    "--pool",
+    default="prefork",
+    metavar="POOL",
+    help="Where units run: prefork, or solo for one unit at a time in the worker itself [prefork].",
 )
 @click.option(
     "--profile",
     type=click.Choice(["cprofile", "pyspy"]),
-    help="Write a profile of each process, and tell at the end where the time went.",
+    help="Write a profile of each process, and show at the end where the time went.",
 )
 @click.option(
     "--profile-dir",
@@ -46,6 +57,7 @@ PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 @click.argument("celery_options", nargs=-1, type=click.UNPROCESSED)
 def worker_command(
     concurrency: int | None,
+    pool: str,
     profile: str | None,
     profile_dir: Path | None,
     config_file: Path | None,
@@ -58,7 +70,9 @@ def worker_command(
     """
     from config.celery_config import WORKER_ARGUMENTS
     from producer.services.node_name import node_name
+    from tasks.pools import check_pool
 
+    in_pool = ("--pool", check_pool(pool))
     flags = {
         "worker.concurrency": concurrency,
         "worker.profile": profile,
@@ -74,7 +88,7 @@ def worker_command(
             stack.enter_context(reporting_profiles(loaded.settings, _say))
         named = node_name(celery_options)
         run = partial(_run_worker, quiet=logs_json(loaded))
-        run_celery(loaded, [*WORKER_ARGUMENTS, *named, *celery_options], run)
+        run_celery(loaded, [*WORKER_ARGUMENTS, *named, *in_pool, *celery_options], run)
     end_process()
 
 

@@ -48,6 +48,11 @@ from ringhaul.ledger.kinds import JobKind
     metavar="FIELD",
     help="Seconds until each row expires stand in this field; empty: --ttl.",
 )
+@click.option(
+    "--exact-timestamps",
+    is_flag=True,
+    help="Rows with a list keep their write times: one that is not answered is a reject.",
+)
 @preserving_options
 @click.option(
     "--strategy",
@@ -78,7 +83,7 @@ from ringhaul.ledger.kinds import JobKind
     "--profile",
     "profile_dir",
     type=click.Path(file_okay=False, writable=True, path_type=Path),
-    help="Write a profile of each embedded worker process here; tell where the time went.",
+    help="Write a profile of each embedded worker process here, and show where the time went.",
 )
 @sharing_options
 @following_options
@@ -87,8 +92,8 @@ from ringhaul.ledger.kinds import JobKind
 def load_command(options: LoadOptions) -> int:
     """Load CSV, JSON Lines or Parquet files into a table.
 
-    SOURCE is a file, a glob, a folder, a URL or - for standard input; .gz, .zst, .bz2 and .xz are
-    unpacked while they are read.
+    SOURCE is a file, a glob, a folder, a URL or - for standard input; .gz, .zst, .bz2, .xz, .lz4,
+    .br, .snappy and .lzma are unpacked while they are read.
     """
     from producer.services.start import start_load
 

@@ -51,7 +51,7 @@ def connection_options(command: Command) -> Command:
                 "--password-file", metavar="FILE", help="File whose first line is the password."
             ),
             _broker_option(
-                "Redis of the workers, e.g. redis://host:6379/0; none: workers of our own."
+                "Redis of the workers, e.g. redis://host:6379/0; none: the command's own workers."
             ),
             config_option,
         ]
@@ -73,7 +73,7 @@ def ledger_options(command: Command) -> Command:
         return command(config_file=config_file, **options)
 
     option: Callable[[Any], Any] = _broker_option(
-        "Redis of the job, e.g. redis://host:6379/0; none: that of our own."
+        "Redis of the job, e.g. redis://host:6379/0; none: that of embedded jobs."
     )
     decorated: Command = option(config_option(run))
     return decorated
@@ -94,6 +94,7 @@ def following_options(command: Command) -> Command:
                 "-c",
                 "--workers",
                 type=click.IntRange(1),
+                metavar="N",
                 help="Embedded worker processes [the cores it may use].",
             ),
             click.option(
@@ -234,7 +235,7 @@ def output_options(command: Command) -> Command:
             click.option(
                 "--compression",
                 metavar="NAME",
-                help="csv, jsonl: none gzip zstd bz2 xz [none]; parquet: zstd snappy none [zstd].",
+                help="Text: none gzip zstd bz2 xz lz4 brotli [none]; Parquet: zstd snappy none.",
             ),
             click.option(
                 "--header/--no-header",
@@ -249,6 +250,19 @@ def output_options(command: Command) -> Command:
             ),
             click.option("--quote", metavar="CHAR", help='CSV: around fields that need it ["].'),
             click.option("--null", metavar="TEXT", help="CSV: stands for null [empty]."),
+            click.option(
+                "--quote-all", is_flag=True, help="CSV: quotes around all values but null."
+            ),
+            click.option(
+                "--json-layout",
+                type=click.Choice(["lines", "array", "pretty"]),
+                help="JSON: an object a line, an array a file, or that in more lines [lines].",
+            ),
+            click.option(
+                "--json-nulls/--no-json-nulls",
+                default=None,
+                help="JSON: members that are null [yes].",
+            ),
             click.option(
                 "--escape",
                 metavar="CHAR",

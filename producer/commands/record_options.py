@@ -11,8 +11,10 @@ from typing import Any
 import rich_click as click
 
 from producer.commands.options import Command
+from producer.commands.value_options import value_options
 from ringhaul.formats.dialect import TRIMS
 from ringhaul.formats.escapes import STYLES
+from ringhaul.formats.json_layouts import JSON_LAYOUTS
 from ringhaul.formats.presets import PRESETS
 from ringhaul.option_names import VALUES_PREFIX, option_name
 
@@ -132,6 +134,13 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
             help="What stands behind the escape character.",
         ),
         option(
+            "--json-layout",
+            type=click.Choice(list(JSON_LAYOUTS)),
+            default="lines",
+            show_default=True,
+            help="JSON: an object a line, any objects or arrays, with comments.",
+        ),
+        option(
             "--line-end",
             type=click.Choice(["any", "lf"]),
             default="any",
@@ -171,48 +180,13 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
         option("--allow-extra-fields", is_flag=True, help="Drop fields beyond the last."),
         option("--allow-missing-fields", is_flag=True, help="Fields that are missing are null."),
         option("--allow-nul", is_flag=True, help="Take NUL bytes in text as they are."),
-        option("--skip-rows", type=click.IntRange(0), default=0, help="Pass over the first N."),
-        option("--max-rows", type=click.IntRange(1), help="At most N records."),
         option(
-            "--timestamp-format",
-            "timestamp_formats",
-            multiple=True,
-            metavar="PATTERN",
-            help="Strftime pattern of timestamps, tried before ISO 8601.",
+            "--skip-rows",
+            type=click.IntRange(0),
+            metavar="N",
+            default=0,
+            help="Pass over the first N.",
         ),
-        option(
-            "--epoch-unit",
-            default="",
-            metavar="s|ms|us|ns",
-            help="Unit of whole-number timestamps [ms, except what reads as a date].",
-        ),
-        option(
-            "--timezone",
-            default="UTC",
-            show_default=True,
-            metavar="NAME",
-            help="Zone of timestamps that name none.",
-        ),
-        option("--true-words", metavar="A,B,...", help="Words for true [true,t,yes,y,1]."),
-        option("--false-words", metavar="A,B,...", help="Words for false [false,f,no,n,0]."),
-        option(
-            "--blob",
-            default="hex",
-            show_default=True,
-            metavar="hex|base64",
-            help="How blobs are spelt: 0x and pairs of digits, or base64.",
-        ),
-        option(
-            "--decimal-sep",
-            default=".",
-            show_default=True,
-            metavar="CHAR",
-            help="Decimal point of numbers.",
-        ),
-        option(
-            "--thousands-sep",
-            default="",
-            metavar="CHAR",
-            help="Between groups of digits; empty: none.",
-        ),
+        option("--max-rows", type=click.IntRange(1), metavar="N", help="At most N records."),
+        *value_options(prefix, about),
     ]

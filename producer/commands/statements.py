@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 
 import rich_click as click
@@ -17,6 +16,7 @@ from producer.commands.options import (
     sharing_options,
 )
 from producer.commands.record_options import values_options
+from producer.commands.value_options import spelling_options
 from producer.request.options import ExecOptions, LookupOptions
 from ringhaul.ledger.kinds import JobKind
 
@@ -57,8 +57,7 @@ def answer_options(command: Command) -> Command:
         ]
     ):
         command = option(command)
-    decorate: Callable[[Command], Command] = output_options
-    return decorate(command)
+    return output_options(spelling_options()(command))
 
 
 @click.command("lookup")

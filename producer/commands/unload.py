@@ -15,6 +15,7 @@ from producer.commands.options import (
     sharing_options,
     skip_failed_option,
 )
+from producer.commands.value_options import spelling_options
 from producer.request.options import UnloadOptions
 from ringhaul.ledger.kinds import JobKind
 
@@ -39,7 +40,7 @@ from ringhaul.ledger.kinds import JobKind
     "--query",
     "sql",
     metavar="SELECT",
-    help="SELECT ... FROM KEYSPACE.TABLE [WHERE ...], instead of the four above.",
+    help="SELECT ... FROM KEYSPACE.TABLE [WHERE ...], in place of table, columns and WHERE.",
 )
 @click.option(
     "--transform",
@@ -61,6 +62,7 @@ from ringhaul.ledger.kinds import JobKind
     help="An empty or new folder, a URL of one, or - for standard output.",
 )
 @output_options
+@spelling_options()
 @click.option(
     "--max-rows-per-file", type=click.IntRange(1), metavar="N", help="Begin a new file after N."
 )
@@ -85,8 +87,8 @@ from ringhaul.ledger.kinds import JobKind
 def unload_command(options: UnloadOptions) -> int:
     """Write a table's rows to files: CSV, JSON Lines or Parquet.
 
-    Each file appears when it is whole; manifest.json comes last and lists them. What was unloaded
-    can be loaded again with `ringhaul load`.
+    Each file appears when it is complete; manifest.json comes last and lists them. `ringhaul load`
+    loads them again.
     """
     from producer.services.start import start_job
 

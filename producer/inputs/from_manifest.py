@@ -13,8 +13,10 @@ from typing import Any
 
 from producer.request.options import LoadOptions
 from producer.text import count_text
+from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
 from ringhaul.formats.suffixes import format_of, suffixes_of
+from ringhaul.formats.write import OutputFormat
 from ringhaul.output.manifest import MANIFEST, VERSION, Manifest, read_manifest
 from ringhaul.sources.find import named
 from ringhaul.storage.access import WEB_SCHEMES, is_url, mask_url, scheme_of
@@ -28,6 +30,19 @@ _SAID = {
     "escape": "escape {!r}",
     "escape_style": "escape style {}",
     "header": "no header",
+    "json_layout": "JSON layout {}",
+    "timestamp_formats": "timestamps {0[0]}",
+    "date_formats": "dates {0[0]}",
+    "time_formats": "times {0[0]}",
+    "epoch_unit": "epoch unit {}",
+    "epoch": "epoch {}",
+    "timezone": "time zone {}",
+    "locale": "locale {}",
+    "true_words": "true {}",
+    "false_words": "false {}",
+    "blob": "blob {}",
+    "decimal_sep": "decimal separator {!r}",
+    "thousands_sep": "thousands separator {!r}",
 }
 
 
@@ -43,7 +58,7 @@ def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
     known = {
         source: written
         for source, written in found.items()
-        if written is not None and written.format.kind == "csv"
+        if written is not None and _has_options(written.format)
     }
     if not known:
         return options, lacks
@@ -59,12 +74,25 @@ def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
         odd = first if _notes(changes) else others[0]
         other = others[0] if odd == first else first
         raise UsageError(
-            f"{mask_url(odd)} is CSV with {', '.join(_notes(wanted[odd]))}, says its {MANIFEST}, "
-            f"and {mask_url(other)} is not: take them one after the other, or give the options"
+            f"{mask_url(odd)} is {_form(known.get(odd))} with {', '.join(_notes(wanted[odd]))}, "
+            f"says its {MANIFEST}, and {mask_url(other)} is not: take them one after the other, or "
+            "give the options"
         )
     notes = _notes(changes)
-    said = f"{mask_url(first)}: CSV with {', '.join(notes)}, as its {MANIFEST} says"
+    said = (
+        f"{mask_url(first)}: {_form(known[first])} with {', '.join(notes)}, as its {MANIFEST} says"
+    )
     return replace(options, **changes), [said, *lacks] if notes else lacks
+
+
+def _has_options(fmt: OutputFormat) -> bool:
+    """Whether options are needed to read files of a format, or may be."""
+    spelled = fmt.values is not None or fmt.json_layout is not None
+    return fmt.kind == "csv" or (fmt.kind == "jsonl" and spelled)
+
+
+def _form(written: Manifest | None) -> str:
+    return "JSON" if written is not None and written.format.kind == "jsonl" else "CSV"
 
 
 def _lacking(found: Mapping[str, Manifest | None]) -> list[str]:
@@ -133,6 +161,9 @@ def _read_web(folder: str) -> Manifest | None:
 def _changes(written: Manifest, options: LoadOptions) -> dict[str, Any]:
     """Return the options that would load what was written."""
     fmt = written.format
+    if fmt.kind == "jsonl":
+        layout = "lines" if fmt.json_layout is None else "documents"
+        return _unlike(options, {"json_layout": layout, **_values(fmt.values)})
     wanted: dict[str, Any] = {
         "delimiter": fmt.delimiter,
         "quote": fmt.quote,
@@ -142,10 +173,33 @@ def _changes(written: Manifest, options: LoadOptions) -> dict[str, Any]:
         "line_end": "any",
         "header": fmt.header,
         "allow_nul": True,
+        **_values(fmt.values),
     }
     if not fmt.header:
         wanted["columns"] = ",".join(name for name, _ in written.columns)
-    usual = replace(options, null_strings=options.null_strings or ("",))
+    return _unlike(options, wanted)
+
+
+def _values(fmt: TextFormat | None) -> dict[str, Any]:
+    """Return the options that read values as they are spelled."""
+    if fmt is None:
+        return {}
+    fields = fmt.to_json()
+    words = {name: ",".join(fields[name]) for name in ("true_words", "false_words")}
+    formats = {name: tuple(fields[name]) for name in fields if name.endswith("_formats")}
+    plain = ("epoch_unit", "epoch", "timezone", "locale", "blob", "decimal_sep", "thousands_sep")
+    return {**{name: fields[name] for name in plain}, **words, **formats}
+
+
+def _unlike(options: LoadOptions, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the wanted options that were not given and have another value."""
+    text = TextFormat()
+    usual = replace(
+        options,
+        null_strings=options.null_strings or ("",),
+        true_words=options.true_words or ",".join(text.true_words),
+        false_words=options.false_words or ",".join(text.false_words),
+    )
     return {
         name: value
         for name, value in wanted.items()

@@ -4,17 +4,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from producer.local.stack import OnProgress, Progress
+from producer.outputs.plain_streams import console_for, escape_beside_live
 
 
 @contextmanager
 def step_display() -> Iterator[OnProgress]:
     """Yield a callback for `Stack.up`; the bar disappears at the end of the block."""
-    console = Console(stderr=True)
+    console = console_for(sys.stderr)
     if not console.is_terminal or console.is_dumb_terminal:
         yield _Lines().show
         return
@@ -27,6 +27,7 @@ def step_display() -> Iterator[OnProgress]:
         console=console,
         transient=True,
     ) as bars:
+        escape_beside_live()
         task = bars.add_task("", total=None, count="")
 
         def show(step: Progress) -> None:

@@ -4,17 +4,21 @@ Messages contain much text from outside. All of it passes through these streams,
 forgotten; on a pipe too, since a pager behind it may show the text on a terminal. Each write counts
 as one line, unless its text is a `Lines`. Data for programs goes through the streams' `buffer` and
 is not changed. Rich writes its own control characters and bypasses these streams; its texts are
-escaped where they are drawn.
+escaped where they are drawn. A live display needs `console_for` and `escape_beside_live`: it puts
+itself between these streams and whoever prints.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from config.secrets import mask
 from ringhaul.plain_text import Lines, as_message
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class Drawn(str):
@@ -62,6 +66,30 @@ def show_as_written() -> None:
     """Restore the original streams, for other programs in this process that print colours."""
     sys.stderr = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
     sys.stdout = getattr(sys.stdout, "rich_proxied_file", sys.stdout)
+
+
+def console_for(stream: TextIO) -> Console:
+    """Return a console for a live display on a standard stream.
+
+    It writes to the stream itself. Rich looks behind one stream only, and would take ours for the
+    terminal once its display stands in front of it.
+    """
+    from rich.console import Console
+
+    return Console(file=getattr(stream, "rich_proxied_file", stream), highlight=False)
+
+
+def escape_beside_live() -> None:
+    """Call this once a live display has started: what is printed beside it is escaped, too.
+
+    The display restores the streams at its end.
+    """
+    from rich.file_proxy import FileProxy
+
+    if isinstance(sys.stderr, FileProxy):
+        sys.stderr = _plain(sys.stderr, mask)
+    if isinstance(sys.stdout, FileProxy):
+        sys.stdout = _plain(sys.stdout, str)
 
 
 def _plain(stream: TextIO, hide: Callable[[str], str]) -> TextIO:

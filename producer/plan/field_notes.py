@@ -64,7 +64,8 @@ def shifted_times_notes(
 ) -> list[str]:
     """Return one line about given write times that are not kept exactly, or none."""
     given = request.timestamp is not None or request.timestamp_field is not None
-    if request.kind is not JobKind.LOAD or not given:
+    given = given or any(source.column_times or source.timestamp_field for source in sources)
+    if request.kind is not JobKind.LOAD or not given or request.exact_timestamps:
         return []
     loaded = {column for source in sources for column in source.columns}
     lists = [name for name in table.column_names if name in loaded and appends(table.type_of(name))]
@@ -75,5 +76,6 @@ def shifted_times_notes(
         f"{'is a list that is' if len(lists) == 1 else 'are lists that are'} not frozen, and rows "
         "are written a little later the longer the job takes, 1 us for each ms, so that a retry "
         "cannot double elements. To keep the times of the other columns, load the lists by a job "
-        "of their own (--skip-columns)"
+        "of their own (--skip-columns); --exact-timestamps keeps all, and rejects rows that would "
+        "have to be sent again"
     ]

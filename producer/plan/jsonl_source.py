@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
+from dataclasses import replace
 
 from producer.plan.files import _refuse_columns, each_file, first_block, settled
 from producer.request.load import LoadRequest
@@ -10,7 +12,8 @@ from ringhaul.cluster.schema import TableSchema, nearest
 from ringhaul.cql.nested import parse_json
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.jsonl_read import line_dialect, record_texts
+from ringhaul.formats.jsonl_read import line_dialect, plain_json, record_texts
+from ringhaul.formats.records import first_document
 from ringhaul.formats.split import Block
 from ringhaul.records.job import LoadSource
 from ringhaul.records.mapping import find_fields, other_case
@@ -47,7 +50,8 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
             seen=seen,
         )
         targets = settled(request, targets, table, file)
-    first = next(record_texts(block, dialect))
+    first = plain_json(next(record_texts(block, dialect)), dialect)
+    _check_layout(request, block, first, file)
     _check_first(request, first, fields, file, table)
     listed = bool(request.mapping) and not request.mapping.rest
     source = LoadSource(
@@ -105,7 +109,7 @@ def _mapped(request: LoadRequest, sources: Sequence[LoadSource]) -> tuple[str, .
 def _names_seen(block: Block, dialect: CsvDialect, table: TableSchema) -> list[str]:
     """Return the names of members in the first records: of the very first, if it has a member for
     each column, otherwise of the whole block."""
-    names = _names_of_record(next(record_texts(block, dialect)))
+    names = _names_of_record(next(record_texts(block, dialect)), dialect)
     return names if set(table.column_names) <= set(names) else _names_of(block, dialect)
 
 
@@ -124,17 +128,55 @@ def _names_of(block: Block, dialect: CsvDialect) -> list[str]:
     occurrence."""
     names: dict[str, None] = {}
     for text in record_texts(block, dialect):
-        names |= dict.fromkeys(_names_of_record(text))
+        names |= dict.fromkeys(_names_of_record(text, dialect))
     return list(names)
 
 
-def _names_of_record(text: bytes) -> list[str]:
+def _names_of_record(text: bytes, dialect: CsvDialect) -> list[str]:
     """Return the names of a record's members; none if it becomes a reject when a worker reads
     it."""
     try:
-        return list(dict(parse_json(text)))
+        return list(dict(parse_json(plain_json(text, dialect))))
     except (ValueError, TypeError):
         return []
+
+
+def _check_layout(request: LoadRequest, block: Block, first: bytes, file: SourceFile) -> None:
+    """Refuse a file whose first record shows that its objects do not lie on lines."""
+    if request.dialect.encoding == "utf-8" and _is_utf_16(block.data[:4]):
+        raise UsageError(
+            f"{file.path}: begins as text in UTF-16 does; give "
+            f"{request.dialect.option('encoding')} utf-16"
+        )
+    if request.dialect.json_layout != "lines":
+        return
+    advice = f"give {request.dialect.option('json-layout')} documents"
+    if first.lstrip()[:1] == b"[":
+        raise UsageError(
+            f"{file.path}: begins with [, as a JSON array does, and JSON Lines have one object on "
+            f"each line; {advice}"
+        )
+    if first.lstrip()[:1] == b"{" and _takes_lines(request.dialect, block):
+        raise UsageError(
+            f"{file.path}: its first object takes several lines, and JSON Lines have one object "
+            f"on each line; {advice}"
+        )
+
+
+def _is_utf_16(beginning: bytes) -> bool:
+    return beginning[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or b"\0" in beginning
+
+
+def _takes_lines(dialect: CsvDialect, block: Block) -> bool:
+    """Whether the first object goes on after its line, and is JSON then."""
+    begin, line_end = int(block.starts[0]), int(block.ends[0])
+    end = first_document(block.data[begin:], replace(dialect, json_layout="documents"))
+    if end is None or begin + end <= line_end:
+        return False
+    try:
+        return isinstance(parse_json(block.data[begin : begin + end]), dict)
+    except ValueError:
+        return False
 
 
 def _check_first(
@@ -144,12 +186,7 @@ def _check_first(
     file: SourceFile,
     table: TableSchema,
 ) -> None:
-    """Refuse a file whose first record, `text`, shows that the file is of another kind."""
-    if text.lstrip()[:1] == b"[":
-        raise UsageError(
-            f"{file.path}: begins with [, as a JSON array does; JSON Lines are wanted, one object "
-            f"on each line (jq -c '.[]' makes them of it)"
-        )
+    """Refuse a file whose first record, `text`, has no column."""
     try:
         names = list(parse_json(text))
     except (ValueError, TypeError):

@@ -96,7 +96,11 @@ def plan_load(
         where=request.where,
         kind=request.kind,
         sstables=sstables,
+        exact_timestamps=request.exact_timestamps,
     )
+    if not job.repeatable:
+        # A batch that is refused would be sent again as rows.
+        job = replace(job, strategy="single")
     job = with_empties(job, request)
     if transforms:
         from producer.plan.transforms import with_results

@@ -52,6 +52,10 @@ def plan_sstables(
     _check_cluster(metadata, table.keyspace)
     _check_table(described, table)
     written_s = int(time.time())
+    for column, expression in (pair for source in sources for pair in source.filled):
+        raise UsageError(
+            f"--to-sstables: only a node can compute {expression} for column {column!r}: {_BY_CQL}"
+        )
     output = SSTableOutput(
         folder=str(folder.absolute()),
         keyspace=table.keyspace,
@@ -79,7 +83,7 @@ def _layout(
     options = described.options
     compression: dict[str, str] = options.get("compression") or {}
     compressed = compression.get("enabled", "true") != "false" and bool(compression.get("class"))
-    loaded = {column for source in sources for _, column in source.mapping}
+    loaded = {column for source in sources for column in source.columns}
     keys = [class_name(table.parsed_type(name), table.keyspace) for name in table.partition_key]
     return Layout(
         partition_key_class=keys[0] if len(keys) == 1 else composite_class(keys),

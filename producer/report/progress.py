@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from config.secrets import mask
+from producer.outputs.plain_streams import console_for, escape_beside_live
 from producer.outputs.stdout import json_text, print_message
 from producer.report.snapshot import Snapshot
 from producer.text import bytes_text, ms_text, rate_text, time_text
@@ -106,15 +107,15 @@ class BarProgress(NoProgress):
     """Lines that are redrawn in place."""
 
     def __init__(self) -> None:
-        from rich.console import Console
         from rich.live import Live
 
-        self._console = Console(stderr=True, highlight=False)
+        self._console = console_for(sys.stderr)
         self._live = Live(console=self._console, refresh_per_second=8, transient=True)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         self._stack.enter_context(self._live)
+        escape_beside_live()
         return self
 
     def __exit__(self, *_: object) -> None:

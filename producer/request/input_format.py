@@ -3,9 +3,12 @@ that start with `--values-`."""
 
 from __future__ import annotations
 
-from producer.request.options import Spelling
+from dataclasses import replace
+
+from producer.request.options import Spelling, ValueSpelling
 from producer.request.values import comma_list, refuse_blank
-from ringhaul.cql.text import TextFormat
+from ringhaul.cql.lenient import ACCEPTED
+from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.option_names import option_name
@@ -24,6 +27,7 @@ def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
             escape=options.escape or None,
             escape_style=options.escape_style,
             line_end=options.line_end,
+            json_layout=options.json_layout,
             comment=options.comment or None,
             encoding=options.encoding,
             null_strings=options.null_strings or ("",),
@@ -45,24 +49,37 @@ def text_of(options: Spelling, prefix: str = "") -> TextFormat:
 
     `prefix`: as for `dialect_of`. Raises `UsageError` for unusable values.
     """
-    words = {
-        name: tuple(comma_list(text))
-        for name, text in (
-            ("true_words", options.true_words),
-            ("false_words", options.false_words),
-        )
-        if text is not None
-    }
+    accepted = comma_list(options.accept)
+    return replace(
+        written_text_of(options, prefix),
+        accept=tuple(ACCEPTED) if "all" in accepted else tuple(accepted),
+        overflow=options.overflow,
+        rounding=options.rounding,
+    )
+
+
+def written_text_of(options: ValueSpelling, prefix: str = "") -> TextFormat:
+    """Return how values are spelled in text that is read or written. Raises `UsageError`."""
+    usual = TextFormat()
     return TextFormat(
         timestamp_formats=options.timestamp_formats,
+        date_formats=options.date_formats,
+        time_formats=options.time_formats,
         epoch_unit=options.epoch_unit,
+        epoch=options.epoch,
         timezone=options.timezone,
+        locale=options.locale,
+        true_words=_words(options.true_words, usual.true_words),
+        false_words=_words(options.false_words, usual.false_words),
         blob=options.blob,
         decimal_sep=options.decimal_sep,
         thousands_sep=options.thousands_sep,
         option_prefix=prefix,
-        **words,
     )
+
+
+def _words(given: str | None, usual: tuple[str, ...]) -> tuple[str, ...]:
+    return usual if given is None else tuple(comma_list(given))
 
 
 def mapping_of(options: Spelling, prefix: str = "") -> MappingText:

@@ -36,6 +36,7 @@ _TEXT_OPTIONS = {
     "null-quoted": ("null_quoted", {"csv"}),
     "trim": ("trim", {"csv"}),
     "encoding": ("encoding", {"csv", "jsonl"}),
+    "json-layout": ("json_layout", {"jsonl"}),
 }
 
 
@@ -71,6 +72,7 @@ class LoadRequest:
     #: Fields with the rows' write times and TTLs, by name or position.
     timestamp_field: str | None = None
     ttl_field: str | None = None
+    exact_timestamps: bool = False  #: no row is written at another time than its own
     #: The table is created first, for what the files hold; with this key, or the usual one.
     create_table: bool = False
     primary_key: str | None = None
@@ -102,7 +104,8 @@ def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
     dialect, usual = request.dialect, CsvDialect()
     for option, (name, readers) in _TEXT_OPTIONS.items():
         if readers.isdisjoint(formats) and getattr(dialect, name) != getattr(usual, name):
-            known = "CSV or JSON Lines" if len(readers) > 1 else "CSV"
+            names = {"csv": "CSV", "jsonl": "JSON Lines"}
+            known = " or ".join(names[reader] for reader in sorted(readers))
             raise UsageError(
                 f"{dialect.option(option)} is of no use: nothing that is read is {known}; "
                 f"{dialect.option('format')}, or a file's suffix, says what it is"
@@ -131,6 +134,11 @@ def check_request(request: LoadRequest) -> None:
             raise UsageError(
                 "--timestamp and --timestamp-field both say when rows were written: give one"
             )
+    if request.exact_timestamps and request.strategy not in ("pipeline", "single"):
+        raise UsageError(
+            "--exact-timestamps needs --strategy pipeline or single: the driver sends rows again "
+            "by itself"
+        )
     if request.create_table:
         _refuse_untyped(request)
     if request.where:
@@ -206,6 +214,7 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         where=options.where or "",
         timestamp_field=options.timestamp_field,
         ttl_field=options.ttl_field,
+        exact_timestamps=options.exact_timestamps,
         create_table=options.create_table,
         primary_key=options.primary_key,
         to_sstables=options.to_sstables,

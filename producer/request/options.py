@@ -84,7 +84,25 @@ class JobOptions(Connection, Following, Sharing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spelling:
+class ValueSpelling:
+    """How values are spelled in text, whether it is read or written; see `TextFormat`."""
+
+    timestamp_formats: tuple[str, ...] = ()
+    date_formats: tuple[str, ...] = ()
+    time_formats: tuple[str, ...] = ()
+    epoch_unit: str = ""
+    epoch: str = "1970-01-01"
+    timezone: str = "UTC"
+    locale: str = "en"
+    true_words: str | None = None
+    false_words: str | None = None
+    blob: str = "hex"
+    decimal_sep: str = "."
+    thousands_sep: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spelling(ValueSpelling):
     """How the input text is written."""
 
     file_format: str  #: auto, csv, jsonl or parquet
@@ -96,17 +114,13 @@ class Spelling:
     encoding: str
     null_strings: tuple[str, ...]  #: empty: an empty field
     allow_nul: bool
-    timestamp_formats: tuple[str, ...]
-    epoch_unit: str
-    timezone: str
     dialect: str | None = None  #: name of a preset; its values are in the other fields
     escape_style: str = "plain"
     line_end: str = "any"
-    true_words: str | None = None
-    false_words: str | None = None
-    blob: str = "hex"
-    decimal_sep: str = "."
-    thousands_sep: str = ""
+    json_layout: str = "lines"
+    accept: str = ""
+    overflow: str = "reject"
+    rounding: str = "none"
     allow_extra_fields: bool = False
     allow_missing_fields: bool = False
     null_quoted: bool = False
@@ -147,6 +161,7 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     ttl_field: str | None = None
     timestamp: str | None = None
     timestamp_field: str | None = None
+    exact_timestamps: bool = False
     strategy: str | None = None
     profile_dir: Path | None = None
     create_table: bool = False
@@ -156,7 +171,7 @@ class LoadOptions(JobOptions, Spelling, Preserving):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowsOutput:
+class RowsOutput(ValueSpelling):
     """Where rows are written, and how. None: the format's default."""
 
     output: str  #: a folder, its URL, or - for standard output
@@ -172,6 +187,9 @@ class RowsOutput:
     max_rows_per_file: int | None
     max_file_size: str | None
     order: str
+    quote_all: bool = False
+    json_layout: str | None = None
+    json_nulls: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

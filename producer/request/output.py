@@ -9,6 +9,7 @@ from pathlib import Path
 
 from config.settings import Loaded
 from config.values import parse_bytes
+from producer.request.input_format import written_text_of
 from producer.request.options import RowsOutput, Showing
 from ringhaul.errors import UsageError
 from ringhaul.formats.presets import PRESETS, output_options
@@ -21,6 +22,7 @@ from ringhaul.storage.folders import local_path, open_folder
 STDOUT = "-"
 #: Options about how CSV is written.
 _OF_CSV = ("header", "delimiter", "quote", "null", "escape", "escape_style")
+_OF_JSON = ("json_layout", "json_nulls")
 
 
 def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
@@ -39,7 +41,7 @@ def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
         raise UsageError("-o - cannot be Parquet, whose files end with an index: give a folder")
     given = {
         name: value
-        for name in (*_OF_CSV, "compression")
+        for name in (*_OF_CSV, *_OF_JSON, "compression")
         if (value := getattr(options, name)) is not None
     }
     if options.dialect is not None:
@@ -56,8 +58,16 @@ def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
     elif "://" not in url:
         url = str(Path(url).absolute())
     size = options.max_file_size
+    if to_stdout and given.get("json_layout") not in (None, "lines"):
+        raise UsageError(
+            f"--json-layout {options.json_layout}: an array is one for each file, and -o - writes "
+            "parts one after the other: give -o a folder"
+        )
+    if options.quote_all:
+        given["quote_all"] = True
+    values = written_text_of(options)
     try:
-        form = OutputFormat(kind=kind, **given)
+        form = OutputFormat(kind=kind, values=values, **given)
     except UsageError as error:  # its message starts with the name of the option
         raise UsageError(f"--{error}") from error
     return Output(
@@ -99,7 +109,10 @@ def _one_file(options: RowsOutput, path: str) -> str:
     if "parquet" in (wanted["format"], options.format):
         return ""  # never on standard output
     if suffix := compression_of(output):
-        wanted["compression"] = next(name for name, known in SUFFIXES.items() if known == suffix)
+        written = {known: name for name, known in SUFFIXES.items()}
+        if suffix not in written:
+            return ""
+        wanted["compression"] = written[suffix]
     flags = "".join(
         f" --{name} {value}"
         for name, value in wanted.items()
@@ -138,7 +151,9 @@ def refuse_two_on_stdout(output: str | None, showing: Showing) -> None:
 
 #: Options about written rows, by their names in a command.
 _OF_ROWS = (
-    *("output", "format", "compression", "dialect", *_OF_CSV),
+    *("output", "format", "compression", "dialect", *_OF_CSV, *_OF_JSON, "quote_all"),
+    *("timestamp_formats", "date_formats", "time_formats", "epoch_unit", "epoch", "timezone"),
+    *("locale", "true_words", "false_words", "blob", "decimal_sep", "thousands_sep"),
     *("max_rows_per_file", "max_file_size", "order"),
 )
 

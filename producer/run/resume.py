@@ -137,6 +137,11 @@ def _is_published_again(job: Job, status: JobStatus) -> bool:
 
 def _check_resumable(job: Job, status: JobStatus) -> None:
     """Raise `JobOver` or `UsageError` for a job that no command can continue."""
+    if not job.repeatable and job.kind.is_load:
+        raise JobOver(
+            f"{status.job} writes lists at exact times, so no unit may run twice, and how much of "
+            "one that was cut short is written is not known: delete its rows and load them again"
+        )
     if not job.repeatable:
         raise JobOver(
             f"{status.job} runs a statement that must not run twice, and how much was done of a "

@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
+from producer.outputs.plain_streams import console_for, escape_beside_live
 from producer.outputs.stdout import json_text
 from producer.report.recent import recent_snapshot
 from producer.report.top_view import View, as_document, as_screen
@@ -91,7 +92,7 @@ def _print_documents(look: Look, *, once: bool) -> None:
 
 def _show(look: Look) -> None:
     """Show the live screen until q or Ctrl-C."""
-    console = Console()
+    console = console_for(sys.stdout)
     view, away = None, ""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with (
@@ -99,6 +100,7 @@ def _show(look: Look) -> None:
         _pressed_keys() as pressed,
         Live(console=console, screen=True, auto_refresh=False) as live,
     ):
+        escape_beside_live()
         while True:
             began_s = time.monotonic()
             try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -89,9 +91,23 @@ class Calls:
         self, command: str, arguments: Sequence[str], names: Sequence[str], wait: Wait
     ) -> pa.Table:
         """Return the result of a count or a query."""
+        tables.require_pyarrow()
+        with self._written(command, "parquet", arguments, names, wait) as place:
+            return tables.read_file(place)
+
+    def count(self, arguments: Sequence[str], wait: Wait) -> int:
+        """Return the result of a count of all rows. It needs no pyarrow."""
+        with self._written("count", "json", arguments, [], wait) as place:
+            return int(json.loads(place.read_text())["count"])
+
+    @contextmanager
+    def _written(
+        self, command: str, form: str, arguments: Sequence[str], names: Sequence[str], wait: Wait
+    ) -> Iterator[Path]:
+        """Yield the file with the result of a count or a query."""
         with self.folder.of_call() as folder:
-            place = folder / "result.parquet"
-            where = [f"--output={place}", "--format=parquet", "--json", *arguments]
+            place = folder / "result"
+            where = [f"--output={place}", f"--format={form}", "--json", *arguments]
             heard = self.connection.read_messages(
                 command, where, names, progress=wait.progress, timeout=wait.timeout
             )
@@ -99,11 +115,12 @@ class Calls:
                 heard.result()  # raises unless it is complete
             elif heard.ended.exit_code:  # a few rows, without a job
                 raise heard.error()
-            return tables.read_file(place)
+            yield place
 
     @contextmanager
     def unloaded(self, table_or_query: str, wait: Wait, options: Options) -> Iterator[Path]:
         """Yield a folder with the rows as Parquet."""
+        tables.require_pyarrow()
         _refuse(options, "job_id", "read and batches keep no files: use unload, and its folder")
         _refuse(options, "format", "rows come as a table")
         with self.folder.of_call() as folder:
@@ -125,8 +142,19 @@ class Calls:
         *,
         key: Sequence[str] = (),
         answers: bool,
+        job_id: object = None,
     ) -> StatementResult:
-        """Run a lookup or an exec; its answers come as a table, if it has any."""
+        """Run a lookup or an exec; its answers come as a table, if it has any.
+
+        Raises `UsageError` for a `job_id` with answers: a repeated call would have none to return.
+        """
+        if answers:
+            tables.require_pyarrow()
+            if job_id is not None:
+                raise UsageError(
+                    "job_id: the answers of this call come as a table, which is not kept; to "
+                    "repeat it safely, write them to files with the command"
+                )
         option = "keys" if command == "lookup" else "params"
         with ExitStack() as stack:
             folder = stack.enter_context(self.folder.of_call())
@@ -134,6 +162,8 @@ class Calls:
             if values is not None:
                 place = folder / "values.parquet"
                 file, in_memory = _values(values, key, place)
+                if in_memory and job_id is not None:
+                    file = str(stack.enter_context(self.folder.named(place)))
                 given.append(f"--{option}={file}")
                 calls = self._near() if in_memory else self
             if answers:
@@ -185,7 +215,7 @@ def _values(values: object, key: Sequence[str], place: Path) -> tuple[str, bool]
     if tables.is_table(values):
         tables.write_table(values, place)
         return str(place), True
-    if key and not isinstance(values, str | Path):
+    if key and not isinstance(values, str | os.PathLike):
         tables.write_keys(values, key, place)
         return str(place), True
     names = tables.file_names(values)

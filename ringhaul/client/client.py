@@ -226,8 +226,7 @@ class Client:
     ) -> int:
         """Return the number of rows of a table (`where`: of those that match)."""
         arguments = [f"--table={table}", *option_arguments("count", options)]
-        found = self._calls.result("count", arguments, [], Wait(progress=progress, timeout=timeout))
-        return int(found.column("count")[0].as_py())
+        return self._calls.count(arguments, Wait(progress=progress, timeout=timeout))
 
     def counts(
         self,
@@ -261,12 +260,12 @@ class Client:
         `keys`: a table whose columns have the names of the key, a file, or with the option `key`
         a list of values or tuples. Raises `RejectedRecords` for keys that cannot be read.
         """
-        columns = options.get("key") or ()
+        columns, job = options.get("key") or (), options.get("job_id")
         columns = columns.split(",") if isinstance(columns, str) else list(columns)
         arguments = [f"--table={table}", *option_arguments("lookup", options)]
         wait = Wait(progress=progress, timeout=timeout)
         found = self._calls.on_values(
-            "lookup", keys, arguments, [], wait, key=columns, answers=True
+            "lookup", keys, arguments, [], wait, key=columns, answers=True, job_id=job
         )
         if found.exit_code != COMPLETE:
             raise job_error(found, message=found.problem())
@@ -293,6 +292,7 @@ class Client:
             [statement],
             Wait(progress=progress, timeout=timeout),
             answers=returns_rows(statement),
+            job_id=options.get("job_id"),
         )
 
     def submit_unload(

@@ -110,6 +110,7 @@ class Messages:
     def __init__(self, show: Callable[[Progress], None], jobs: set[str]) -> None:
         """Pass progress to `show`, and add the job's id to `jobs`."""
         self._show, self._jobs = show, jobs
+        self._last: Figures = {}  #: the last `status` message
         self.summary: Figures | None = None
         self.plan: Figures | None = None
         self.detached: Figures | None = None
@@ -129,9 +130,11 @@ class Messages:
             self._jobs.add(job)
         match message.get("message_type"):
             case "status":
+                self._last = message
                 self._show(Progress.read(message))
             case "summary":
                 self.summary = message
+                self._show(Progress.at_end(message, self._last))
             case "plan":
                 self.plan = message
             case "detached":

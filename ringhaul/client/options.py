@@ -48,6 +48,7 @@ class LoadOptions(JobOptions, total=False):
     decimal_sep: Value
     delimiter: Value
     dialect: Literal["mysql", "postgresql", "hive", "excel"]
+    empty: Value
     encoding: Value
     epoch_unit: Value
     escape: Value
@@ -61,7 +62,10 @@ class LoadOptions(JobOptions, total=False):
     max_errors: Value
     max_rows: int
     null: Repeated
+    null_quoted: Flag
     nulls: Literal["unset", "tombstone"]
+    preserve_timestamp: Flag
+    preserve_ttl: Flag
     primary_key: Listed
     profile: Path
     quote: Value
@@ -74,6 +78,7 @@ class LoadOptions(JobOptions, total=False):
     timestamp_format: Repeated
     timezone: Value
     transform: Repeated
+    trim: Literal["none", "text", "quoted"]
     true_words: Listed
     ttl: int
     ttl_field: Value
@@ -94,6 +99,7 @@ class VerifyOptions(JobOptions, total=False):
     decimal_sep: Value
     delimiter: Value
     dialect: Literal["mysql", "postgresql", "hive", "excel"]
+    empty: Value
     encoding: Value
     epoch_unit: Value
     escape: Value
@@ -107,6 +113,7 @@ class VerifyOptions(JobOptions, total=False):
     max_errors: Value
     max_rows: int
     null: Repeated
+    null_quoted: Flag
     nulls: Literal["unset", "tombstone"]
     quote: Value
     skip_columns: Listed
@@ -115,6 +122,7 @@ class VerifyOptions(JobOptions, total=False):
     timestamp_format: Repeated
     timezone: Value
     transform: Repeated
+    trim: Literal["none", "text", "quoted"]
     true_words: Listed
     unit_size: Value
     where: Value
@@ -132,11 +140,14 @@ class UnloadOptions(JobOptions, total=False):
     format: Literal["csv", "jsonl", "parquet"]
     header: Switch
     keyspace: Value
+    mapping: Value
     max_errors: Value
     max_file_size: Value
     max_rows_per_file: int
     null: Value
     order: Literal["any", "token"]
+    preserve_timestamp: Flag
+    preserve_ttl: Flag
     quote: Value
     skip_failed_ranges: Flag
     transform: Repeated
@@ -164,21 +175,36 @@ class LookupOptions(JobOptions, total=False):
     key: Listed
     keyspace: Value
     order: Literal["input", "any"]
+    values_allow_extra_fields: Flag
+    values_allow_missing_fields: Flag
     values_allow_nul: Flag
+    values_blob: Value
+    values_columns: Listed
     values_comment: Value
+    values_decimal_sep: Value
     values_delimiter: Value
     values_dialect: Literal["mysql", "postgresql", "hive", "excel"]
+    values_empty: Value
     values_encoding: Value
     values_epoch_unit: Value
     values_escape: Value
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
+    values_false_words: Listed
     values_format: Literal["auto", "csv", "jsonl", "parquet"]
     values_header: Switch
     values_line_end: Literal["any", "lf"]
+    values_mapping: Value
+    values_max_rows: int
     values_null: Repeated
+    values_null_quoted: Flag
     values_quote: Value
+    values_skip_columns: Listed
+    values_skip_rows: int
+    values_thousands_sep: Value
     values_timestamp_format: Repeated
     values_timezone: Value
+    values_trim: Literal["none", "text", "quoted"]
+    values_true_words: Listed
 
 
 class ExecOptions(JobOptions, total=False):
@@ -187,21 +213,36 @@ class ExecOptions(JobOptions, total=False):
     nulls: Literal["unset", "tombstone"]
     order: Literal["input", "any"]
     range: Repeated
+    values_allow_extra_fields: Flag
+    values_allow_missing_fields: Flag
     values_allow_nul: Flag
+    values_blob: Value
+    values_columns: Listed
     values_comment: Value
+    values_decimal_sep: Value
     values_delimiter: Value
     values_dialect: Literal["mysql", "postgresql", "hive", "excel"]
+    values_empty: Value
     values_encoding: Value
     values_epoch_unit: Value
     values_escape: Value
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
+    values_false_words: Listed
     values_format: Literal["auto", "csv", "jsonl", "parquet"]
     values_header: Switch
     values_line_end: Literal["any", "lf"]
+    values_mapping: Value
+    values_max_rows: int
     values_null: Repeated
+    values_null_quoted: Flag
     values_quote: Value
+    values_skip_columns: Listed
+    values_skip_rows: int
+    values_thousands_sep: Value
     values_timestamp_format: Repeated
     values_timezone: Value
+    values_trim: Literal["none", "text", "quoted"]
+    values_true_words: Listed
 
 
 class PeekOptions(TypedDict, total=False):

@@ -15,7 +15,7 @@ LINE_EVERY_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a job is; about one a second while a call waits for it."""
+    """How far a job is; about one a second while a call waits for it, and one at its end."""
 
     job: str
     state: str  #: RUNNING, PAUSED, or how it ended
@@ -53,6 +53,16 @@ class Progress:
             workers=message.get("workers") or 0,
             retrying=message.get("retrying"),
         )
+
+    @classmethod
+    def at_end(cls, summary: Mapping[str, Any], last: Mapping[str, Any]) -> Progress:
+        """Return the progress of a job that has ended, from its summary and its last `status`
+        message (empty: there was none)."""
+        names = ("job", "state", "rows", "rejected", "units", "units_done", "elapsed_s")
+        figures = {name: summary.get(name) for name in (*names, "rows_per_s", "retrying")}
+        units = summary.get("units") or 0
+        done = (summary.get("units_done") or 0) / units if units else 1.0
+        return cls.read({**last, **figures, "done": done, "eta_s": None})
 
 
 #: What `progress=` takes.

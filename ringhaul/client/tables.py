@@ -23,6 +23,16 @@ PAGE_BYTES_MAX = 4 << 20
 PAGE_ROWS_MAX = 1024
 
 
+def require_pyarrow() -> None:
+    """Raise `UsageError` if there is no pyarrow, before a command does work for a table."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            "tables need pyarrow, which this environment has not: pip install pyarrow"
+        ) from error
+
+
 def is_table(data: object) -> bool:
     """Return whether the data is in memory: a table of Arrow, pandas, Polars, DuckDB or another
     library that speaks Arrow's C interface, or a list of dictionaries. False: names of files."""
@@ -64,8 +74,9 @@ def file_names(data: object) -> list[str]:
 def write_table(data: Any, path: Path) -> None:
     """Write a table as a Parquet file, in bounded memory if it is a stream.
 
-    Raises `UsageError` if its values have no type of Arrow.
+    Raises `UsageError` if its values have no type of Arrow, or there is no pyarrow.
     """
+    require_pyarrow()
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -137,6 +148,7 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def write_keys(keys: object, columns: Sequence[str], path: Path) -> None:
     """Write a list of keys as a Parquet file: values of one column, or tuples of several."""
+    require_pyarrow()
     import pyarrow as pa
 
     if not isinstance(keys, Iterable):

@@ -20,12 +20,13 @@ from ringhaul.cql.column import (
     parse_left,
     quote,
 )
+from ringhaul.cql.exact_whole import whole_text
 from ringhaul.cql.long_numbers import integer_of
 from ringhaul.cql.numbers import plain_numbers, whole_numbers
 from ringhaul.cql.text_format import TextFormat
 
 # Possessive, so that a text that does not match costs no more than one that does.
-_WHOLE = re.compile(r"[+-]?[0-9]++")
+_USUAL = TextFormat()
 _DECIMAL = re.compile(r"([+-]?)(?:([0-9]++)(?:\.([0-9]*+))?|\.([0-9]++))(?:[eE]([+-]?[0-9]++))?")
 #: At most 18 characters, so that the digits fit in an int64.
 _FAST_DECIMAL = r"^-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)$"
@@ -40,7 +41,7 @@ def encode_varints(column: TextColumn, fmt: TextFormat) -> Encoded:
     if done is None:
         return Encoded(Cells.variable(_minimal(values, None)), misspelt)
     left = np.flatnonzero(~done)
-    left_values, bad = parse_left(column, left, "varint", parse_varint, b"")
+    left_values, bad = parse_left(column, left, "varint", lambda text: parse_varint(text, fmt), b"")
     taken = _minimal(values[done], None)
     merged = _merge(done, taken, left, left_values)
     return Encoded(Cells.variable(merged), misspelt + bad)
@@ -61,11 +62,9 @@ def encode_decimals(column: TextColumn, fmt: TextFormat) -> Encoded:
     return Encoded(Cells.variable(merged), misspelt + bad)
 
 
-def parse_varint(text: str) -> bytes:
+def parse_varint(text: str, fmt: TextFormat = _USUAL) -> bytes:
     """Return the wire bytes of a varint. Raises `ValueError` with the reason."""
-    if not _WHOLE.fullmatch(text):
-        raise ValueError(f"{quote(text)} is not a whole number")
-    return _pack(integer_of(text))
+    return _pack(integer_of(whole_text(text, fmt)))
 
 
 def parse_decimal(text: str) -> bytes:

@@ -40,29 +40,17 @@ from ringhaul.cql.join import (
     vector_cells,
 )
 from ringhaul.cql.literal import parse_literal
+from ringhaul.cql.loose import parse_loose
+from ringhaul.cql.spelt_json import SPELT_DECODER, Json, compact_json, unique_names
 from ringhaul.cql.text import ENCODERS, encode_text
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
 
-#: A value from `parse_json`: numbers are `str`, too.
-Json = Any
-
-
-def unique_names(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """Return an object of these pairs. Raises `ValueError` for a name that occurs twice, as either
-    value may be meant."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        # `found` has the names in order of first occurrence: the first mismatch is a repetition.
-        order = zip(found, pairs, strict=False)
-        twice = next((name for first, (name, _) in order if first != name), pairs[len(found)][0])
-        raise ValueError(f"the name {quote(twice)} occurs twice in an object")
-    return found
-
-
 _DECODER = json.JSONDecoder(
     parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=unique_names
 )
+#: Longer cells are not tried in other spellings for a message.
+_HINT_BYTES_MAX = 10_000
 _CONTAINERS = ("list", "set", "map", "tuple", "udt", "vector")
 
 
@@ -95,12 +83,14 @@ def encode_column(
     if kind.name in ENCODERS:
         cells, bad = encode_text(kind.name, values, fmt, null_length=null_length)
         return Column(cells, faults_of(bad, kind.name))
-    parsed, faults = _parse_column(kind, values)
+    parsed, faults = _parse_column(kind, values, fmt)
     cells, more = _encode(kind, parsed, json_format(fmt), null_length)
     return Column(cells, more | faults)
 
 
-def _parse_column(kind: CqlType, values: pa.BinaryArray) -> tuple[list[Json], Faults]:
+def _parse_column(
+    kind: CqlType, values: pa.BinaryArray, fmt: TextFormat
+) -> tuple[list[Json], Faults]:
     """Return the parsed values, None for those that are null or at fault, and the faults."""
     parsed: list[Json] = []
     faults: Faults = {}
@@ -108,12 +98,37 @@ def _parse_column(kind: CqlType, values: pa.BinaryArray) -> tuple[list[Json], Fa
         value = None
         if text is not None:
             try:
-                value = parse_cell(kind, text)
+                value = _cell(kind, text, fmt)
             except ValueError as error:
                 words = quote(text.decode("utf-8", "backslashreplace"))
-                faults[row] = Fault("", kind.name, f"{words} is {error}")
+                faults[row] = Fault("", kind.name, f"{words} is {error}{_hint(kind, text, fmt)}")
         parsed.append(value)
     return parsed, faults
+
+
+def _cell(kind: CqlType, text: bytes, fmt: TextFormat) -> Json:
+    """Parse one cell, also in a loose spelling if the format accepts those."""
+    decoder = SPELT_DECODER if fmt.accepts("json-text") else _DECODER
+    if not fmt.accepts("collections"):
+        return parse_cell(kind, text, decoder)
+    try:
+        value = parse_cell(kind, text, decoder)
+        if isinstance(value, list | dict):
+            return value
+    except ValueError:
+        pass
+    return parse_loose(kind, text.decode())
+
+
+def _hint(kind: CqlType, text: bytes, fmt: TextFormat) -> str:
+    """Return which option would read a cell that was refused."""
+    if fmt.accepts("collections") or len(text) > _HINT_BYTES_MAX:
+        return ""
+    try:
+        parse_loose(kind, text.decode())
+    except ValueError:
+        return ""
+    return f"; {fmt.option('accept')} collections reads it"
 
 
 def parse_cell(kind: CqlType, text: bytes, decoder: json.JSONDecoder = _DECODER) -> Json:
@@ -135,14 +150,16 @@ def encode_json(
     """Encode a column of parsed JSON; None becomes a cell of length `null_length`. A string for a
     nested value is parsed like a cell of text."""
     if not kind.scalar:
-        values = [_of_text(kind, value) if isinstance(value, str) else value for value in values]
+        values = [
+            _of_text(kind, value, fmt) if isinstance(value, str) else value for value in values
+        ]
     return _encode(kind, values, json_format(fmt), null_length)
 
 
-def _of_text(kind: CqlType, text: str) -> Json:
+def _of_text(kind: CqlType, text: str, fmt: TextFormat) -> Json:
     """Parse the nested value in a string, or return the string, which is then refused."""
     try:
-        return parse_cell(kind, text.encode())
+        return _cell(kind, text.encode(), fmt)
     except ValueError:
         return text
 
@@ -178,12 +195,26 @@ def _encode_scalars(kind: CqlType, values: Sequence[Json], fmt: TextFormat) -> C
         texts = []
         for row, value in enumerate(values):
             if isinstance(value, list | dict):
-                faults[row] = Fault("", kind.name, f"{_kind_of(value)} where a {kind.name} belongs")
-                value = ""
+                value = _json_text(kind, value, fmt, row, faults)
             texts.append(("false", "true")[value] if isinstance(value, bool) else value)
         values = texts
     cells, bad = ENCODERS[kind.name](TextColumn.of(_binary(values)), fmt)
     return Column(cells, faults_of(bad, kind.name) | faults)
+
+
+def _json_text(kind: CqlType, value: Json, fmt: TextFormat, row: int, faults: Faults) -> str:
+    """Return an object or an array as its JSON if the format accepts that, or note a fault."""
+    words = f"{_kind_of(value)} where a {kind.name} belongs"
+    if kind.name in ("text", "varchar", "ascii"):
+        if fmt.accepts("json-text"):
+            try:
+                return compact_json(value)
+            except RecursionError:
+                words = "its nesting is too deep"
+        else:
+            words += f"; {fmt.option('accept')} json-text keeps its JSON"
+    faults[row] = Fault("", kind.name, words)
+    return ""
 
 
 def _binary(texts: Sequence[str]) -> pa.BinaryArray:
@@ -259,9 +290,13 @@ def _encode_tuple(kind: CqlType, values: Sequence[Json], fmt: TextFormat) -> Col
 
 
 def _encode_udt(kind: CqlType, values: Sequence[Json], fmt: TextFormat) -> Column:
+    if fmt.accepts("collections"):
+        values = [_by_position(kind, value) for value in values]
     rows, faults = _of_kind(kind, values, dict)
     known = set(kind.fields)
     for row, value in enumerate(rows):
+        if not value.keys() <= known:
+            value = rows[row] = _known_names(kind, value)
         if not value.keys() <= known:
             unknown = next(name for name in value if name not in known)
             reason = f"no field is named {quote(unknown)}; its fields are {', '.join(kind.fields)}"
@@ -273,6 +308,38 @@ def _encode_udt(kind: CqlType, values: Sequence[Json], fmt: TextFormat) -> Colum
         for row, fault in bad.items():
             faults.setdefault(row, fault.within(f".{field}"))
     return Column(fields_cells(columns), faults)
+
+
+def _by_position(kind: CqlType, value: Json) -> Json:
+    """Return an array as the object of a user-defined type; the last fields may be missing."""
+    if not isinstance(value, list) or len(value) > len(kind.fields):
+        return value
+    return dict(zip(kind.fields, value, strict=False))
+
+
+def _known_names(kind: CqlType, value: dict[str, Json]) -> dict[str, Json]:
+    """Return an object whose names are fields if they can be only one: as SELECT JSON writes a name
+    with capitals, in quotes, or in another case."""
+    lower: dict[str, list[str]] = {}
+    for field in kind.fields:
+        lower.setdefault(field.lower(), []).append(field)
+    found: dict[str, Json] = {}
+    for name, item in value.items():
+        meant = plain_name(name)
+        if meant not in kind.fields:
+            alike = lower.get(meant.lower(), [])
+            meant = alike[0] if len(alike) == 1 else name
+        if meant in found or (meant != name and meant in value):
+            return value  # two names for one field: the other spelling is refused
+        found[meant] = item
+    return found
+
+
+def plain_name(name: str) -> str:
+    """Return a name without the quotes in which SELECT JSON writes one with capitals."""
+    if len(name) > 2 and name[0] == name[-1] == '"':
+        return name[1:-1].replace('""', '"')
+    return name
 
 
 _ENCODERS: dict[str, Callable[[CqlType, Sequence[Json], TextFormat], Column]] = {

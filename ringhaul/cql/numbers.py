@@ -6,6 +6,7 @@ accepts hexadecimal whole numbers and words for infinity.
 
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -17,16 +18,22 @@ from numpy.typing import NDArray
 
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import BadValue, Encoded, Mask, TextColumn, parse_left, quote
+from ringhaul.cql.exact_whole import whole_text
 from ringhaul.cql.text_format import TextFormat
 
 #: Type -> its big-endian numpy type.
 _INTEGERS = {"tinyint": ">i1", "smallint": ">i2", "int": ">i4", "bigint": ">i8"}
 # Possessive, so that a text that does not match costs no more than one that does.
-_WHOLE = re.compile(r"[+-]?[0-9]++")
 _REAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 #: Matches only numbers that fit in an int64.
 _FAST_WHOLE = r"^-?(?:[0-9]{1,18}|[1-8][0-9]{18})$"
 _FAST_REAL = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?$"
+#: A hexadecimal number as C and Java write it. `0x` alone is an empty value.
+_HEX_REAL = re.compile(
+    r"[+-]?0[xX](?:[0-9a-fA-F]++(?:\.[0-9a-fA-F]*+)?|\.[0-9a-fA-F]++)(?:[pP][+-]?[0-9]{1,9})?"
+)
+_LARGEST = {"float": float(np.finfo(np.float32).max), "double": float(np.finfo(np.float64).max)}
+_USUAL = TextFormat()
 _WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
 
 
@@ -41,7 +48,7 @@ def encode_integers(column: TextColumn, cql_type: str, fmt: TextFormat) -> Encod
         inside = (values >= low) & (values <= high)
         left = np.flatnonzero(~inside if done is None else ~(inside & done))
         left_values, bad = parse_left(
-            column, left, cql_type, lambda text: _parse_integer(text, low, high), 0
+            column, left, cql_type, lambda text: _parse_integer(text, low, high, fmt), 0
         )
         values = values.copy()
         values[left] = left_values
@@ -58,7 +65,7 @@ def encode_floats(column: TextColumn, cql_type: str, fmt: TextFormat) -> Encoded
     if done is not None or not inside.all():
         left = np.flatnonzero(~inside if done is None else ~(inside & done))
         left_values, bad = parse_left(
-            column, left, cql_type, lambda text: parse_real(text, cql_type), 0.0
+            column, left, cql_type, lambda text: parse_real(text, cql_type, fmt), 0.0
         )
         values = values.copy()
         values[left] = left_values
@@ -109,9 +116,15 @@ def plain_numbers(
         re.escape(fmt.decimal_sep),
         re.escape(fmt.thousands_sep),
     )
+    # A point in a hexadecimal number stays one.
+    hexadecimal = (
+        r"|0[xX][0-9a-fA-F.]+(?:[pP][+-]?[0-9]+)?"
+        if fmt.accepts("hex-floats") and fmt.decimal_sep == "."
+        else ""
+    )
     grouped = rf"[1-9][0-9]{{0,2}}(?:{thousands}[0-9]{{3}})+|" if thousands else ""
     spelt = column.matches(
-        rf"^[+-]?(?:(?:{grouped}[0-9]*)(?:{point}[0-9]*)?(?:[eE][+-]?[0-9]+)?|[A-Za-z]*)$"
+        rf"^[+-]?(?:(?:{grouped}[0-9]*)(?:{point}[0-9]*)?(?:[eE][+-]?[0-9]+)?|[A-Za-z]*{hexadecimal})$"
     )
     array = column.array()
     if thousands:
@@ -132,19 +145,37 @@ def plain_numbers(
     return TextColumn.of(array), misspelt
 
 
-def parse_real(text: str, cql_type: str) -> float:
+def parse_real(text: str, cql_type: str, fmt: TextFormat = _USUAL) -> float:
     """Parse a float or double. Raises `ValueError` with the reason."""
     word = text.lower().removeprefix("-").removeprefix("+")
     if word in _WORDS and not (word == "nan" and len(text) != 3) and text[:2] != "-+":
         return -_WORDS[word] if text[0] == "-" else _WORDS[word]
-    if not _REAL.fullmatch(text):
+    if _HEX_REAL.fullmatch(text):
+        value = _hex_real(text, cql_type, fmt)
+    elif not _REAL.fullmatch(text):
         raise ValueError(f"{quote(text)} is not a number")
-    value = float(text)
-    if cql_type == "float":
-        value = _nearest_float32(text, value)
+    else:
+        value = float(text)
+        if cql_type == "float":
+            value = _nearest_float32(text, value)
     if math.isinf(value):
+        if fmt.overflow == "clamp":
+            return math.copysign(_LARGEST[cql_type], value)
         raise ValueError(f"{quote(text)} is outside the range of a {cql_type}")
     return value
+
+
+def _hex_real(text: str, cql_type: str, fmt: TextFormat) -> float:
+    """Parse a hexadecimal number, rounded to a double and then to a float."""
+    if not fmt.accepts("hex-floats"):
+        hint = f"{fmt.option('accept')} hex-floats reads it"
+        raise ValueError(f"{quote(text)} is not a number; {hint}")
+    try:
+        value = float.fromhex(text)
+    except OverflowError:
+        value = -math.inf if text[0] == "-" else math.inf
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float32(value)) if cql_type == "float" else float(value)
 
 
 def _nearest_float32(text: str, value: float) -> float:
@@ -191,13 +222,14 @@ def _cast_matching(column: TextColumn, pattern: str, native: Any) -> tuple[NDArr
     return values, done
 
 
-def _parse_integer(text: str, low: int, high: int) -> int:
-    if not _WHOLE.fullmatch(text):
-        raise ValueError(f"{quote(text)} is not a whole number")
-    digits = text.lstrip("+-").lstrip("0") or "0"
+def _parse_integer(text: str, low: int, high: int, fmt: TextFormat) -> int:
+    spelt = whole_text(text, fmt)
+    digits = spelt.lstrip("+-").lstrip("0") or "0"
     value = int(digits) if len(digits) <= 20 else 10**20
-    value = -value if text[0] == "-" else value
+    value = -value if spelt[0] == "-" else value
     if not low <= value <= high:
+        if fmt.overflow == "clamp":
+            return low if value < low else high
         raise ValueError(f"{quote(text)[1:-1]} is outside {low}..{high}")
     return value
 
@@ -208,10 +240,30 @@ def _parse_boolean(text: str, fmt: TextFormat) -> bool:
         return True
     if word in {false_word.casefold() for false_word in fmt.false_words}:
         return False
+    number = _whole_word(text)
+    if number in fmt.true_words + fmt.false_words:
+        if fmt.accepts("fractions"):
+            return number in fmt.true_words
+        hint = f"; {fmt.option('accept')} fractions reads it as {number}"
+    else:
+        hint = ""
     raise ValueError(
         f"{quote(text)} is not one of the words for true ({', '.join(fmt.true_words)}) "
-        f"or false ({', '.join(fmt.false_words)})"
+        f"or false ({', '.join(fmt.false_words)}){hint}"
     )
+
+
+_FRACTIONS = replace(_USUAL, accept=("fractions",))
+
+
+def _whole_word(text: str) -> str:
+    """Return a number without its fraction of zero: 1 for 1.0; other texts unchanged."""
+    if len(text) > 50:
+        return text
+    try:
+        return str(int(whole_text(text, _FRACTIONS)))
+    except ValueError:
+        return text
 
 
 def _cases(word: str) -> set[bytes]:

@@ -55,6 +55,10 @@ def encode_asciis(column: TextColumn, _: TextFormat) -> Encoded:
 def encode_blobs(column: TextColumn, fmt: TextFormat) -> Encoded:
     """Encode blob: 0x and pairs of hexadecimal digits, or base64; empty text is an empty value."""
     column = column.trimmed()
+    if fmt.blob == "any":
+        left = np.arange(len(column))
+        values, bad = parse_left(column, left, "blob", _parse_any_blob, b"")
+        return Encoded(Cells.variable(pa.array(values, pa.binary())), bad)
     if fmt.blob == "base64":
         left = np.arange(len(column))
         values, bad = parse_left(column, left, "blob", _parse_base64, b"")
@@ -106,6 +110,21 @@ def _unhexlified(column: TextColumn) -> pa.BinaryArray | None:
     kept[starts // 2] = False
     offsets = np.right_shift(column.offsets, 1) - np.arange(len(column) + 1, dtype=np.int32)
     return TextColumn(offsets, data[kept]).array()
+
+
+def _parse_any_blob(text: str) -> bytes:
+    """Parse hexadecimal digits after 0x, or base64. What could be both is hexadecimal."""
+    if text[:2] in ("0x", "0X"):
+        try:
+            return bytes.fromhex(text[2:])
+        except ValueError:
+            pass
+    try:
+        return _parse_base64(text)
+    except ValueError:
+        raise ValueError(
+            f"{quote(text)} is neither 0x and pairs of hexadecimal digits nor base64"
+        ) from None
 
 
 def _parse_base64(text: str) -> bytes:

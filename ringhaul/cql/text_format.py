@@ -1,53 +1,68 @@
-"""The spelling of values in the text of a load, as users can set it."""
+"""The spelling of values in text, as users can set it, for reading and for writing."""
 
+import re
 import zoneinfo
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ringhaul.cql.patterns import compile_pattern
+from ringhaul.cql.calendar import DAY_MS, days_of, month_days
+from ringhaul.cql.lenient import ACCEPTED, BLOB_FORMS, OVERFLOWS, ROUNDINGS, UNIT_NS
+from ringhaul.cql.month_names import NAMES, language_of
+from ringhaul.cql.patterns import compile_pattern, pattern_parts
 from ringhaul.errors import UsageError
 from ringhaul.option_names import option_name
 
-#: Cassandra's own unit is milliseconds; values in a finer unit are floored.
-EPOCH_UNITS = ("s", "ms", "us", "ns")
-BLOB_FORMS = ("hex", "base64")
+_EPOCH = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d))?[Zz]?)?", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextFormat:
     """The spelling of values in text. Raises `UsageError` that names an invalid option."""
 
-    #: strftime patterns for timestamps, tried in order before ISO 8601.
+    #: Patterns of strftime or Java for timestamps, dates and times of day, tried in order before
+    #: ISO 8601; or one of `UNIT_NS`, for whole numbers of it since `epoch`, or since midnight.
     timestamp_formats: tuple[str, ...] = ()
-    #: Unit of a bare integer in a timestamp column: s, ms, us or ns since 1970 UTC. Empty: ms, but
-    #: numbers that look like a year or a date (2026, 20260131) are refused.
+    date_formats: tuple[str, ...] = ()
+    time_formats: tuple[str, ...] = ()
+    #: Unit of a bare integer in a timestamp column, since `epoch`. Empty: ms, but numbers that look
+    #: like a year or a date (2026, 20260131) are refused.
     epoch_unit: str = ""
+    #: The moment from which such numbers count, UTC: a date, or a date and a time.
+    epoch: str = "1970-01-01"
+    #: Language of the names of months and days: one of `month_names`, also as `fr_FR`.
+    locale: str = "en"
     #: IANA name of the zone of timestamps without one.
     timezone: str = "UTC"
     #: Words for booleans, in any case.
     true_words: tuple[str, ...] = ("true", "t", "yes", "y", "1")
     false_words: tuple[str, ...] = ("false", "f", "no", "n", "0")
-    #: "hex" (0x...) or "base64".
+    #: "hex" (0x...), "base64", or "any": hex after 0x, else base64.
     blob: str = "hex"
     #: Decimal separator of numbers, and the one between groups of three digits ("": none).
     decimal_sep: str = "."
     thousands_sep: str = ""
+    #: Spellings beyond the usual ones: keys of `ACCEPTED`.
+    accept: tuple[str, ...] = ()
+    #: What becomes of numbers outside their column's range, and of fractions in whole numbers.
+    overflow: str = "reject"
+    rounding: str = "none"
     #: Prefix of the options that set this format, for messages: see `option_names`.
     option_prefix: str = ""
 
     def __post_init__(self) -> None:
-        for pattern in self.timestamp_formats:
-            try:
-                compile_pattern(pattern)
-            except UsageError as error:
-                raise UsageError(f"{self.option('timestamp-format')} {error}") from error
-        if self.epoch_unit and self.epoch_unit not in EPOCH_UNITS:
+        if language_of(self.locale) is None:
             raise UsageError(
-                f'{self.option("epoch-unit")} "{self.epoch_unit}" is unknown: use one of '
-                f"{', '.join(EPOCH_UNITS)}"
+                f'{self.option("locale")} "{self.locale}" is unknown: use one of {", ".join(NAMES)}'
             )
-        if self.blob not in BLOB_FORMS:
-            raise UsageError(f'{self.option("blob")} "{self.blob}" is unknown: use hex or base64')
+        self._check_formats()
+        self._check_known("epoch-unit", self.epoch_unit or "ms", UNIT_NS)
+        self._check_known("blob", self.blob, BLOB_FORMS)
+        self._check_known("overflow", self.overflow, OVERFLOWS)
+        self._check_known("rounding", self.rounding, ROUNDINGS)
+        for word in self.accept:
+            self._check_known("accept", word, ACCEPTED)
+        _ = self.epoch_ms
         try:
             zoneinfo.ZoneInfo(self.timezone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -64,6 +79,31 @@ class TextFormat:
                 raise UsageError(f"{self.option(name)} is empty: give at least one word")
         self._check_separators()
 
+    def _check_known(self, name: str, value: str, known: Iterable[str]) -> None:
+        if value not in known:
+            raise UsageError(
+                f'{self.option(name)} "{value}" is unknown: use one of {", ".join(known)}'
+            )
+
+    def _check_formats(self) -> None:
+        for kind in ("timestamp", "date", "time"):
+            units = []
+            for pattern in getattr(self, f"{kind}_formats"):
+                if pattern in UNIT_NS:
+                    units.append(pattern)
+                    continue
+                try:
+                    compile_pattern(pattern, kind=kind, language=self.language)
+                except UsageError as error:
+                    raise UsageError(f"{self.option(f'{kind}-format')} {error}") from error
+            if kind == "timestamp" and self.epoch_unit and units not in ([], [self.epoch_unit]):
+                units.append(self.epoch_unit)
+            if len(units) > 1:
+                raise UsageError(
+                    f"{self.option(f'{kind}-format')} {units[0]} and {units[1]}: a whole number "
+                    "has one unit; drop one"
+                )
+
     def _check_separators(self) -> None:
         for name, separator in (
             ("decimal-sep", self.decimal_sep),
@@ -79,6 +119,49 @@ class TextFormat:
         if self.decimal_sep == self.thousands_sep:
             options = " and ".join(map(self.option, ("decimal-sep", "thousands-sep")))
             raise UsageError(f'{options} are both "{self.decimal_sep}": change one')
+
+    @property
+    def language(self) -> str:
+        """The key of `month_names.NAMES` for `locale`."""
+        return language_of(self.locale) or "en"
+
+    @property
+    def epoch_ms(self) -> int:
+        """Milliseconds from 1970 to `epoch`. Raises `UsageError` if that is no moment."""
+        match = _EPOCH.fullmatch(self.epoch.strip())
+        if match is not None:
+            year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
+            if 1 <= month <= 12 and 1 <= day <= month_days(year, month) and hour < 24:
+                seconds = hour * 3600 + minute * 60 + second
+                return days_of(year, month, day) * DAY_MS + seconds * 1000
+        raise UsageError(
+            f'{self.option("epoch")} "{self.epoch}" is not a date such as 2000-01-01 or '
+            "2000-01-01T00:00:00Z"
+        )
+
+    def patterns(self, kind: str) -> tuple[str, ...]:
+        """Return the patterns for timestamp, date or time, without units."""
+        formats: tuple[str, ...] = getattr(self, f"{kind}_formats")
+        return tuple(pattern for pattern in formats if pattern not in UNIT_NS)
+
+    def unit(self, kind: str) -> str:
+        """Return the unit of whole numbers for timestamp, date or time; empty if none is given."""
+        formats: tuple[str, ...] = getattr(self, f"{kind}_formats")
+        given = next((pattern for pattern in formats if pattern in UNIT_NS), "")
+        return given or (self.epoch_unit if kind == "timestamp" else "")
+
+    def dropped_by(self, kind: str) -> str:
+        """Return the pattern by which a timestamp or time is written, if it shows no fraction of a
+        second: what was written does not load back the same. Empty: all of a value is written."""
+        formats: tuple[str, ...] = getattr(self, f"{kind}_formats")
+        if not formats or formats[0] in UNIT_NS:
+            return ""
+        fields = {part.field for part in pattern_parts(formats[0], kind=kind)}
+        return "" if {"minute", "second", "fraction"} <= fields else formats[0]
+
+    def accepts(self, spelling: str) -> bool:
+        """Whether a spelling, a key of `ACCEPTED`, is read."""
+        return spelling in self.accept
 
     @property
     def plain_numbers(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from ringhaul.errors import SourceCorrupt
+from ringhaul.formats.snappy_frames import SnappyFrames
 
 #: Compressed bytes read at a time.
 _CHUNK_BYTES = 128 * 1024
@@ -75,7 +76,13 @@ DECOMPRESSORS: dict[str, Callable[[io.BufferedReader], _Readable]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".bz2": lambda file: _Streams(file, bz2.BZ2Decompressor),
     ".xz": lambda file: _Streams(file, lzma.LZMADecompressor, padding=b"\0"),
+    ".lzma": lambda file: _Streams(file, lzma.LZMADecompressor),
     ".zst": lambda file: pa.CompressedInputStream(file, "zstd"),
+    ".zstd": lambda file: pa.CompressedInputStream(file, "zstd"),
+    ".lz4": lambda file: pa.CompressedInputStream(file, "lz4"),
+    ".br": lambda file: pa.CompressedInputStream(file, "brotli"),
+    ".snappy": SnappyFrames,
+    ".sz": SnappyFrames,
 }
 #: How the library's error begins if the data is not gzip.
 _NO_GZIP = "Not a gzipped file"

@@ -25,6 +25,7 @@ from typing import Any, Literal
 
 from ringhaul.errors import UsageError
 from ringhaul.formats.escapes import PLAIN, STYLES, has_meaning
+from ringhaul.formats.json_layouts import JSON_LAYOUTS
 from ringhaul.option_names import option_name
 
 Decoding = Literal["none", "block", "stream"]
@@ -92,6 +93,8 @@ class CsvDialect:
     allow_missing_fields: bool = False
     #: NUL bytes in values: True keeps them, False rejects the record.
     allow_nul: bool = False
+    #: How JSON objects lie in a file: one of `JSON_LAYOUTS`.
+    json_layout: str = "lines"
     #: Longer records are rejected without being parsed.
     record_bytes_max: int = RECORD_BYTES_MAX
     #: Prefix of the options that set all this, for messages: see `option_names`.
@@ -176,6 +179,7 @@ class CsvDialect:
         for option, known in (
             ("escape_style", STYLES),
             ("line_end", LINE_ENDS),
+            ("json_layout", JSON_LAYOUTS),
             ("trim", TRIMS),
         ):
             if getattr(self, option) not in known:

@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ringhaul.cql.column import quote
-from ringhaul.cql.nested import Json, parse_json
+from ringhaul.cql.nested import parse_json
+from ringhaul.cql.spelt_json import Json
 from ringhaul.formats.csv_read import FieldReject, decode_bytes
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.json_documents import without_comments
 from ringhaul.formats.split import Block
 
 
@@ -31,7 +33,7 @@ class JsonBlock(NamedTuple):
 
 
 def line_dialect(dialect: CsvDialect) -> CsvDialect:
-    """Return `dialect` without quotes, escapes and comments: each line is a record."""
+    """Return `dialect` without quotes, escapes and comments: JSON has its own."""
     return replace(dialect, quote=None, escape=None, comment=None)
 
 
@@ -44,6 +46,29 @@ def record_texts(
     for record in range(len(starts)) if records is None else records:
         text = block.data[starts[record] : ends[record]]
         yield decode_bytes(text, dialect.encoding) if decode else text
+
+
+def plain_json(text: bytes, dialect: CsvDialect) -> bytes:
+    """Return the text of a record without its comments."""
+    return without_comments(text) if dialect.json_layout == "commented" else text
+
+
+def json_hint(text: bytes, reason: str, dialect: CsvDialect) -> str:
+    """Return which option may read a record that is not JSON; empty if none would."""
+    option = dialect.option("json-layout")
+    if dialect.json_layout == "commented":
+        return ""
+    if text.lstrip()[:2] in (b"//", b"/*") or text.lstrip()[:1] == b"#":
+        return f"; {option} commented reads JSON with comments"
+    if dialect.json_layout == "documents":
+        return ""
+    if text[:1] == b"\x1e":
+        return f"; {option} documents reads JSON with record separators"
+    if "Extra data" in reason:
+        return f"; {option} documents reads several objects on a line"
+    if text.strip() in (b"{", b"}", b"},") or text.rstrip().endswith(b","):
+        return f"; {option} documents reads objects over several lines"
+    return ""
 
 
 def read_objects(
@@ -68,9 +93,10 @@ def read_objects(
     numbers = range(len(block.starts)) if chosen is None else np.flatnonzero(chosen).tolist()
     for record, text in zip(numbers, record_texts(block, dialect, numbers), strict=True):
         try:
-            row = parse(text)
+            row = parse(plain_json(text, dialect))
         except ValueError as error:
-            rejects.append(FieldReject(record, None, str(error), None))
+            hint = json_hint(text, str(error), dialect)
+            rejects.append(FieldReject(record, None, f"{error}{hint}", None))
             continue
         if not isinstance(row, dict):
             rejects.append(FieldReject(record, None, "not a JSON object", None))

@@ -20,18 +20,24 @@ import pyarrow.compute as pc
 
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.column import TextColumn
+from ringhaul.cql.exact_whole import whole_text
 from ringhaul.cql.moments import day_text, moment_text, whole_days
-from ringhaul.cql.nested import parse_cell, unique_names
+from ringhaul.cql.nested import parse_cell
 from ringhaul.cql.numbers import plain_numbers
+from ringhaul.cql.spelt_json import unique_names
 from ringhaul.cql.text import encode_text
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed import encode_typed
+from ringhaul.cql.typed.column import udt_names
 from ringhaul.cql.typed.numbers import EXACT_MAX
+from ringhaul.cql.typed.temporal import INTERVAL_BYTES, interval_parts
+from ringhaul.cql.typed.texts import texts_of
 from ringhaul.cql.types import CqlType
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "varint", "decimal", "float", "double")
 _TEXTS = ("ascii", "text", "varchar")
+_FRACTIONS = TextFormat(accept=("fractions",))
 _MS_UTC = pa.timestamp("ms", "UTC")
 
 
@@ -69,6 +75,9 @@ def _json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
     if pa.types.is_integer(arrow):
         return _integer_json(value, kind, fmt)
     if pa.types.is_floating(arrow):
+        if kind is not None and kind.name in (*_TEXTS, "decimal", "varint"):
+            text = str(texts_of(pa.array([value.as_py()], arrow))[0])
+            return _whole_json(text) if kind.name == "varint" else text
         return _float_json(float(value.as_py()), kind)
     if pa.types.is_map(arrow):
         keys, items = _inner(kind, 0), _inner(kind, 1)
@@ -79,6 +88,9 @@ def _json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
         return [_json(item, of, fmt) for item in value.values]
     if pa.types.is_struct(arrow):
         return _struct_json(value, kind, fmt)
+    if kind is not None and kind.name == "duration" and _is_interval(arrow):
+        parts = interval_parts(pa.array([value.as_py()], arrow))
+        return _duration_json([int(part[0]) for part in parts])
     if _is_bytes(arrow):
         return _bytes_json(bytes(value.as_py()), "" if kind is None else kind.name, fmt)
     if pa.types.is_temporal(arrow) and not pa.types.is_interval(arrow):
@@ -89,6 +101,8 @@ def _json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
         return _refused_text(value.as_buffer().to_pybytes(), kind)
     except pa.ArrowException:
         return str(value)
+    if pa.types.is_decimal(arrow) and kind is not None and kind.name in (*_INTEGERS, "varint"):
+        return _whole_json(text)
     if kind is not None and kind.name in _NUMBERS and _is_text(arrow) and not fmt.plain_numbers:
         return _number_json(text, kind.name, fmt)
     return text if kind is None or kind.scalar else _cell_json(text, kind)
@@ -110,6 +124,14 @@ def _float_json(number: float, kind: CqlType | None) -> Any:
     if kind is not None and kind.name in _INTEGERS and number.is_integer():
         return int(number)  # 5.0 and 1e+17 are not accepted as integers
     return number if math.isfinite(number) else str(number)
+
+
+def _whole_json(text: str) -> str:
+    """Return a decimal without its fraction of zero: JSON's whole numbers have none."""
+    try:
+        return whole_text(text, _FRACTIONS)
+    except ValueError:
+        return text
 
 
 def _number_json(text: str, cql_type: str, fmt: TextFormat) -> str | list[str]:
@@ -171,7 +193,11 @@ def _struct_json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
         return _duration_json([value[name].as_py() for name in ("months", "days", "nanoseconds")])
     if kind is not None and kind.name == "udt":
         of = dict(zip(kind.fields, kind.of, strict=True))
-        return {name: _json(value[name], of.get(name), fmt) for name in names}
+        meant = udt_names(kind, names) or {}
+        return {name: _json(value[name], of.get(meant.get(name, name)), fmt) for name in names}
+    if kind is not None and kind.name == "map":
+        there = {name: _json(value[name], _inner(kind, 1), fmt) for name in names}
+        return {name: item for name, item in there.items() if item is not None}
     return [_json(value[i], _inner(kind, i), fmt) for i in range(len(names))]
 
 
@@ -191,6 +217,12 @@ def _inner(kind: CqlType | None, place: int) -> CqlType | None:
 def _pair(kind: CqlType) -> CqlType:
     """Return the entry of a map that is a list of structs."""
     return CqlType("tuple", kind.of)
+
+
+def _is_interval(arrow: pa.DataType) -> bool:
+    if pa.types.is_fixed_size_binary(arrow):
+        return bool(arrow.byte_width == INTERVAL_BYTES)
+    return bool(pa.types.is_interval(arrow))
 
 
 def _is_text(arrow: pa.DataType) -> bool:

@@ -19,7 +19,13 @@ import numpy as np
 
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.record_end import Tick, first_record, no_tick
-from ringhaul.formats.records import Offsets, count_line_ends, is_record, scan_records
+from ringhaul.formats.records import (
+    Offsets,
+    count_line_ends,
+    first_document,
+    is_record,
+    scan_records,
+)
 
 BOM = b"\xef\xbb\xbf"
 #: Bytes read at a time between two ticks.
@@ -130,6 +136,9 @@ class _Cutter:
             window = self.buffer[: 2 * self.chunk_bytes]
             whole = len(window) == len(self.buffer)
             scan = scan_records(window, self.dialect, final=whole and self.at_end)
+            if not whole and not scan.consumed_bytes and self.dialect.json_layout != "lines":
+                # A JSON object, or a comment before one, fills the window.
+                scan, whole = scan_records(self.buffer, self.dialect, final=self.at_end), True
             too_long = np.flatnonzero(scan.ends - scan.starts > longest)
             if len(too_long):
                 whole_count = int(too_long[0])
@@ -146,9 +155,7 @@ class _Cutter:
             if not whole:
                 if not scan.consumed_bytes:
                     # One record fills the window, and may end beyond it.
-                    end = first_record(
-                        self.buffer, self.dialect, final=self.at_end, tick=self.tick
-                    ).end
+                    end = self._end_of_first()
                     if end is not None and end <= longest:
                         yield from self._take_first(end)
                         continue
@@ -162,8 +169,17 @@ class _Cutter:
                 return
             yield self._take_defect()
 
+    def _end_of_first(self) -> int | None:
+        """Return where the record at the start of the buffer ends; None: not in the buffer."""
+        if self.dialect.json_layout != "lines":
+            return first_document(self.buffer, self.dialect)
+        return first_record(self.buffer, self.dialect, final=self.at_end, tick=self.tick).end
+
     def _take_first(self, end: int) -> Iterator[Piece]:
         """Take the line that ends at `end` of the buffer, which may not be a record."""
+        if self.dialect.json_layout != "lines":
+            yield from self._take(end, np.zeros(1, np.int64), np.full(1, end, np.int64))
+            return
         found = np.zeros(int(is_record(self.buffer, end, self.dialect)), np.int64)
         line_end = self.buffer[end : end + 2]
         size_bytes = end + (2 if line_end == b"\r\n" else min(1, len(line_end)))
@@ -184,6 +200,8 @@ class _Cutter:
 
     def _take_defect(self) -> Piece:
         """Take the record at the start of the buffer, which is too long or has an open quote."""
+        if self.dialect.json_layout != "lines":
+            return self._take_unclosed()
         longest, position = self.dialect.record_bytes_max, self.position
         line_end = self.dialect.line_end
         comment = self.dialect.comment
@@ -232,6 +250,44 @@ class _Cutter:
         starts = np.zeros(count, np.int64)
         line_ends = b"\r\n" if line_end == "any" else b"\n"
         ends = np.full(count, len(kept.rstrip(line_ends)), np.int64)
+        return Piece(kept, size_bytes, position, self.position, starts, ends, defect, line_end)
+
+    def _take_unclosed(self) -> Piece:
+        """Take a JSON object that is not closed, and all that follows it: what stands there may be
+        its own parts, which must not be read as records."""
+        position, line_end = self.position, self.dialect.line_end
+        kept, dropped_bytes, lines = self.buffer[:DEFECT_BYTES_MAX], 0, 0
+        longest = self.dialect.record_bytes_max
+        end = first_document(self.buffer, self.dialect)
+        if end is not None:
+            defect = (
+                f"line {position.line}: the record is longer than {longest:,} bytes, the most that "
+                "is read; shorten it"
+            )
+            lines = count_line_ends(self.buffer, 0, end, line_end)
+            dropped_bytes, self.buffer = end, self.buffer[end:]
+            kept = kept[:end]
+            return self._defective(kept, dropped_bytes, lines, defect)
+        while self.buffer:
+            lines += count_line_ends(self.buffer, 0, len(self.buffer), line_end)
+            dropped_bytes += len(self.buffer)
+            self.buffer = b""
+            self._read(self.chunk_bytes)
+        defect = (
+            f"line {position.line}: the JSON object that begins here is not closed within "
+            f"{longest:,} bytes or before the end of the input; nothing "
+            "from here on was read: close it, and load the file again"
+        )
+        return self._defective(kept, dropped_bytes, lines, defect)
+
+    def _defective(self, kept: bytes, size_bytes: int, lines: int, defect: str) -> Piece:
+        """Return a piece of one JSON object that must not be parsed, and go on behind it."""
+        position = self.position
+        self.position = Position(
+            position.offset_bytes + size_bytes, position.ordinal + 1, position.line + lines
+        )
+        starts, ends = np.zeros(1, np.int64), np.full(1, len(kept), np.int64)
+        line_end = self.dialect.line_end
         return Piece(kept, size_bytes, position, self.position, starts, ends, defect, line_end)
 
     def _read_past_line_end(self, from_byte: int) -> tuple[bytes, int, bool]:

@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.json_documents import scan_documents
 from ringhaul.formats.record_end import hidden_bytes
 
 Offsets = npt.NDArray[np.int64]
@@ -64,6 +65,8 @@ def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
     a quote is open in it. Otherwise such a record is left unconsumed, and so is a CR at the end,
     since an LF may follow.
     """
+    if dialect.json_layout != "lines":
+        return _scan_json(buffer, dialect, final=final)
     # Excluded by its length, because cutting it off would copy the buffer.
     ends_in_cr = dialect.line_end == "any" and buffer.endswith(b"\r")
     length = len(buffer) - (not final and ends_in_cr)
@@ -90,6 +93,18 @@ def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
     if not is_record.all():
         starts, ends = starts[is_record], ends[is_record]
     return Scan(starts, ends, consumed_bytes, open_quote)
+
+
+def _scan_json(buffer: bytes, dialect: CsvDialect, *, final: bool, first: bool = False) -> Scan:
+    comments = dialect.json_layout == "commented"
+    found = scan_documents(buffer, len(buffer), comments=comments, final=final, first=first)
+    return Scan(found.starts, found.ends, found.consumed_bytes, None)
+
+
+def first_document(buffer: bytes, dialect: CsvDialect) -> int | None:
+    """Return where the JSON object at the start of a buffer ends; None: not in the buffer."""
+    ends = _scan_json(buffer, dialect, final=False, first=True).ends
+    return int(ends[0]) if len(ends) else None
 
 
 def is_record(buffer: bytes, end: int, dialect: CsvDialect) -> bool:

@@ -148,7 +148,8 @@ def _unit_ends(piece: Piece, begin: Position, unit_bytes: int) -> Iterator[Posit
             return
         end_bytes = int(piece.ends[last])
         line_end = piece.buffer[end_bytes : end_bytes + 2]
-        end_bytes += 2 if line_end == b"\r\n" else min(1, len(line_end))
+        # JSON objects may follow each other without one.
+        end_bytes += 2 if line_end == b"\r\n" else int(line_end[:1] in (b"\r", b"\n"))
         line += count_line_ends(piece.buffer, done_bytes, end_bytes, piece.line_end)
         done, done_bytes, begin_bytes = last + 1, end_bytes, end_bytes
         yield Position(base.offset_bytes + end_bytes, base.ordinal + done, line)

@@ -57,6 +57,8 @@ def run_load_unit(
         return RowEncoder(job, job.sources[unit.source], transforms, later_us + passed_ms)
 
     on_plane = job.strategy in PLANE_STRATEGIES
+    if not job.repeatable:  # the driver would send rows again
+        return _run_unit(unit, job, encoder(), job.strategy, target, bounds, hooks)
     if not on_plane or target.plane.unsupported:
         strategy = FALLBACK_STRATEGY if on_plane else job.strategy
         return _run_unit(unit, job, encoder(), strategy, target, bounds, hooks)

@@ -53,7 +53,7 @@ def run_unit_to_sstables(
 
     writer = SSTableWriter(
         job.sstables.layout,
-        [column for _, column in source.mapping],
+        source.columns,
         job.ttl_s,
         folder,
         first_number(number),

@@ -345,7 +345,7 @@ class JsonFields(_Lines):
         self._dialect = source.dialect(job)
         #: Names that an object may have although they are not loaded; None: any.
         self._ignored = None if source.any_fields else source.fields
-        self._parse = parse_spelt if job.transforms else parse_json
+        self._parse = parse_spelt if job.transforms or job.text.accepts("json-text") else parse_json
 
     def parse(self, block: Block, chosen: Mask) -> Parsed:
         found = read_objects(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.schema import TableSchema, appends
 from ringhaul.cql.text import TextFormat
 from ringhaul.cql.types import CqlType
 from ringhaul.formats.dialect import CsvDialect
@@ -175,14 +175,24 @@ class LoadJob:
     #: Of a statement's values: the markers that are write times and TTLs, and are read like those.
     marker_timestamps: tuple[str, ...] = ()
     marker_ttls: tuple[str, ...] = ()
+    #: Rows with a list are written at their times exactly, hence once (--exact-timestamps).
+    exact_timestamps: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", JobKind(self.kind))  # a spec has its value
 
     @property
     def repeatable(self) -> bool:
-        """Whether a unit may run again. Always: a repeated write changes nothing."""
-        return True
+        """Whether a unit may run again: a repeated write changes nothing, except in a list that is
+        not frozen, unless the repeat has a later time."""
+        return not (self.exact_timestamps and self.lists)
+
+    @property
+    def lists(self) -> list[str]:
+        """The loaded columns that are lists and not frozen, see `appends`."""
+        loaded = {column for source in self.sources for column in source.columns}
+        table = self.table
+        return [c for c in table.column_names if c in loaded and appends(table.type_of(c))]
 
     @property
     def resumable(self) -> bool:
@@ -262,4 +272,5 @@ _PLAIN = (
     "block_bytes",
     "where",
     "kind",
+    "exact_timestamps",
 )

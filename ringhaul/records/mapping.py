@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ringhaul.cluster.schema import TableSchema, nearest
-from ringhaul.cql.nested import loadable
+from ringhaul.cql.nested import loadable, plain_name
 from ringhaul.cql.types import UnknownType
 from ringhaul.errors import UsageError
 from ringhaul.records.row_fields import TTL, WRITETIME
@@ -142,15 +142,22 @@ def other_case(fields: Collection[str], columns: Collection[str]) -> dict[str, s
     Only where it is clear which is meant: no other field and no other column has that name in any
     case.
     """
-    named, others = _by_lower_case(columns), _by_lower_case(fields)
-    return {
+    # SELECT JSON writes names with capitals in quotes.
+    quoted = {field: name for field in fields if (name := plain_name(field)) != field}
+    exact = {f: name for f, name in quoted.items() if name in columns and name not in fields}
+    named, others = _by_lower_case(columns), _by_lower_case(f for f in fields if f not in exact)
+    taken = set(exact.values())
+    return exact | {
         field: named[lower][0]
         for lower, (field, *more) in others.items()
-        if not more and len(named.get(lower, ())) == 1 and field != named[lower][0]
+        if not more
+        and len(named.get(lower, ())) == 1
+        and field != named[lower][0]
+        and named[lower][0] not in taken
     }
 
 
-def _by_lower_case(names: Collection[str]) -> dict[str, list[str]]:
+def _by_lower_case(names: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(name.lower(), []).append(name)

@@ -185,7 +185,7 @@ def _times(
 @lru_cache
 def _iso_format(fmt: TextFormat) -> TextFormat:
     """Drop patterns and units, which are for columns; a time without a zone is in the load's."""
-    return replace(fmt, timestamp_formats=(), epoch_unit="ms")
+    return replace(fmt, timestamp_formats=(), epoch_unit="ms", epoch="1970-01-01")
 
 
 def _fine_of_text(texts: pa.BinaryArray) -> tuple[Integers, Mask]:

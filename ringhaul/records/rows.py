@@ -44,6 +44,8 @@ class EncodedRows:
     #: Whether these are static columns of partitions without a row: values for another statement
     #: (`Statements.statics`), with the columns of `TableSchema.without_rows`.
     static: bool = False
+    #: Whether rows that need later times (`timestamp_at`) are rejected instead of sent again.
+    exact: bool = False
 
     def __len__(self) -> int:
         return len(self.records)
@@ -104,7 +106,7 @@ class RowEncoder:
         #: Places of the columns of partitions without rows; empty: there are no such partitions.
         self._alone = [self._columns.index(name) for name in alone]
         self._alone_appends = self._appending(alone)
-        self._later_us = later_us
+        self._later_us = 0 if job.exact_timestamps else later_us
         self._shaper = None
         if job.transforms or job.where:
             from ringhaul.records.shape import Shaper  # not needed by most loads
@@ -287,6 +289,7 @@ class RowEncoder:
                 block=block,
                 timestamp_at=columns_count if appending else None,
                 static=static,
+                exact=self._job.exact_timestamps,
             )
             found.append(encoded.later(self._later_us))
         return found

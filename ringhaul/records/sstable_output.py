@@ -8,8 +8,8 @@ from typing import Any
 
 from ringhaul.sstables.layout import Layout
 
-#: SSTables of one unit; their numbers follow each other. Cassandra keeps a number in 31 bits, so a job
-#: may have two million units.
+#: SSTables of one unit; their numbers follow each other. Cassandra keeps a number in 31 bits, so a
+#: job may have two million units.
 SSTABLES_A_UNIT_MAX = 1000
 #: Holds what running jobs have written, in a folder for each job.
 _STAGED = ".ringhaul"

@@ -274,6 +274,13 @@ class _Resolver:
         return given if named is None else named
 
     def _check(self, pairs: Pairs) -> None:
+        of_columns = [(name, c) for of in self.times.values() for c, name in of.items()]
+        for name, column in (*pairs, *of_columns):
+            if self.fields.count(name) > 1:
+                raise UsageError(
+                    f"{self.source}: two fields go to column {column!r} (--mapping); they have one "
+                    "name: name all fields by --columns"
+                )
         free = [*self.constants, *self.filled]
         for column in free:
             if any(other == column for _, other in pairs):

@@ -59,7 +59,7 @@ PAGE_S = 0.1
 RANGES_FAR_MAX = 8
 #: From this distance on, a scan begins with pages as long as those of the previous one: the three
 #: round trips until pages are long enough would show.
-FAR_S = 0.05
+FAR_S = 0.01
 #: Errors that mean that the read was too large.
 _TOO_MUCH = (ReadTimeout, ReadFailure, OperationTimedOut, OverloadedErrorMessage)
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 from ringhaul.cql.decode import HostilePage, PageDecoder
 from ringhaul.cql.frames import FrameError, Reader
 from ringhaul.cql.types import CqlType
+from ringhaul.formats.write import OutputFormat
 from ringhaul.formats.write.jsonl import JsonLines
 from ringhaul.statements.replies import FLAG_NO_METADATA, KIND_ROWS
 
@@ -107,7 +108,9 @@ def _texts(
         yield from ["not applied: the current values cannot be read"] * len(bodies)
         return
     current = pa.RecordBatch.from_arrays(batch.columns[1:], names=list(names[1:]))
-    lines = iter(JsonLines(names[1:], types[1:]).lines(current).to_pylist())
+    lines = iter(
+        JsonLines(OutputFormat(kind="jsonl"), names[1:], types[1:]).lines(current).to_pylist()
+    )
     for count in counts:
         rows = ", ".join(line.rstrip() for line in islice(lines, count))
         if len(rows) > CURRENT_CHARACTERS_MAX:

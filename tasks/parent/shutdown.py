@@ -16,6 +16,7 @@ import logging
 import math
 import os
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -25,7 +26,8 @@ from typing import IO, Any
 from celery.apps.worker import Worker
 from celery.signals import worker_shutting_down
 
-from ringhaul.errors import EXIT_COMPLETE
+from ringhaul.errors import EXIT_COMPLETE, EXIT_USAGE, UsageError
+from tasks.pools import check_pool, pool_name
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +83,15 @@ class UnitWorker(Worker):  # type: ignore[misc]
     """Celery's worker with our shutdown."""
 
     _ending: Ending | None = None
+
+    def on_before_init(self, **kwargs: Any) -> None:
+        """Refuse pools in which units cannot run, however the worker is started."""
+        try:
+            check_pool(pool_name(kwargs.get("pool_cls") or kwargs.get("pool")))
+        except UsageError as error:
+            print(f"ringhaul: {error}", file=sys.stderr)
+            raise SystemExit(EXIT_USAGE) from error
+        super().on_before_init(**kwargs)
 
     def on_start(self) -> None:
         super().on_start()

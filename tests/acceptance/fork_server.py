@@ -178,13 +178,12 @@ class _Forker:
 
 
 def _read_modules() -> None:
-    importlib.import_module("ringhaul.own_packages").find_own_packages()
-    importlib.import_module("producer.__main__")  # the first, which sets how modules are read
+    importlib.import_module("ringhaul.__main__")  # the first, which sets how modules are read
     for name in PACKAGES:
         package = importlib.import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{name}."):
             importlib.import_module(module.name)
-    del sys.modules["producer.__main__"]  # it is what a fork runs
+    del sys.modules["ringhaul.__main__"], sys.modules["producer.__main__"]  # what a fork runs
     gc.collect()
     gc.freeze()
 

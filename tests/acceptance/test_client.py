@@ -200,6 +200,17 @@ def test_the_same_job_id_is_one_job(
     assert sorted(map(tuple, rows)) == [(n, n) for n in range(50)]
     with pytest.raises(UsageError, match=job):
         client.load(given.slice(1), table, job_id=job)
+    hits = create_table(cassandra_session, keyspace, "page text PRIMARY KEY, n counter", "hits")
+    for _ in range(2):  # a counter is not counted twice
+        added = client.exec(
+            f"UPDATE {hits} SET n = n + ? WHERE page = ?",
+            [{"n": 5, "page": "home"}],
+            job_id=f"{job}-hits",
+        )
+        assert added.answered == 1
+    assert [row.n for row in cassandra_session.execute(f"SELECT n FROM {hits}")] == [5]
+    with pytest.raises(UsageError, match="not kept"):
+        client.lookup([1], table, key="id", job_id=job)
     left = [path for path in (tmp_path / "shared").rglob("*") if path.is_file()]
     assert left == []
 
@@ -290,7 +301,7 @@ PROGRAM = """
 import sys
 from ringhaul.client import Client
 def show(progress):
-    if progress.rows: print(progress.job, flush=True)
+    if progress.rows and progress.state == "RUNNING": print(progress.job, flush=True)
 Client().load(sys.argv[1], sys.argv[2], rate=200, unit_size="1K", progress=show)
 """
 

@@ -113,6 +113,34 @@ def test_load_and_verify(
     assert_table(cassandra_session, orders, "region, id, total", ORDERS + more)
 
 
+def test_mappings(
+    fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
+) -> None:
+    definition = "(region text, id int, total bigint, loaded timeuuid, PRIMARY KEY (region, id))"
+    for name in ("orders", "restored"):
+        cassandra_session.execute(f"CREATE TABLE {keyspace}.{name} {definition}")
+    (at_work / "wide.csv").write_text("customer,region,total\n1,north,10\n")
+    (at_work / "export.txt").write_text("2,a,b,c,south\n")
+    (at_work / "part.csv").write_text("id,comment,total\n3,none,30\n")
+    renamed, placed, constant, restore = examples("mapping", "ringhaul load")
+    keep, named = examples("mapping", "ringhaul unload")
+    for line in (renamed, placed, constant, keep, restore, named):
+        run(fleet, keyspace, line)
+    rows = [("east", 3, 30), ("north", 1, 10), ("south", 2, None)]
+    for name in ("orders", "restored"):
+        assert_table(cassandra_session, f"{keyspace}.{name}", "region, id, total", rows)
+        times = cassandra_session.execute(
+            f"SELECT id, loaded, writetime(total) FROM {keyspace}.{name}"
+        )
+        found = {row[0]: (row[1] is not None, row[2]) for row in times}
+        assert {n: loaded for n, (loaded, _) in found.items()} == {1: False, 2: False, 3: True}
+        if name == "orders":
+            written = found
+        assert found == written
+    heads = {part.read_text().splitlines()[0] for part in (at_work / "out").glob("*.csv")}
+    assert heads == {"number,loaded,total,written"}
+
+
 def test_files_like_those_of_copy(
     fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
 ) -> None:

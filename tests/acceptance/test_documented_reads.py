@@ -104,6 +104,7 @@ def at_work(fleet: Ringhaul) -> Path:
     """The folder in which the examples run, with their input files."""
     folder = fleet.cwd
     (folder / "ids.csv").write_text("id\n7\n8\n")
+    (folder / "floats.csv").write_text('id\n"7,0"\n"8,4"\n')
     (folder / "numbers.txt").write_text("7,seven\n8,eight\n")
     (folder / "pairs.jsonl").write_text('{"user": "u7", "day": "2024-03-01"}\n')
     (folder / "hits.csv").write_text("n,page\n3,/\n4,/about\n")
@@ -112,6 +113,8 @@ def at_work(fleet: Ringhaul) -> Path:
     (folder / "placed.csv").write_text("id,placed\n7,2024-07-01T00:00:00Z\n8,\n")
     placed = "# of the old system\nid,placed\n7,'31.05.2024 12:00'\n8,1717200000\n"
     (folder / "placed.txt").write_text(placed)
+    notes = 'n,s,t\n900,x,skipped\n1.001 ,x, "a, b" ,more\n1.002,x\n1.003,x,beyond\n'
+    (folder / "old-notes.txt").write_text(notes)
     old = "# of the old system\nsensor,at\n'north\\'s','31.05.2024 12:00'\nhall\0seven,1717200000\n"
     (folder / "old.txt").write_text(old)
     return folder
@@ -175,6 +178,35 @@ def check_zipped(folder: Path) -> None:
     assert list(found[0]) == ["id", "total", "writetime(total)"]
 
 
+def check_spelled(folder: Path) -> None:
+    rows, files = listed(folder / "spelled")
+    found = [row for file in files for row in csv_rows(file.read_text())]
+    assert rows == ROWS and len({row["id"] for row in found}) == ROWS
+    assert {row["placed"] for row in found} == {"01/06/2024 02:00:00.000"}
+    assert {row["total"] for row in found if row["id"] == "1.500"} == {"1.500"}
+    assert files[0].read_text().startswith('"id","placed"')
+
+
+def check_array(folder: Path) -> None:
+    _, files = listed(folder / "array")
+    found = [row for file in files for row in json.loads(file.read_text())]
+    assert ids(found) == list(range(ROWS))
+    assert {row["placed"] for row in found} == {"1717200000"}
+
+
+def check_pretty(folder: Path) -> None:
+    _, files = listed(folder / "found")
+    texts = [gzip.decompress(file.read_bytes()).decode() for file in files]
+    assert ids([row for text in texts for row in json.loads(text)]) == [7, 8]
+    assert all('\n    "id": ' in text for text in texts)
+
+
+def check_quoted(folder: Path) -> None:
+    text = (folder / "found.csv").read_text()
+    assert ids(csv_rows(text)) == [7, 8]
+    assert text.count('"01/06/2024 02:00"') == 2
+
+
 def check_found(folder: Path) -> None:
     assert ids(csv_rows((folder / "found.csv").read_text())) == [7, 8]
 
@@ -224,6 +256,19 @@ def check_ranges(file: Path) -> None:
     assert sum(int(row["count"]) for row in csv_rows(file.read_text())) == ROWS
 
 
+def check_old_ids(folder: Path) -> None:
+    assert ids(csv_rows((folder / "found.csv").read_text())) == [1001, 1002]
+
+
+def check_times(folder: Path) -> None:
+    rows, (file, *_) = listed(folder)
+    head, first, *_ = file.read_text().splitlines()
+    names = ["placed", "region", "total"]
+    both = [part for name in names for part in (name, f"writetime({name})", f"ttl({name})")]
+    assert rows == ROWS and head.split(",") == ["id", *both]
+    assert int(first.split(",")[2]) > 0
+
+
 def check_readings(folder: Path) -> None:
     found = {(row["sensor"], row["at"]) for row in csv_rows((folder / "found.csv").read_text())}
     assert found == {(sensor, f"{at:%Y-%m-%dT%H:%M:%S.000}Z") for sensor, at in READINGS}
@@ -237,6 +282,12 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "gzip > orders.csv.gz": check_zipped,
     "-o totals/": lambda folder: check_totals(folder / "totals"),
     "-o dialect/": lambda folder: check_dialect(folder / "dialect"),
+    "-o spelled/": check_spelled,
+    "-o array/": check_array,
+    "--keys floats.csv": check_found,
+    "--params floats.csv": check_found,
+    "--json-layout pretty": check_pretty,
+    "--quote-all --timestamp-format": check_quoted,
     "--dry-run": lambda folder: (folder / "later").exists() and fail(),
     "--keys pairs.jsonl": check_events,
     "-o p99.parquet": lambda folder: pq.read_table(folder / "p99.parquet").num_rows == 2 or fail(),
@@ -246,6 +297,8 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "-o march/": lambda folder: check_march(folder / "march"),
     "-o notes/": lambda folder: check_notes(folder / "notes"),
     "--keys old.txt": check_readings,
+    "--keys old-notes.txt": check_old_ids,
+    "-o all/": lambda folder: check_times(folder / "all"),
     "-o parts/": check_parts,
     "lookup -t shop.orders --keys ids.csv -d": check_tabs,
     "lookup -t shop.orders --keys ids.csv --dialect": check_tabs,
@@ -285,6 +338,10 @@ IN_TABLES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "INSERT INTO shop.notes": (
         "SELECT id, note FROM shop.notes WHERE id IN (7, 8)",
         [(7, "café"), (8, None)],
+    ),
+    "--params old-notes.txt --values-columns": (
+        "SELECT id, note FROM shop.notes WHERE id IN (900, 1001, 1002, 1003)",
+        [(1001, "a, b"), (1002, None)],
     ),
     "DELETE FROM": ("SELECT id FROM shop.orders WHERE id IN (6, 7, 8, 9)", [(6,), (9,)]),
 }

@@ -202,3 +202,27 @@ def test_the_local_stack_s_commands_are_ours(
     assert up.code == 0 and "cassandra" in up.out + up.err, up
     asked = installed.run("local", "cql", "-e", f"SELECT name FROM {table}", **env)
     assert asked.code == 0 and "seven" in asked.out, asked
+
+
+#: A program of the project: `config` is the project's, and the client's command has ours.
+WITH_CLIENT = """
+import sys
+import pyarrow as pa
+import config.settings
+from ringhaul.client import Client
+
+assert config.settings.NAME == "theirs"
+client = Client(broker="none")
+given = pa.table({"id": range(400), "name": [f"name {number}" for number in range(400)]})
+assert client.load(given, sys.argv[1]).check().rows == 400
+assert client.read(sys.argv[1]).sort_by("id").to_pylist() == given.to_pylist()
+assert not [name for name in sys.modules if name.split(".")[0] in ("tasks", "producer", "celery")]
+"""
+
+
+def test_the_client_works_in_a_program_of_the_project(
+    installed: Installed, cassandra_session: Session, table: str
+) -> None:
+    done = installed.python("-c", WITH_CLIENT, table)
+    assert done.code == 0, done
+    assert_table(cassandra_session, table, "id, name", ROWS)

@@ -111,7 +111,10 @@ def test_a_bad_row_is_kept_as_json_that_loads_again(
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"id": [1], "v": [True]}, "column 'v' has the type bool, which does not become text of"),
+        (
+            {"id": [1], "v": [[1]]},
+            "column 'v' has the type list<element: int64>, which does not become text of",
+        ),
         ({"id": [1], "w": ["a"]}, "field 'w' has no column 'w'"),
         ({"v": ["a"]}, "no field for primary key column 'id'"),
         ({"a": [1]}, "no column of it is one of"),

@@ -277,11 +277,11 @@ OPTIONS = {
         ["--ttl", "999999999"],
         "--ttl 999999999: give 0 to 630720000 seconds (20 years)",
     ),
-    "a delimiter of two": (
-        ["--delimiter", "::"],
-        "--delimiter: '::' has 2 characters, and one divides fields; give one ASCII character, "
-        "\\x with two digits, ^A, or tab, \\t, comma, semicolon, pipe, space. A file with such a "
-        "delimiter must be rewritten with one that its values do not have",
+    "a misspelt delimiter": (
+        ["--delimiter", "semi"],
+        "--delimiter: 'semi' is not a name of one, and letters and digits alone cannot divide "
+        "fields; give characters such as ; or ||, \\x with two digits, ^A, or tab, \\t, comma, "
+        "semicolon, pipe, space",
     ),
     "a quote that delimits": (
         ["--quote", ","],

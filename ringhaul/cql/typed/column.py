@@ -7,11 +7,13 @@ of a level as for a column.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.column import Mask, quote
@@ -40,8 +42,15 @@ def refusal(kind: CqlType, arrow: pa.DataType) -> str | None:
         return None if scalar_encoder(kind, arrow) else f"{arrow} does not become {kind.name}"
     inner = _inner_types(kind, arrow)
     if inner is None:
-        return f"{arrow} does not become {kind.name}"
+        return f"{arrow} does not become {kind.name}{_extra_fields(kind, arrow)}"
     return next((why for of, data_type in inner if (why := refusal(of, data_type))), None)
+
+
+def _extra_fields(kind: CqlType, arrow: pa.DataType) -> str:
+    if kind.name != "udt" or not pa.types.is_struct(arrow):
+        return ""
+    extra = [field.name for field in arrow if udt_names(kind, [field.name]) is None]
+    return f", which has no field {', '.join(extra[:5])}" if extra else ""
 
 
 def encode_typed(
@@ -106,6 +115,10 @@ def _inner_types(kind: CqlType, arrow: pa.DataType) -> list[tuple[CqlType, pa.Da
         if _is_list(arrow) and pa.types.is_struct(arrow.value_type):
             types = [field.type for field in arrow.value_type]
             return list(zip(kind.of, types, strict=True)) if len(types) == 2 else None
+        if pa.types.is_struct(arrow):
+            found = [_plain_type(field.type) for field in arrow]
+            if found and all(data_type == found[0] for data_type in found):
+                return [(kind.of[0], pa.string()), (kind.of[1], found[0])]
         return None
     if not pa.types.is_struct(arrow):
         return None
@@ -113,10 +126,26 @@ def _inner_types(kind: CqlType, arrow: pa.DataType) -> list[tuple[CqlType, pa.Da
     if kind.name == "tuple":
         same = arrow.num_fields == len(kind.of)
         return list(zip(kind.of, [f.type for f in arrow], strict=True)) if same else None
-    if len(fields) != arrow.num_fields or not fields.keys() <= set(kind.fields):
+    meant = udt_names(kind, list(fields))
+    if len(fields) != arrow.num_fields or meant is None:
         return None
     types_of = dict(zip(kind.fields, kind.of, strict=True))
-    return [(types_of[name], data_type) for name, data_type in fields.items()]
+    return [(types_of[meant[name]], data_type) for name, data_type in fields.items()]
+
+
+def udt_names(kind: CqlType, names: Sequence[str]) -> dict[str, str] | None:
+    """Return which field of a user-defined type each name means, if need be in another case; None
+    if one means none, or two mean the same."""
+    lower: dict[str, list[str]] = {}
+    for field in kind.fields:
+        lower.setdefault(field.lower(), []).append(field)
+    found: dict[str, str] = {}
+    for name in names:
+        alike = [name] if name in kind.fields else lower.get(name.lower(), [])
+        if len(alike) != 1 or alike[0] in found.values():
+            return None
+        found[name] = alike[0]
+    return found
 
 
 def _is_list(arrow: pa.DataType) -> bool:
@@ -156,6 +185,8 @@ def _encode_map(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
         counts = np.diff(offsets)
         run = slice(int(offsets[0]), int(offsets[-1]))
         keys, values = array.keys[run], array.items[run]
+    elif pa.types.is_struct(array.type):
+        keys, values, counts = _members(array)
     else:
         counts = pc.list_value_length(array).to_numpy().astype(np.int64)
         keys, values = array.flatten().flatten()
@@ -172,14 +203,31 @@ def _encode_map(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
     return Column(collection_cells([key_cells, cells], counts), faults)
 
 
+def _members(array: Any) -> tuple[Any, Any, NDArray[np.int64]]:
+    """Return the names and values of structs' members that are not null, and how many each has."""
+    names = [field.name for field in array.type]
+    rows, width = len(array), len(names)
+    columns = pa.concat_arrays([_plain(array.field(place)) for place in range(width)])
+    order = np.arange(rows * width).reshape(width, rows).T.reshape(-1)
+    values = columns.take(pa.array(order))
+    keys = pa.array(names, pa.string()).take(pa.array(np.tile(np.arange(width), rows)))
+    there = values.is_valid().to_numpy(zero_copy_only=False)
+    counts = there.reshape(rows, width).sum(axis=1).astype(np.int64)
+    mask = pa.array(there)
+    return keys.filter(mask), values.filter(mask), counts
+
+
 def _encode_struct(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
     faults: Faults = {}
     columns = []
+    names = [field.name for field in array.type]
+    meant = (udt_names(kind, names) or {}) if kind.name == "udt" else {}
+    places = {field: names.index(name) for name, field in meant.items()}
     for place, of in enumerate(kind.of):
         path = f"[{place}]"
         if kind.name == "udt":
             path = f".{kind.fields[place]}"
-            place = array.type.get_field_index(kind.fields[place])
+            place = places.get(kind.fields[place], -1)
         field = array.field(place) if place >= 0 else pa.nulls(len(array))
         cells, bad = encode_typed(of, field, fmt)
         columns.append(cells)

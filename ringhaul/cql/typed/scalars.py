@@ -19,12 +19,21 @@ from ringhaul.cql.typed.numbers import (
     integers_of_floats,
 )
 from ringhaul.cql.typed.temporal import (
+    INTERVAL_BYTES,
     encode_dates,
     encode_durations,
+    encode_intervals,
     encode_times,
     encode_timestamps,
 )
-from ringhaul.cql.typed.texts import by_text, from_binary, from_text
+from ringhaul.cql.typed.texts import (
+    by_digits,
+    by_text,
+    by_words,
+    from_binary,
+    from_text,
+    into_text,
+)
 from ringhaul.cql.types import CqlType
 
 #: Arrow array without nulls -> cells.
@@ -48,6 +57,17 @@ def _is_whole_decimal(arrow: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(arrow) and arrow.scale == 0)
 
 
+def _is_moment(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_date(arrow) or pa.types.is_timestamp(arrow) or pa.types.is_time(arrow))
+
+
+def _is_interval(arrow: pa.DataType) -> bool:
+    """Whether a type is Parquet's INTERVAL, 12 bytes, or Arrow's of months, days, nanoseconds."""
+    if pa.types.is_fixed_size_binary(arrow):
+        return bool(arrow.byte_width == INTERVAL_BYTES)
+    return bool(pa.types.is_interval(arrow))
+
+
 def _is_duration(arrow: pa.DataType) -> bool:
     """Whether a type is Arrow's duration, or the struct of `CqlType.arrow` for one."""
     if pa.types.is_struct(arrow):
@@ -60,14 +80,30 @@ def _is_duration(arrow: pa.DataType) -> bool:
 
 _Rule = tuple[Callable[[pa.DataType], bool], Encoder]
 _types = pa.types
-_TEXT: list[_Rule] = [(_is_binary, from_binary)]
+_TEXT: list[_Rule] = [
+    (_is_binary, from_binary),
+    (_types.is_integer, into_text),
+    (_types.is_floating, into_text),
+    (_types.is_decimal, into_text),
+    (_types.is_boolean, into_text),
+    (_is_moment, into_text),
+]
 _INTEGER: list[_Rule] = [
     (_types.is_integer, encode_integers),
     (_types.is_floating, integers_of_floats),
     (_is_whole_decimal, by_text),
+    (_types.is_decimal, by_digits),
 ]
-_EXACT: list[_Rule] = [(_types.is_integer, by_text), (_types.is_decimal, by_text)]
-_REAL: list[_Rule] = [(_types.is_floating, encode_floats), (_types.is_integer, floats_of_integers)]
+_EXACT: list[_Rule] = [
+    (_types.is_integer, by_text),
+    (_types.is_decimal, by_digits),
+    (_types.is_floating, by_digits),
+]
+_REAL: list[_Rule] = [
+    (_types.is_floating, encode_floats),
+    (_types.is_integer, floats_of_integers),
+    (_types.is_decimal, by_digits),
+]
 #: Scalar -> plain Arrow types and their encoders; text is read by each scalar's own encoder.
 _SCALARS: dict[str, list[_Rule]] = {
     "ascii": _TEXT,
@@ -81,7 +117,7 @@ _SCALARS: dict[str, list[_Rule]] = {
     "decimal": _EXACT,
     "float": _REAL,
     "double": _REAL,
-    "boolean": [(_types.is_boolean, encode_booleans)],
+    "boolean": [(_types.is_boolean, encode_booleans), (_types.is_integer, by_words)],
     "timestamp": [
         (_types.is_timestamp, encode_timestamps),
         (_types.is_date, encode_timestamps),
@@ -89,7 +125,7 @@ _SCALARS: dict[str, list[_Rule]] = {
     ],
     "date": [(_types.is_date, encode_dates), (_types.is_timestamp, encode_dates)],
     "time": [(_types.is_time, encode_times)],
-    "duration": [(_is_duration, encode_durations)],
+    "duration": [(_is_duration, encode_durations), (_is_interval, encode_intervals)],
     "uuid": [(_is_binary, encode_uuids)],
     "timeuuid": [(_is_binary, encode_uuids)],
     "inet": [(_is_binary, encode_inets)],

@@ -21,6 +21,8 @@ from ringhaul.cql.typed.faults import value_faults
 from ringhaul.cql.types import CqlType
 
 _INT64_MAX = 2**63 - 1
+#: Bytes of an INTERVAL in Parquet.
+INTERVAL_BYTES = 12
 
 
 def encode_timestamps(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
@@ -80,6 +82,39 @@ def encode_durations(kind: CqlType, array: Any, _: TextFormat) -> Column:
         words = ", ".join(str(part[row]) for part in parts)
         faults[int(row)] = Fault("", kind.name, f"the parts {words} differ in sign")
     return Column(duration_cells(*parts), faults)
+
+
+def encode_intervals(kind: CqlType, array: Any, _: TextFormat) -> Column:
+    """Encode intervals: of Parquet, or Arrow's months, days and nanoseconds that agree in sign."""
+    months, days, nanoseconds = interval_parts(array)
+    faults: Faults = {}
+    parts = (months, days, nanoseconds)
+    mixed = np.any([p < 0 for p in parts], axis=0) & np.any([p > 0 for p in parts], axis=0)
+    for row in np.flatnonzero(mixed):
+        words = ", ".join(str(part[row]) for part in parts)
+        faults[int(row)] = Fault("", kind.name, f"the parts {words} differ in sign")
+    for name, part in (("months", months), ("days", days)):
+        for row in np.flatnonzero((part < -(2**31)) | (part >= 2**31)):
+            faults[int(row)] = Fault(f".{name}", kind.name, f"{part[row]} is outside an int")
+    return Column(duration_cells(*parts), faults)
+
+
+def interval_parts(
+    array: Any,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return months, days and nanoseconds of intervals without nulls.
+
+    Parquet's have three unsigned numbers of 4 bytes: months, days and milliseconds.
+    """
+    raw = array.buffers()[1]
+    if pa.types.is_fixed_size_binary(array.type):
+        numbers = np.frombuffer(raw, "<u4").reshape(-1, 3)[array.offset :][: len(array)]
+        months, days, milliseconds = (numbers[:, at].astype(np.int64) for at in range(3))
+        return months, days, milliseconds * 10**6
+    form = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
+    found = np.frombuffer(raw, form)[array.offset :][: len(array)]
+    months, days, nanoseconds = (found[name].astype(np.int64) for name in form.names or ())
+    return months, days, nanoseconds
 
 
 def _milliseconds(kind: CqlType, array: Any, fmt: TextFormat) -> tuple[NDArray[np.int64], Faults]:

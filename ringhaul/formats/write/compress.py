@@ -24,12 +24,12 @@ class _Compressor(Protocol):
     def flush(self) -> bytes: ...
 
 
-class _Zstd:
-    """Arrow's compressor, which needs a file to write to."""
+class _Arrow:
+    """A compressor of Arrow, which needs a file to write to."""
 
-    def __init__(self) -> None:
+    def __init__(self, codec: str) -> None:
         self._sink = _Taken()
-        self._stream = pa.CompressedOutputStream(pa.PythonFile(self._sink, "w"), "zstd")
+        self._stream = pa.CompressedOutputStream(pa.PythonFile(self._sink, "w"), codec)
 
     def compress(self, data: bytes | memoryview, /) -> bytes:
         self._stream.write(data)
@@ -70,7 +70,9 @@ _COMPRESSORS: Mapping[str, Callable[[], _Compressor]] = {
     "gzip": lambda: zlib.compressobj(1, wbits=zlib.MAX_WBITS | 16),
     "bz2": bz2.BZ2Compressor,
     "xz": lambda: lzma.LZMACompressor(preset=0),
-    "zstd": _Zstd,
+    "zstd": lambda: _Arrow("zstd"),
+    "lz4": lambda: _Arrow("lz4"),
+    "brotli": lambda: _Arrow(pa.Codec("brotli", 4)),
 }
 
 

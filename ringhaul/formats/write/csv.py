@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ringhaul.cql.spell import text_of
+from ringhaul.cql.spell.formats import Speller
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
 from ringhaul.formats.escapes import PLAIN, spellings
@@ -57,12 +57,16 @@ class CsvLines:
     needs them raises `OutputUnusable`.
     """
 
+    tail = b""
+    joint_bytes = 0
+
     def __init__(self, fmt: OutputFormat, names: Sequence[str], types: Sequence[CqlType]) -> None:
         assert fmt.delimiter is not None and fmt.quote is not None and fmt.null is not None
         self._delimiter, self._quote, self._null = fmt.delimiter, fmt.quote, fmt.null
         self._escape, self._style = fmt.escape or "", fmt.escape_style or PLAIN
         self._line_end = "\r\n" if fmt.line_end == "crlf" else "\n"
         self._types = list(types)
+        self._speller, self._quote_all = Speller(fmt.values), bool(fmt.quote_all)
         self._names = list(names)
         self._mark = fmt.delimiter[:1]
         special = "".join(map(re.escape, (self._mark, fmt.quote, self._escape)))
@@ -70,8 +74,11 @@ class CsvLines:
         self._needs_quotes = rf"[{special}\r\n]|^$|^[ \t]|[ \t]$|^{_BOM}"
         marks = [mark for mark in (self._mark, fmt.quote, self._escape) if mark]
         self._special_bytes = [mark.encode() for mark in {*marks, "\r", "\n", *self._escapes}]
-        self._harmless = not any(map(_VALUE.fullmatch, marks)) and (
-            fmt.null in _NO_VALUES or not _VALUE.fullmatch(fmt.null)
+        self._harmless = (
+            fmt.values is None
+            and not fmt.quote_all
+            and not any(map(_VALUE.fullmatch, marks))
+            and (fmt.null in _NO_VALUES or not _VALUE.fullmatch(fmt.null))
         )
         fields = [
             self._marked(pa.array([name], pa.string()), f"the name of column {name}")
@@ -96,12 +103,14 @@ class CsvLines:
         return rows_of(fields, before, self._line_end, self._null)
 
     def _field(self, cql_type: CqlType, column: pa.Array, name: str) -> pa.StringArray:
-        text = text_of(cql_type, column)
+        text = self._speller.text_of(cql_type, column)
         plain = cql_type.scalar and cql_type.name not in _TEXTS and self._harmless
         return text if plain else self._marked(text, f"column {name}")
 
     def _marked(self, text: pa.StringArray, what: str) -> pa.StringArray:
         """Add quotes or escapes to `text`; `what` names it in messages."""
+        if self._quote_all:
+            return self._all_quoted(text)
         if self._quote and not self._escape:
             return self._quoted(text)
         if len(self._types) == 1 and not self._quote and _any(pc.equal(text, "")):
@@ -155,6 +164,16 @@ class CsvLines:
         return pc.if_else(
             mask, pc.binary_join_element_wise(self._quote, marked, self._quote, ""), marked
         )
+
+    def _all_quoted(self, text: pa.StringArray) -> pa.StringArray:
+        """Add quotes around all values; nulls stay nulls, so that they remain distinct."""
+        inner = text
+        if self._escape:
+            for character, spelt in self._escapes.items():
+                inner = pc.replace_substring(inner, character, spelt)
+        else:
+            inner = pc.replace_substring(inner, self._quote, self._quote * 2)
+        return pc.binary_join_element_wise(self._quote, inner, self._quote, "")
 
     def _quoted(self, text: pa.StringArray) -> pa.StringArray:
         """Add quotes around the values of `text` that need them."""

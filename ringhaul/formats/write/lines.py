@@ -25,6 +25,14 @@ class Lines(Protocol):
     def head(self) -> bytes:
         """The beginning of the file."""
 
+    @property
+    def tail(self) -> bytes:
+        """The end of the file."""
+
+    @property
+    def joint_bytes(self) -> int:
+        """Bytes at the start of a row that separate it from the previous one."""
+
     def lines(self, batch: pa.RecordBatch) -> pa.StringArray:
         """Return one text per row, with its line end."""
 
@@ -34,6 +42,7 @@ class LineWriter:
 
     def __init__(self, fmt: OutputFormat, stream: Stream, lines: Lines) -> None:
         self._lines = lines
+        self._first = True
         self._compressed = Compressed(fmt.compression, stream)
         self._compressed.write(lines.head)
 
@@ -46,6 +55,9 @@ class LineWriter:
             # All values together are one run of bytes: the lines as written to the file.
             ends = memoryview(offsets).cast("i")
             start, end = ends[text.offset], ends[text.offset + len(text)]
+            if self._first and end > start:
+                start += self._lines.joint_bytes
+                self._first = False
             self._compressed.write(memoryview(data)[start:end])
             if end - start > RECORD_BYTES_MAX:
                 lengths = pc.binary_length(text).to_numpy()
@@ -56,6 +68,8 @@ class LineWriter:
         return too_long
 
     def close(self) -> None:
+        if self._lines.tail:
+            self._compressed.write(self._lines.tail)
         self._compressed.finish()
 
     def abandon(self) -> None:

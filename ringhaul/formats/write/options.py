@@ -6,16 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.escapes import PLAIN, has_meaning
 
 #: Format -> compressions it can have, the first being its default.
 COMPRESSIONS: Mapping[str, tuple[str, ...]] = {
-    "csv": ("none", "gzip", "zstd", "bz2", "xz"),
-    "jsonl": ("none", "gzip", "zstd", "bz2", "xz"),
+    "csv": ("none", "gzip", "zstd", "bz2", "xz", "lz4", "brotli"),
+    "jsonl": ("none", "gzip", "zstd", "bz2", "xz", "lz4", "brotli"),
     "parquet": ("zstd", "snappy", "none"),
 }
+#: How objects lie in a written file, beside one on each line.
+JSON_WRITTEN = ("array", "pretty")
 #: What a compression adds to the name of a text file; the loader relies on it.
 SUFFIXES: Mapping[str, str] = {
     "none": "",
@@ -23,6 +26,8 @@ SUFFIXES: Mapping[str, str] = {
     "zstd": ".zst",
     "bz2": ".bz2",
     "xz": ".xz",
+    "lz4": ".lz4",
+    "brotli": ".br",
 }
 
 
@@ -53,6 +58,14 @@ class OutputFormat:
     bom: bool | None = None
     #: Text for null, never quoted; a value with the same text is quoted.
     null: str | None = None
+    #: Whether all values but null have quotes.
+    quote_all: bool | None = None
+    #: JSON only: array or pretty; None: one object on each line.
+    json_layout: str | None = None
+    #: JSON only: False leaves out members that are null.
+    json_nulls: bool | None = None
+    #: How values are spelled in text; None: in the usual way. Not for Parquet.
+    values: TextFormat | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in COMPRESSIONS:
@@ -72,11 +85,30 @@ class OutputFormat:
             # The usual value is left out, so that equal formats compare equal.
             if given == _CSV_ODD.get(option):
                 object.__setattr__(self, option, None)
+        self._check_json()
         for option, default in _CSV_DEFAULTS.items():
             if self.kind == "csv" and getattr(self, option) is None:
                 object.__setattr__(self, option, default)
         if self.kind == "csv":
             self._check_characters()
+
+    def _check_json(self) -> None:
+        if self.json_layout == "lines":
+            object.__setattr__(self, "json_layout", None)
+        if self.json_nulls is True:
+            object.__setattr__(self, "json_nulls", None)
+        for name, given in (("json-layout", self.json_layout), ("json-nulls", self.json_nulls)):
+            if given is not None and self.kind != "jsonl":
+                raise UsageError(f"{name}: applies only to jsonl, and the format is {self.kind}")
+        if self.json_layout not in (None, *JSON_WRITTEN):
+            raise UsageError(f"json-layout: {self.json_layout!r} is not lines, array or pretty")
+        if self.values == TextFormat():
+            object.__setattr__(self, "values", None)
+        if self.values is not None and self.kind == "parquet":
+            raise UsageError(
+                "format: Parquet has types, and options that spell values are for text: leave them "
+                "out"
+            )
 
     def _check_characters(self) -> None:
         try:
@@ -96,6 +128,8 @@ class OutputFormat:
                 )
         if self.line_end not in (None, "crlf"):
             raise UsageError(f"line-end: {self.line_end!r} is neither lf nor crlf")
+        if self.quote_all and not dialect.quote:
+            raise UsageError("quote-all: there is no quote; give --quote, or leave it out")
         if dialect.quote is None:
             self._check_unquoted(self.null)
         if dialect.escape is None and self.escape_style is not None:
@@ -152,7 +186,8 @@ class OutputFormat:
 
     def to_json(self) -> dict[str, Any]:
         """Return a dict of JSON types that `from_json` takes."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        fields = {name: value for name, value in asdict(self).items() if value is not None}
+        return fields | ({"values": self.values.to_json()} if self.values is not None else {})
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> OutputFormat:
@@ -160,7 +195,9 @@ class OutputFormat:
         unknown = sorted(set(fields) - set(cls.__dataclass_fields__))
         if unknown:
             raise UsageError(f"{unknown[0]}: no such option of an output format")
-        return cls(**fields)
+        values = fields.get("values")
+        known = {**fields, "values": values and TextFormat.from_json(values)}
+        return cls(**known)
 
 
 def refuse_blank_lines(fmt: OutputFormat, names: Sequence[str]) -> None:
@@ -192,6 +229,7 @@ _CSV_ODD: Mapping[str, Any] = {
     "escape_style": PLAIN,
     "line_end": "lf",
     "bom": False,
+    "quote_all": False,
 }
 _CSV_DEFAULTS: Mapping[str, Any] = {"header": True, "delimiter": ",", "quote": '"', "null": ""}
 

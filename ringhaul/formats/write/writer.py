@@ -48,7 +48,7 @@ def open_writer(
     if fmt.kind == "jsonl":
         from ringhaul.formats.write.jsonl import JsonLines
 
-        return LineWriter(fmt, stream, JsonLines(names, types))
+        return LineWriter(fmt, stream, JsonLines(fmt, names, types))
     from ringhaul.formats.write.csv import CsvLines
 
     return LineWriter(fmt, stream, CsvLines(fmt, names, types))

@@ -62,6 +62,10 @@ BATCH_ROWS_WORTH = 2
 #: long the others wait for that before they go one by one.
 TRIAL_ROWS = 100
 TRIAL_WAIT_S = 0.25
+_NOT_AGAIN = (
+    "may be written or not, and is not sent again: at the same time that would double its list "
+    "(--exact-timestamps)"
+)
 #: Matches messages about batches, but not about a column `batch_id` or a table `shop.batch`.
 _OF_BATCHES = re.compile(r"(?<![.\w'\"])batch(es)?(?![.\w'\"])", re.IGNORECASE)
 
@@ -203,6 +207,11 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         *,
         judged: bool = False,
     ) -> None:
+        if work.rows.exact and work.rows.timestamp_at is not None:
+            for index in indexes.tolist():
+                for row in work.rows_of(index).tolist():
+                    self._hooks.on_reject(work.rows, row, f"{_NOT_AGAIN}; it failed with: {reason}")
+            return
         super()._again(work, indexes, reason, judged=judged)
         self.stats.retries += len(indexes)
 

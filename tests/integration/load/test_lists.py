@@ -12,6 +12,7 @@ from producer.local.stack import Endpoints
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 from ringhaul.load.write import WRITERS
 from tests.integration.load.conftest import Ticks, make_table, read_table, run_file
+from tests.loads import rejects_of
 from tests.proxy import proxied
 
 STRATEGIES = sorted(WRITERS)
@@ -107,3 +108,52 @@ def test_rows_without_such_lists_keep_their_times(
     path.write_text('1,"[1, 2]"\n')
     run_file(worker_session, table, path, ["id", "l"], base_us=BASE_US, later_us=5)
     assert read_table(worker_session, keyspace, "id, l, writetime(l)") == [(1, [1, 2], BASE_US)]
+
+
+def test_exact_times_reject_a_row_instead_of_sending_it_again(
+    endpoints: Endpoints, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    # Given connections that break, and rows that must be written at their times or not at all
+    table = make_table(cassandra_session, keyspace, DEFINITION)
+    path = tmp_path / "in.csv"
+    expected = write_file(path)
+    with proxied((endpoints.contact_points[0], endpoints.port)) as (proxy, port):
+        session = open_session(ClusterConfig(contact_points=("127.0.0.1",), port=port))
+
+        def cut() -> None:
+            if proxy.cut < CUTS:
+                proxy.cut_answers()
+
+        try:
+            outcome = run_file(
+                session,
+                table,
+                path,
+                ["id", "tags", "years", "names"],
+                strategy="single",
+                block_bytes=16384,
+                request_timeout_s=5.0,
+                retries_max=100,
+                ticks=Ticks(then=cut),
+                base_us=BASE_US,
+                later_us=9,
+                exact_timestamps=True,
+            )
+        finally:
+            close_session(session)
+    # Then rows without an answer are rejects that say so, and no element is there twice
+    assert proxy.cut
+    assert outcome.rejected
+    assert outcome.written + outcome.rejected == ROWS
+    rejects = rejects_of(outcome)
+    assert all("is not sent again" in reject.reason for reject in rejects)
+    found = read_table(cassandra_session, keyspace, "id, tags, years, names")
+    lost = {int((reject.data or b"").split(b",")[0]) for reject in rejects}
+    assert [row for row in expected if row[0] not in lost] == [
+        row for row in found if row[0] not in lost
+    ]
+    meant = {row[0]: row for row in expected}
+    assert all(row == meant[row[0]] for row in found)
+    # And every row has the time of its record
+    times = read_table(cassandra_session, keyspace, "id, writetime(years)")
+    assert all(at == BASE_US + i for i, at in times)

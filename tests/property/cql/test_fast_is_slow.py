@@ -22,7 +22,7 @@ FORMATTED = TextFormat(
 
 def integer(bits: int) -> Callable[[str], bytes]:
     low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
-    return lambda text: numbers._parse_integer(text, low, high).to_bytes(
+    return lambda text: numbers._parse_integer(text, low, high, TextFormat()).to_bytes(
         bits // 8, "big", signed=True
     )
 

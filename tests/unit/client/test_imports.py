@@ -28,15 +28,22 @@ WITHOUT_PYARROW = """
 import sys
 sys.modules["pyarrow"] = sys.modules["pandas"] = None  # as if neither were installed
 from ringhaul.client import Client, UsageError
-try:
-    Client(command=["/nowhere/ringhaul"]).load("a.csv", "k.t")
-except Exception as error:
-    print(type(error).__name__)
+client = Client(command=["/nowhere/ringhaul"])
+for call, arguments in (
+    *((client.load, ("a.csv", "k.t")), (client.count, ("k.t",)), (client.exec, ("DELETE x", "a"))),
+    *((client.load, ([{"id": 1}], "k.t")), (client.query, ("SELECT 1",)), (client.read, ("k.t",))),
+    *((client.lookup, ("a.csv", "k.t")), (client.exec, ("SELECT 1", "a.csv"))),
+):
+    try:
+        call(*arguments)
+    except Exception as error:
+        print(type(error).__name__, str(error)[:20])
 """
 
 
-def test_files_are_loaded_without_pyarrow() -> None:
+def test_only_tables_need_pyarrow() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_PYARROW], capture_output=True, text=True, check=True
     )
-    assert done.stdout == "CommandMissing\n"
+    missing, refused = ["CommandMissing the command cannot b"], ["UsageError tables need pyarrow,"]
+    assert done.stdout.splitlines() == missing * 3 + refused * 5

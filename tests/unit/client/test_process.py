@@ -85,7 +85,10 @@ def test_a_load_of_files_is_one_command(tmp_path: Path) -> None:
     result = client.load(["a.csv", tmp_path / "b"], "k.t", skip_rows=1, progress=seen.append)
     assert type(result) is LoadResult and result.ok and result.check() is result
     assert (result.job, result.rows, result.seconds, result.table) == ("ld-1", 3, 1.5, "k.t")
-    assert [(one.job, one.done, one.rows) for one in seen] == [("ld-1", 0.5, 2)]
+    assert [(one.state, one.done, one.rows) for one in seen] == [
+        ("RUNNING", 0.5, 2),
+        ("COMPLETE", 1.0, 3),
+    ]
     (argv,) = map(json.loads, (tmp_path / "argv").read_text().splitlines())
     assert argv == [
         *("load", "--json", "--table=k.t", "--skip-rows=1", "--", "a.csv", str(tmp_path / "b")),
@@ -281,6 +284,18 @@ def test_a_killed_program_leaves_no_command(tmp_path: Path) -> None:
     program.wait()
     wait_until(lambda: gone(int(pid_file.read_text())), "the end of the command")
     assert (tmp_path / "presses").read_text() == "i"
+
+
+def test_jobs_are_controlled_by_their_commands(tmp_path: Path) -> None:
+    command = script(tmp_path, "sys.exit(2 if 'cancel' in sys.argv else 0)\n")
+    job = Client(command=command, broker="none").job("ld-1")
+    job.pause()
+    with pytest.raises(UsageError):
+        job.cancel()
+    assert list(map(json.loads, (tmp_path / "argv").read_text().splitlines())) == [
+        ["pause", "--broker=none", "--", "ld-1"],
+        ["cancel", "--broker=none", "--", "ld-1"],
+    ]
 
 
 def test_rejects_are_read_one_by_one(tmp_path: Path) -> None:

@@ -29,7 +29,11 @@ def reason(cql: str, text: bytes, fmt: TextFormat = FORMAT) -> str | None:
     ("cql", "text", "expected"),
     [
         ("list<int>", b'[1,2,3,"x"]', 'cast int: tags[3]: "x" is not a whole number'),
-        ("list<int>", b"[1.5]", 'cast int: tags[0]: "1.5" is not a whole number'),
+        (
+            "list<int>",
+            b"[1.5]",
+            'cast int: tags[0]: "1.5" is not a whole number; --rounding half-even rounds it',
+        ),
         ("list<int>", b"[true]", 'cast int: tags[0]: "true" is not a whole number'),
         ("list<int>", b"[1,null]", "cast int: tags[1]: null is not allowed in a list"),
         ("set<int>", b"[[1]]", "cast int: tags[0]: a JSON array where a int belongs"),

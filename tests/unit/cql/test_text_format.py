@@ -12,8 +12,8 @@ from ringhaul.errors import UsageError
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epoch_unit": "min"}, '--epoch-unit "min" is unknown: use one of s, ms, us, ns'),
-        ({"blob": "raw"}, '--blob "raw" is unknown: use hex or base64'),
+        ({"epoch_unit": "min."}, '--epoch-unit "min." is unknown: use one of s, ms, us, ns'),
+        ({"blob": "raw"}, '--blob "raw" is unknown: use one of hex, base64, any'),
         (
             {"timezone": "Europe/Pariss"},
             '--timezone "Europe/Pariss" is unknown: use an IANA name such as Europe/Paris',

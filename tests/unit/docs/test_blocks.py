@@ -8,6 +8,7 @@ from __future__ import annotations
 import configparser
 import json
 import re
+import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,7 @@ RUN_BY = {
     "docs/how-to": "tests/acceptance/test_how_to.py",
     "docs/reference/answers.md": "tests/acceptance/test_documented_reads.py",
     "docs/reference/values.md": "tests/acceptance/test_documented_reads.py",
+    "docs/reference/mapping.md": "tests/acceptance/test_documented_commands.py",
     "docs/reference/job-options.md": "tests/acceptance/test_documented_options.py",
     "docs/reference/copy-from.md": "tests/acceptance/test_documented_commands.py",
     "docs/reference/formats.md": "tests/acceptance/test_load_writes.py",
@@ -58,6 +60,7 @@ PARSED_ONLY = {
     "docs/reference/commands/resume.md": "tests/acceptance/test_resume.py",
     "docs/reference/commands/schedule.md": "own file: tests/acceptance/test_schedules.py",
     "docs/reference/commands/worker.md": "every test of a fleet; tests/acceptance/test_profile.py",
+    "docs/how-to/orchestrators.md": "installs packages; recipes: tests/acceptance/test_recipes.py",
     "deploy/README.md": "names of services and variables (tests/unit/test_deploy.py)",
     "deploy/k8s/README.md": "tests/unit/test_deploy_k8s.py",
     "deploy/systemd/README.md": "tests/unit/test_deploy_systemd.py",
@@ -99,13 +102,20 @@ def read_shell(body: str, folder: Path) -> None:
     assert body.startswith("cqlsh> ") or list(shell_lines(f"```console\n{body}```\n"))
 
 
+def read_script(body: str, folder: Path) -> None:
+    """Parse it as a shell does; these of zsh and fish are valid for bash, too."""
+    subprocess.run(["bash", "-n"], input=body, text=True, check=True)
+
+
 def show(body: str, folder: Path) -> None:
     """What a program shows, or a picture: text."""
     assert body.strip()
 
 
 READERS: dict[str, Callable[[str, Path], None]] = {
+    "bash": read_script,
     "console": read_shell,
+    "fish": read_script,
     "ini": read_ini,
     "json": read_json,
     "mermaid": show,  # compared with the imports by tests/unit/test_arrows.py
@@ -113,6 +123,7 @@ READERS: dict[str, Callable[[str, Path], None]] = {
     "text": show,
     "toml": read_toml,
     "yaml": read_yaml,
+    "zsh": read_script,
 }
 
 
@@ -152,9 +163,11 @@ def test_commands_of_a_page_are_run_or_said_not_to_be(page: Path) -> None:
         ("yaml", "a: [1"),
         ("ini", "[x"),
         ("console", "output only\n"),
+        ("bash", 'echo "not closed\n'),
     ],
 )
 def test_a_wrong_block_fails(language: str, body: str, tmp_path: Path) -> None:
     wrong = (ValueError, SyntaxError, AssertionError, UsageError, yaml.YAMLError)
-    with pytest.raises((*wrong, configparser.Error)):
+    of_parsers = (configparser.Error, subprocess.CalledProcessError)
+    with pytest.raises((*wrong, *of_parsers)):
         READERS[language](body, tmp_path)

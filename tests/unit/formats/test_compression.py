@@ -9,17 +9,48 @@ import pytest
 
 from ringhaul.errors import SourceCorrupt
 from ringhaul.formats.dialect import RFC_4180
+from ringhaul.formats.snappy_frames import masked_crc32c
 from ringhaul.formats.split import Stream
 from ringhaul.sources.files import open_whole
 from ringhaul.sources.find import find_sources
 
 TEXT = b"".join(b"%d,caf\xc3\xa9,%d\n" % (i, i * i) for i in range(20_000))
+
+
+def by_arrow(codec: str) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, codec) as stream:
+        stream.write(TEXT)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def snappy_frames(text: bytes) -> bytes:
+    """Frame a text as snzip does: every other chunk is stored as it is, and one is padding."""
+    found = b"\xff\x06\0\0sNaPpY\xfe\x03\0\0\0\0\0"
+    for at in range(0, len(text), 65_536):
+        part = text[at : at + 65_536]
+        kind, data = 1, part
+        if at % 131_072 == 0:
+            kind, data = 0, pa.compress(part, codec="snappy", asbytes=True)
+        crc = masked_crc32c(part).to_bytes(4, "little")
+        found += bytes([kind]) + (len(data) + 4).to_bytes(3, "little") + crc + data
+    return found
+
+
 COMPRESSED = {
     ".gz": gzip.compress(TEXT),
     ".bz2": bz2.compress(TEXT),
     ".xz": lzma.compress(TEXT),
     ".zst": pa.compress(TEXT, codec="zstd", asbytes=True),
+    ".zstd": pa.compress(TEXT, codec="zstd", asbytes=True),
+    ".lzma": lzma.compress(TEXT, format=lzma.FORMAT_ALONE),
+    ".lz4": by_arrow("lz4"),
+    ".br": by_arrow("brotli"),
+    ".snappy": snappy_frames(TEXT),
+    ".sz": snappy_frames(TEXT),
 }
+#: These have no checksum here by which a flipped bit would be noticed.
+UNCHECKED = (".zst", ".zstd", ".lzma", ".lz4", ".br")
 
 
 def read_all(stream: Stream, size: int = 1000) -> bytes:
@@ -45,8 +76,7 @@ def test_compressed_files_are_read(tmp_path: Path, suffix: str) -> None:
     [
         (suffix, damage)
         for suffix, damage in product(COMPRESSED, ("cut", "flipped", "misnamed"))
-        # Arrow writes .zst without the checksum by which a flipped bit would be noticed.
-        if (suffix, damage) != (".zst", "flipped")
+        if damage != "flipped" or suffix not in UNCHECKED
     ],
 )
 def test_a_broken_archive_is_reported_with_its_name(
@@ -112,3 +142,10 @@ def test_padding_of_xz_is_not_damage(tmp_path: Path) -> None:
     (source,) = find_sources([str(path)])
     with open_whole(source, RFC_4180) as stream:
         assert read_all(stream) == TEXT * 2
+
+
+def test_the_checksum_is_that_of_the_format() -> None:
+    """The CRC-32C of `123456789` is 0xe3069283; the format rotates it and adds a constant."""
+    crc = 0xE3069283
+    masked = (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+    assert masked_crc32c(b"123456789") == masked

@@ -44,8 +44,8 @@ def test_a_tab_is_spelled_as_in_a_load() -> None:
     [
         ({"kind": "orc"}, "format: 'orc' is not one of csv, jsonl or parquet"),
         (
-            {"compression": "lz4"},
-            "compression: csv can have none, gzip, zstd, bz2 or xz, not 'lz4'",
+            {"compression": "lzo"},
+            "compression: csv can have none, gzip, zstd, bz2, xz, lz4 or brotli, not 'lzo'",
         ),
         (
             {"kind": "parquet", "compression": "gzip"},

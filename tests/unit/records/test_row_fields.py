@@ -167,7 +167,7 @@ WRONG_TIME = (
     ("text", "reason"),
     [
         ("soon", '"soon" is not a whole number'),
-        ("1.5", '"1.5" is not a whole number'),
+        ("1.5", '"1.5" is not a whole number; --rounding half-even rounds it'),
         ("2026-1-31", '"2026-1-31" is not a whole number'),
         ("2026-01-31T25", '"2026-01-31T25" is not a timestamp such as 2024-05-31T23:59:59.123Z'),
         ("2026-02-30", '"2026-02-30" has day 30, which the month lacks'),
@@ -208,7 +208,7 @@ def test_a_bad_write_time_costs_its_record(text: str, reason: str) -> None:
         ("630720001", "630720001 is outside 0..630720000"),
         ("99999999999", "99999999999 is outside -2147483648..2147483647"),
         ("1h", '"1h" is not a whole number'),
-        ("6.5", '"6.5" is not a whole number'),
+        ("6.5", '"6.5" is not a whole number; --rounding half-even rounds it'),
     ],
 )
 def test_a_bad_ttl_costs_its_record(text: str, reason: str) -> None:

@@ -166,7 +166,7 @@ def test_errors_of_standard_input_do_not_name_the_spool_file(
     with pytest.raises(UsageError) as refusal, naming_standard_input(spool):
         plan_sources(request, files, TABLE)
     # Then the message names standard input
-    assert str(refusal.value).startswith("standard input: begins with [, as a JSON array does;")
+    assert str(refusal.value).startswith("standard input: begins with [, as a JSON array does,")
     assert JOB not in str(refusal.value)
 
 

@@ -16,6 +16,7 @@ from producer.plan.new_table import Planned, plan_new_table
 from producer.request.load import LoadRequest
 from ringhaul.errors import UsageError
 from ringhaul.formats.header import SourceEmpty
+from ringhaul.records.mapping_text import parse_mapping
 from ringhaul.sources.find import find_sources
 
 Plan = Callable[..., Planned]
@@ -58,7 +59,7 @@ def test_options_choose_the_fields(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,when,left,note\n1,1700000000000000,60,a\n")
     wanted = {"timestamp_field": "when", "ttl_field": "2", "skip_columns": ["note"]}
     assert types(plan(**wanted)) == {"id": "bigint"}
-    mapped = {"mapping": {"id": "key", "3": "text"}}
+    mapped = {"mapping": parse_mapping("id=key,3=text")}
     assert types(plan(**mapped)) == {"key": "bigint", "text": "text"}
     assert types(plan(columns=["a", "b", "c", "d"]))["d"] == "text"
 

@@ -24,6 +24,7 @@ from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.suffixes import format_of
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.job import LoadSource
+from ringhaul.records.mapping_text import parse_mapping
 from ringhaul.records.unit import UNCOUNTED
 from ringhaul.sources.find import find_sources
 from tests.loads import load_job, table_schema
@@ -105,8 +106,8 @@ def test_write_times_and_ttls_are_fields_that_need_no_columns(
     both, one = {("id", "id"), ("n", "n")}, {("id", "id")}
     given: list[tuple[dict[str, Any], set[tuple[str, str]]]] = [
         ({}, both),
-        ({"mapping": {"id": "id", "n": "n"}}, both),
-        ({"mapping": {"id": "id"}}, one),
+        ({"mapping": parse_mapping("id=id,n=n")}, both),
+        ({"mapping": parse_mapping("id=id")}, one),
         ({"skip_columns": ["n"]}, one),
     ]
     for options, mapped in given:
@@ -196,10 +197,10 @@ def test_columns_of_parquet_that_cannot_be_write_times_are_refused(
 
 def test_unneeded_names_are_not_checked(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text(",n,a,a\n0,1,2,3\n")
-    (source,) = plan(mapping={"0": "id", "n": "n"})
+    (source,) = plan(mapping=parse_mapping("0=id,n=n"))
     assert source.mapping == (("", "id"), ("n", "n"))
     with pytest.raises(UsageError, match="they have one name: name all fields by --columns"):
-        plan(mapping={"2": "id"})
+        plan(mapping=parse_mapping("2=id"))
     (tmp_path / "x.csv").write_text("id,n,a,a\n0,1,2,3\n")
     (source,) = plan(skip_columns=["a"])
     assert source.mapping == (("id", "id"), ("n", "n"))
@@ -217,7 +218,8 @@ def test_a_header_of_one_field_suggests_another_delimiter(
     plan: Plan, tmp_path: Path, name: str, header: str, spelt: str
 ) -> None:
     (tmp_path / name).write_text(f"{header}\n{header}\n")
-    options: list[dict[str, Any]] = [{}, {"mapping": {"id": "id"}}, {"columns": ["id", "n"]}]
+    mapped, named = {"mapping": parse_mapping("id=id")}, {"columns": ["id", "n"]}
+    options: list[dict[str, Any]] = [{}, mapped, named]
     for given in options:
         with pytest.raises(UsageError) as refusal:
             plan(**given)
@@ -226,7 +228,7 @@ def test_a_header_of_one_field_suggests_another_delimiter(
     assert plan(dialect=dialect)[0].mapping[:2] == (("id", "id"), ("n", "n"))
     # If the user says that it is one field, it is accepted.
     assert plan(columns=["id"])[0].fields == ("id",)
-    assert plan(mapping={"0": "id"})[0].fields == (header,)
+    assert plan(mapping=parse_mapping("0=id"))[0].fields == (header,)
     assert plan(transforms=["m:f"])[0].fields == (header,)
 
 
@@ -470,8 +472,8 @@ def test_a_mapped_field_that_no_record_has_is_refused_if_it_resembles_another(
         match=r"a.jsonl and 1 more: in their first records no field is named 'Total' "
         r"\(--mapping\); did you mean 'total'\? If not, leave that one out by --skip-columns",
     ):
-        plan(mapping={"id": "id", "Total": "n"})
+        plan(mapping=parse_mapping("id=id,Total=n"))
     # A field that some file has, or that resembles no unmapped field, may be absent, as null
-    assert len(plan(mapping={"id": "id", "rare": "n"})) == 2
-    assert len(plan(mapping={"id": "id", "x": "n"})) == 2
-    assert len(plan(mapping={"id": "id", "Total": "n"}, skip_columns=["total"])) == 2
+    assert len(plan(mapping=parse_mapping("id=id,rare=n"))) == 2
+    assert len(plan(mapping=parse_mapping("id=id,x=n"))) == 2
+    assert len(plan(mapping=parse_mapping("id=id,Total=n"), skip_columns=["total"])) == 2

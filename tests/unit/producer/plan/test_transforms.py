@@ -19,6 +19,7 @@ from producer.plan.transforms import plan_transforms, with_results
 from producer.request.load import LoadRequest
 from ringhaul.errors import UsageError
 from ringhaul.records.job import LoadJob
+from ringhaul.records.mapping_text import parse_mapping
 from ringhaul.sources.find import find_sources
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
@@ -65,7 +66,7 @@ def test_columns_of_the_result_replace_the_files_fields(plan: Plan, tmp_path: Pa
 
 def test_mapping_and_skipping_apply_to_the_result(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
-    (source,) = plan(lambda batch: batch, mapping={"a": "id", "1": "note"}).sources
+    (source,) = plan(lambda batch: batch, mapping=parse_mapping("a=id,1=note")).sources
     assert source.mapping == (("a", "id"), ("b", "note"))
 
     def more(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -78,7 +79,7 @@ def test_mapping_and_skipping_apply_to_the_result(plan: Plan, tmp_path: Path) ->
     with pytest.raises(UsageError, match="after t:0: field 'extra' has no column 'extra'"):
         plan(more)
     with pytest.raises(UsageError, match="no field for primary key column 'id'"):
-        plan(more, mapping={"n": "n"})
+        plan(more, mapping=parse_mapping("n=n"))
 
 
 def test_columns_of_the_result_can_be_write_times_and_ttls(plan: Plan, tmp_path: Path) -> None:
@@ -264,7 +265,7 @@ def test_a_dry_run_shows_the_results_of_the_first_records(plan: Plan, tmp_path: 
 
 def test_a_dry_run_shows_nothing_of_skipped_records(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,junk\n2,b\n3,c\n")
-    job = replace(plan(lambda batch: batch, mapping={"a": "id", "b": "note"}), ordinal_first=1)
+    job = replace(plan(lambda batch: batch, mapping=parse_mapping("a=id,b=note")), ordinal_first=1)
     text = dry_run_text(job, 2, (Transform("t:0", lambda batch: batch),))
     assert "2 records, 2 rows, 0 dropped, 0 rejected" in text
     assert "   a=2, b=b\n   a=3, b=c" in text

@@ -68,7 +68,7 @@ def test_each_option_of_values_is_read(given: Given) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--values-delimiter", ";;"], "--values-delimiter: ';;' has 2 characters"),
+        (["--values-delimiter", "semi"], "--values-delimiter: 'semi' is not a name"),
         (["--values-quote", ","], "--values-quote: ',' is already the delimiter"),
         (["--values-encoding", "klingon"], "--values-encoding: 'klingon' is not known"),
         (["--values-null", "x" * 5000], "--values-null: 'xxxxxxxxxxxxxxxxxxxx'... is longer"),
@@ -94,7 +94,7 @@ def test_the_spelling_of_values_is_described_by_their_options(given: Given) -> N
         (["--false-words", ","], "--false-words is empty: give at least one word"),
         (["--decimal-sep", ","], None),
         (["--decimal-sep", "e"], '--decimal-sep "e" cannot be used'),
-        (["--blob", "octal"], '--blob "octal" is unknown: use hex or base64'),
+        (["--blob", "octal"], '--blob "octal" is unknown: use one of hex, base64, any'),
     ],
 )
 def test_the_spelling_of_a_load_is_described_by_its_options(

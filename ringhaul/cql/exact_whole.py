@@ -1,0 +1,82 @@
+"""Whole numbers that are spelt as decimals: `7.0`, `1e3`, and fractions rounded if that is wanted.
+
+Exact on digits: no number becomes a float on its way.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ringhaul.cql.column import quote
+from ringhaul.cql.text_format import TextFormat
+
+# Possessive, so that a text that does not match costs no more than one that does.
+_WHOLE = re.compile(r"[+-]?[0-9]++")
+_NUMBER = re.compile(
+    r"(?P<sign>[+-]?)(?:(?P<whole>[0-9]++)(?:\.(?P<fraction>[0-9]*+))?|\.(?P<bare>[0-9]++))"
+    r"(?:[eE](?P<exponent>[+-]?[0-9]++))?"
+)
+#: Zeros that an exponent may add: eleven characters could otherwise ask for a gigabyte of digits.
+ZEROS_MAX = 10_000
+
+
+def whole_text(text: str, fmt: TextFormat) -> str:
+    """Return the digits of a whole number, with its sign, as far as the format accepts the text.
+
+    Raises `ValueError` with the reason, which names the option that would accept it.
+    """
+    if _WHOLE.fullmatch(text):
+        return text
+    number = _NUMBER.fullmatch(text)
+    if number is None:
+        raise ValueError(f"{quote(text)} is not a whole number")
+    whole, fraction = _around_the_point(number, text)
+    exact = not fraction.strip("0")
+    if exact and (fmt.accepts("fractions") or fmt.rounding != "none"):
+        return number["sign"] + whole
+    if not exact and fmt.rounding != "none":
+        return number["sign"] + _rounded(whole, fraction, fmt.rounding, number["sign"] == "-")
+    if exact:
+        hint = f"{fmt.option('accept')} fractions reads it"
+    else:
+        hint = f"{fmt.option('rounding')} half-even rounds it"
+    raise ValueError(f"{quote(text)} is not a whole number; {hint}")
+
+
+def _around_the_point(number: re.Match[str], text: str) -> tuple[str, str]:
+    """Return the digits before and after the decimal point, once the exponent has moved it."""
+    whole, fraction = number["whole"] or "", number["fraction"] or number["bare"] or ""
+    exponent = number["exponent"] or "0"
+    digits = exponent.lstrip("+-").lstrip("0") or "0"
+    if not (whole + fraction).strip("0"):
+        return "0", ""
+    places = int(digits) if len(digits) < 10 else 10**10
+    if places > ZEROS_MAX + len(whole) + len(fraction):
+        raise ValueError(f"{quote(text)} has an exponent beyond {ZEROS_MAX:,} digits")
+    if exponent.startswith("-"):
+        padded = whole.rjust(places, "0")
+        cut = len(padded) - places
+        return padded[:cut] or "0", padded[cut:] + fraction
+    padded = fraction.ljust(places, "0")
+    return (whole + padded[:places]) or "0", padded[places:]
+
+
+def _rounded(whole: str, fraction: str, rounding: str, negative: bool) -> str:
+    """Round a magnitude; `fraction` is not zero."""
+    half = (fraction[0] > "5") - (fraction[0] < "5") or int(bool(fraction[1:].strip("0")))
+    away = {
+        "up": True,
+        "down": False,
+        "floor": negative,
+        "ceiling": not negative,
+        "half-up": half >= 0,
+        "half-down": half > 0,
+        "half-even": half > 0 or (half == 0 and whole[-1] in "13579"),
+    }[rounding]
+    if not away:
+        return whole
+    # The last digit that is no 9 grows by one; the nines after it become zeros.
+    kept = whole.rstrip("9")
+    nines = len(whole) - len(kept)
+    head = kept[:-1] + str(int(kept[-1]) + 1) if kept else "1"
+    return head + "0" * nines
