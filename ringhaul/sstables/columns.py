@@ -65,8 +65,12 @@ def _joined_columns(parts: Sequence[list[Cells]]) -> list[Cells]:
 def _joined_cells(parts: Sequence[Cells]) -> Cells:
     fixed = [part.fixed_values for part in parts]
     plain = [values for values in fixed if values is not None]
-    if len(plain) == len(parts) and len({values.dtype for values in plain}) == 1:
-        return Cells.fixed(np.concatenate(plain))
+    widths = {values.dtype.itemsize for values in plain}
+    if len(plain) == len(parts) and len(widths) == 1:
+        # As bytes: numpy would turn big-endian numbers into those of this machine.
+        (width,) = widths
+        rows = [np.ascontiguousarray(v).view(np.uint8).reshape(-1, width) for v in plain]
+        return Cells.fixed(np.concatenate(rows))
     return Cells(
         None,
         np.concatenate([part.lengths for part in parts]),

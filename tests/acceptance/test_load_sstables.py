@@ -40,7 +40,9 @@ def keyspace(node: Node) -> Iterator[str]:
 
 @pytest.fixture
 def ringhaul(node: Node, tmp_path: Path) -> Ringhaul:
-    return Ringhaul(cluster_env(node.endpoints, tmp_path / "state"), tmp_path)
+    """The command, with blocks so small that an SSTable is made of several."""
+    env = cluster_env(node.endpoints, tmp_path / "state") | {"RINGHAUL_LOAD_BLOCK_BYTES": "65536"}
+    return Ringhaul(env, tmp_path)
 
 
 def to_sstables(ringhaul: Ringhaul, table: str, *options: object, rows: int, **counts: int) -> Path:
