@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ringhaul.cql.tokens import murmur3_tokens
@@ -65,7 +66,8 @@ def build_sstable(layout: Layout, parts: Sequence[Rows]) -> Built:
     layout = layout.with_columns(used)
     arranged = _arranged(layout, rows)
     order, begins = arranged.order, arranged.begins
-    keys, key_offsets = plain(rows.keys.take(arranged.order_places))
+    places = pa.array(order)
+    keys, key_offsets = plain(rows.keys.take(places))
     clustering = pool_of(rows.clustering, layout.clustering, order)
     pool = pool_of([rows.columns[place] for place in used], layout.columns, order)
     times, ttls = rows.times_us[order], rows.ttls_s[order]
@@ -95,7 +97,7 @@ def build_sstable(layout: Layout, parts: Sequence[Rows]) -> Built:
     )  # fmt: skip
     data = out[:size]
 
-    firsts, first_offsets = plain(rows.keys.take(arranged.order_places.take(partition_at)))
+    firsts, first_offsets = plain(rows.keys.take(places.take(pa.array(partition_at))))
     index = index_of(firsts, first_offsets, positions, blocks[:blocks_count], data)
     bits_a_key, hashes = filter_shape(layout.bloom_fp_chance)
     filtered = layout.bloom_fp_chance < 1
@@ -150,12 +152,6 @@ class _Arranged(NamedTuple):
     begins: Array  #: see `encode_data`
     smallest: int  #: the row with the smallest clustering
     largest: int
-
-    @property
-    def order_places(self) -> Any:
-        import pyarrow as pa
-
-        return pa.array(self.order)
 
 
 def _arranged(layout: Layout, rows: Rows) -> _Arranged:
