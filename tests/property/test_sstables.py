@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringhaul.cql.cells import Cells
@@ -200,6 +200,7 @@ def cases(draw: st.DrawFn) -> tuple[Shape, list[One]]:
     return shape, draw(st.lists(one, min_size=1, max_size=12))
 
 
+@settings(max_examples=50)
 @given(case=cases(), chunk=st.sampled_from([0, 4096]), interval=st.sampled_from([1, 3, 128]))
 def test_rows_are_merged_sorted_and_indexed_as_a_node_would(
     case: tuple[Shape, list[One]], chunk: int, interval: int
