@@ -109,6 +109,9 @@ def test_shapes_of_bloom_filters_are_those_of_cassandra() -> None:
 def test_kernels_stay_within_their_arrays(tmp_path: Path) -> None:
     """The same checks with bounds checks compiled in: an index out of bounds raises."""
     script = (
+        "from hypothesis import HealthCheck, settings\n"
+        "settings.register_profile('busy', deadline=None, suppress_health_check=HealthCheck)\n"
+        "settings.load_profile('busy')\n"
         "from tests.property import test_sstables as rows\n"
         "from tests.unit.sstables.test_build import WIDE, wide_rows\n"
         "rows.check(WIDE, wide_rows(150))\n"
