@@ -38,6 +38,7 @@ class JobOptions(TypedDict, total=False):
 class LoadOptions(JobOptions, total=False):
     """Options of `ringhaul load`."""
 
+    accept: Listed
     allow_extra_fields: Flag
     allow_missing_fields: Flag
     allow_nul: Flag
@@ -45,34 +46,42 @@ class LoadOptions(JobOptions, total=False):
     columns: Listed
     comment: Value
     create_table: Flag
+    date_format: Repeated
     decimal_sep: Value
     delimiter: Value
     dialect: Literal["mysql", "postgresql", "hive", "excel"]
     empty: Value
     encoding: Value
+    epoch: Value
     epoch_unit: Value
     escape: Value
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
+    exact_timestamps: Flag
     false_words: Listed
     format: Literal["auto", "csv", "jsonl", "parquet"]
     header: Switch
+    json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
     line_end: Literal["any", "lf"]
+    locale: Value
     mapping: Value
     max_errors: Value
     max_rows: int
     null: Repeated
     null_quoted: Flag
     nulls: Literal["unset", "tombstone"]
+    overflow: Value
     preserve_timestamp: Flag
     preserve_ttl: Flag
     primary_key: Listed
     profile: Path
     quote: Value
+    rounding: Value
     skip_columns: Listed
     skip_rows: int
     strategy: Literal["pipeline", "single", "token-batch", "concurrent"]
     thousands_sep: Value
+    time_format: Repeated
     timestamp: Value
     timestamp_field: Value
     timestamp_format: Repeated
@@ -90,35 +99,43 @@ class LoadOptions(JobOptions, total=False):
 class VerifyOptions(JobOptions, total=False):
     """Options of `ringhaul verify`."""
 
+    accept: Listed
     allow_extra_fields: Flag
     allow_missing_fields: Flag
     allow_nul: Flag
     blob: Value
     columns: Listed
     comment: Value
+    date_format: Repeated
     decimal_sep: Value
     delimiter: Value
     dialect: Literal["mysql", "postgresql", "hive", "excel"]
     empty: Value
     encoding: Value
+    epoch: Value
     epoch_unit: Value
     escape: Value
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     false_words: Listed
     format: Literal["auto", "csv", "jsonl", "parquet"]
     header: Switch
+    json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
     line_end: Literal["any", "lf"]
+    locale: Value
     mapping: Value
     max_errors: Value
     max_rows: int
     null: Repeated
     null_quoted: Flag
     nulls: Literal["unset", "tombstone"]
+    overflow: Value
     quote: Value
+    rounding: Value
     skip_columns: Listed
     skip_rows: int
     thousands_sep: Value
+    time_format: Repeated
     timestamp_format: Repeated
     timezone: Value
     transform: Repeated
@@ -131,15 +148,24 @@ class VerifyOptions(JobOptions, total=False):
 class UnloadOptions(JobOptions, total=False):
     """Options of `ringhaul unload`."""
 
+    blob: Value
     columns: Listed
     compression: Value
+    date_format: Repeated
+    decimal_sep: Value
     delimiter: Value
     dialect: Literal["mysql", "postgresql", "hive", "excel"]
+    epoch: Value
+    epoch_unit: Value
     escape: Value
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
+    false_words: Listed
     format: Literal["csv", "jsonl", "parquet"]
     header: Switch
+    json_layout: Literal["lines", "array", "pretty"]
+    json_nulls: Switch
     keyspace: Value
+    locale: Value
     mapping: Value
     max_errors: Value
     max_file_size: Value
@@ -149,8 +175,14 @@ class UnloadOptions(JobOptions, total=False):
     preserve_timestamp: Flag
     preserve_ttl: Flag
     quote: Value
+    quote_all: Flag
     skip_failed_ranges: Flag
+    thousands_sep: Value
+    time_format: Repeated
+    timestamp_format: Repeated
+    timezone: Value
     transform: Repeated
+    true_words: Listed
     where: Value
 
 
@@ -171,36 +203,59 @@ class QueryOptions(JobOptions, total=False):
 class LookupOptions(JobOptions, total=False):
     """Options of `ringhaul lookup`."""
 
+    blob: Value
     columns: Listed
+    date_format: Repeated
+    decimal_sep: Value
+    epoch: Value
+    epoch_unit: Value
+    false_words: Listed
+    json_layout: Literal["lines", "array", "pretty"]
+    json_nulls: Switch
     key: Listed
     keyspace: Value
+    locale: Value
     order: Literal["input", "any"]
+    quote_all: Flag
+    thousands_sep: Value
+    time_format: Repeated
+    timestamp_format: Repeated
+    timezone: Value
+    true_words: Listed
+    values_accept: Listed
     values_allow_extra_fields: Flag
     values_allow_missing_fields: Flag
     values_allow_nul: Flag
     values_blob: Value
     values_columns: Listed
     values_comment: Value
+    values_date_format: Repeated
     values_decimal_sep: Value
     values_delimiter: Value
     values_dialect: Literal["mysql", "postgresql", "hive", "excel"]
     values_empty: Value
     values_encoding: Value
+    values_epoch: Value
     values_epoch_unit: Value
     values_escape: Value
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
     values_format: Literal["auto", "csv", "jsonl", "parquet"]
     values_header: Switch
+    values_json_layout: Literal["lines", "documents", "commented"]
     values_line_end: Literal["any", "lf"]
+    values_locale: Value
     values_mapping: Value
     values_max_rows: int
     values_null: Repeated
     values_null_quoted: Flag
+    values_overflow: Value
     values_quote: Value
+    values_rounding: Value
     values_skip_columns: Listed
     values_skip_rows: int
     values_thousands_sep: Value
+    values_time_format: Repeated
     values_timestamp_format: Repeated
     values_timezone: Value
     values_trim: Literal["none", "text", "quoted"]
@@ -210,35 +265,58 @@ class LookupOptions(JobOptions, total=False):
 class ExecOptions(JobOptions, total=False):
     """Options of `ringhaul exec`."""
 
+    blob: Value
+    date_format: Repeated
+    decimal_sep: Value
+    epoch: Value
+    epoch_unit: Value
+    false_words: Listed
+    json_layout: Literal["lines", "array", "pretty"]
+    json_nulls: Switch
+    locale: Value
     nulls: Literal["unset", "tombstone"]
     order: Literal["input", "any"]
+    quote_all: Flag
     range: Repeated
+    thousands_sep: Value
+    time_format: Repeated
+    timestamp_format: Repeated
+    timezone: Value
+    true_words: Listed
+    values_accept: Listed
     values_allow_extra_fields: Flag
     values_allow_missing_fields: Flag
     values_allow_nul: Flag
     values_blob: Value
     values_columns: Listed
     values_comment: Value
+    values_date_format: Repeated
     values_decimal_sep: Value
     values_delimiter: Value
     values_dialect: Literal["mysql", "postgresql", "hive", "excel"]
     values_empty: Value
     values_encoding: Value
+    values_epoch: Value
     values_epoch_unit: Value
     values_escape: Value
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
     values_format: Literal["auto", "csv", "jsonl", "parquet"]
     values_header: Switch
+    values_json_layout: Literal["lines", "documents", "commented"]
     values_line_end: Literal["any", "lf"]
+    values_locale: Value
     values_mapping: Value
     values_max_rows: int
     values_null: Repeated
     values_null_quoted: Flag
+    values_overflow: Value
     values_quote: Value
+    values_rounding: Value
     values_skip_columns: Listed
     values_skip_rows: int
     values_thousands_sep: Value
+    values_time_format: Repeated
     values_timestamp_format: Repeated
     values_timezone: Value
     values_trim: Literal["none", "text", "quoted"]

@@ -191,6 +191,7 @@ def run_prefect(python: str, day: str, env: dict[str, str], folder: Path) -> Non
 Runner = Callable[[str, str, dict[str, str], Path], None]
 
 
+@pytest.mark.timeout(900)  # Airflow and Prefect start servers of their own for each run
 @pytest.mark.parametrize(
     ("name", "runner"),
     [("airflow", run_airflow), ("dagster", run_dagster), ("prefect", run_prefect)],
