@@ -50,6 +50,7 @@ class Shot:
 SHOTS = {
     "help": Shot("ringhaul --help", bare=True),
     "load": Shot("ringhaul load orders.csv -t shop.orders"),
+    "progress": Shot("ringhaul load orders.csv -t shop.orders", after_s=12),
     "errors": Shot("ringhaul errors"),
     "peek": Shot("ringhaul peek shop.orders -n 5"),
     "query": Shot(
@@ -88,6 +89,8 @@ def take(shot: Shot, folder: Path, env: Mapping[str, str], columns: int) -> Scre
         ["bash", "-c", f"exec {shot.beside} -q"] if shot.beside else ["true"],
         env=dict(env),
         stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     time.sleep(4 if shot.beside else 0)
     try:
@@ -121,7 +124,8 @@ def main() -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     env |= {"PATH": path}
-    with tempfile.TemporaryDirectory() as name:
+    # A short path, since it is in the pictures.
+    with tempfile.TemporaryDirectory(prefix="shop", dir="/tmp") as name:
         folder = Path(name)
         prepare(folder, env)
         for picture in wanted.names:

@@ -18,6 +18,8 @@ PAGES_DIR = ROOT / "build" / "pages"
 _FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 #: A link or a picture: its text and its target.
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+#: A picture in HTML.
+_SOURCE = re.compile(r'<img src="([^"]+)"')
 _OUTSIDE = re.compile(r"[a-z]+:")
 
 
@@ -29,7 +31,9 @@ def pages(root: Path = ROOT) -> list[Path]:
 
 def local_targets(page: Path, text: str) -> Iterator[tuple[str, Path]]:
     """Yield each link of a page to a file or folder, without its anchor, and where it leads."""
-    for _, target in LINK.findall(_FENCE.sub("", text)):
+    plain = _FENCE.sub("", text)
+    targets = [target for _, target in LINK.findall(plain)]
+    for target in [*targets, *_SOURCE.findall(plain)]:
         path = target.partition("#")[0]
         if path and not _OUTSIDE.match(target):
             yield path, Path(os.path.normpath(page.parent / path))

@@ -6,6 +6,7 @@ effect.
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import pty
@@ -123,6 +124,8 @@ def run(
             os.execvpe(argv[0], list(argv), {**env, "TERM": "xterm-256color"})
         finally:
             os._exit(127)
+    # A character may be split between two reads.
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     screen, until = Screen(columns), time.monotonic() + for_s
     try:
         while time.monotonic() < until:
@@ -132,7 +135,7 @@ def run(
                 data = os.read(terminal, 65536)
             except OSError:  # EIO: the command has ended
                 break
-            screen.write(data.decode(errors="replace"))
+            screen.write(decode(data))
         else:
             os.kill(pid, signal.SIGINT if stop else signal.SIGKILL)
         _drain(terminal)

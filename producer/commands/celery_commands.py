@@ -30,7 +30,11 @@ PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 @click.command("worker", context_settings=PASS_ON)
 @click.option(
-    "-c", "--concurrency", type=click.IntRange(1), help="Worker processes [the cores they may use]."
+    "-c",
+    "--concurrency",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Worker processes [the cores they may use].",
 )
 @click.option(
     "-P",
@@ -42,7 +46,7 @@ PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 @click.option(
     "--profile",
     type=click.Choice(["cprofile", "pyspy"]),
-    help="Write a profile of each process, and tell at the end where the time went.",
+    help="Write a profile of each process, and show at the end where the time went.",
 )
 @click.option(
     "--profile-dir",

@@ -111,7 +111,7 @@ def resume_command(**params: Any) -> int:
 @click.option(
     "--timezone", metavar="NAME", help="Time zone of the hours, such as Europe/Berlin [UTC]."
 )
-@click.option("--off", is_flag=True, help="Take the limits away.")
+@click.option("--off", is_flag=True, help="Remove all limits.")
 @click.option("--json", "as_json", is_flag=True, help="Print the limits as JSON.")
 @ledger_options
 def throttle_command(job: str, config_file: Path | None, **params: Any) -> int:

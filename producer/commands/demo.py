@@ -7,12 +7,18 @@ import rich_click as click
 
 @click.command("demo")
 @click.option(
-    "--rows", type=click.IntRange(1), default=200_000, show_default=True, help="Rows of the sample."
+    "--rows",
+    type=click.IntRange(1),
+    metavar="N",
+    default=200_000,
+    show_default=True,
+    help="Rows of the sample.",
 )
 @click.option(
     "-c",
     "--workers",
     type=click.IntRange(2),
+    metavar="N",
     default=2,
     show_default=True,
     help="Embedded worker processes.",

@@ -17,7 +17,12 @@ from producer.request.values import given_options
 @click.command("errors")
 @click.argument("job", required=False)
 @click.option(
-    "--limit", type=click.IntRange(0), default=20, show_default=True, help="Show at most N."
+    "--limit",
+    type=click.IntRange(0),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="Show at most N.",
 )
 @click.option(
     "--export",
@@ -63,8 +68,22 @@ def errors_command(
             _say(not_kept(ledger, job))
             return 0
         for line in reject_lines(ledger, job, limit):
-            print(as_line(line))
+            for part in _fitted(as_line(line)):
+                print(part)
         return 0
+
+
+def _fitted(line: str) -> list[str]:
+    """Break a line between words for a terminal; programs get it as one line."""
+    if not sys.stdout.isatty():
+        return [line]
+    from shutil import get_terminal_size
+    from textwrap import wrap
+
+    columns = get_terminal_size().columns
+    return wrap(
+        line, columns, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _say(text: str) -> None:

@@ -77,7 +77,7 @@ from ringhaul.ledger.kinds import JobKind
     "--profile",
     "profile_dir",
     type=click.Path(file_okay=False, writable=True, path_type=Path),
-    help="Write a profile of each embedded worker process here; tell where the time went.",
+    help="Write a profile of each embedded worker process here, and show where the time went.",
 )
 @sharing_options
 @following_options

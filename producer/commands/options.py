@@ -51,7 +51,7 @@ def connection_options(command: Command) -> Command:
                 "--password-file", metavar="FILE", help="File whose first line is the password."
             ),
             _broker_option(
-                "Redis of the workers, e.g. redis://host:6379/0; none: workers of our own."
+                "Redis of the workers, e.g. redis://host:6379/0; none: the command's own workers."
             ),
             config_option,
         ]
@@ -73,7 +73,7 @@ def ledger_options(command: Command) -> Command:
         return command(config_file=config_file, **options)
 
     option: Callable[[Any], Any] = _broker_option(
-        "Redis of the job, e.g. redis://host:6379/0; none: that of our own."
+        "Redis of the job, e.g. redis://host:6379/0; none: that of embedded jobs."
     )
     decorated: Command = option(config_option(run))
     return decorated
@@ -94,6 +94,7 @@ def following_options(command: Command) -> Command:
                 "-c",
                 "--workers",
                 type=click.IntRange(1),
+                metavar="N",
                 help="Embedded worker processes [the cores it may use].",
             ),
             click.option(

@@ -180,7 +180,13 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
         option("--allow-extra-fields", is_flag=True, help="Drop fields beyond the last."),
         option("--allow-missing-fields", is_flag=True, help="Fields that are missing are null."),
         option("--allow-nul", is_flag=True, help="Take NUL bytes in text as they are."),
-        option("--skip-rows", type=click.IntRange(0), default=0, help="Pass over the first N."),
-        option("--max-rows", type=click.IntRange(1), help="At most N records."),
+        option(
+            "--skip-rows",
+            type=click.IntRange(0),
+            metavar="N",
+            default=0,
+            help="Pass over the first N.",
+        ),
+        option("--max-rows", type=click.IntRange(1), metavar="N", help="At most N records."),
         *value_options(prefix, about),
     ]

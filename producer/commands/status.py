@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 @click.option("--events", is_flag=True, help="Show what happened to the job, and when.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.option(
-    "--limit", type=click.IntRange(1), default=20, show_default=True, help="List the last N jobs."
+    "--limit",
+    type=click.IntRange(1),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="List the last N jobs.",
 )
 @report_option
 @ledger_options

@@ -40,7 +40,7 @@ from ringhaul.ledger.kinds import JobKind
     "--query",
     "sql",
     metavar="SELECT",
-    help="SELECT ... FROM KEYSPACE.TABLE [WHERE ...], instead of the four above.",
+    help="SELECT ... FROM KEYSPACE.TABLE [WHERE ...], in place of table, columns and WHERE.",
 )
 @click.option(
     "--transform",
@@ -87,8 +87,8 @@ from ringhaul.ledger.kinds import JobKind
 def unload_command(options: UnloadOptions) -> int:
     """Write a table's rows to files: CSV, JSON Lines or Parquet.
 
-    Each file appears when it is whole; manifest.json comes last and lists them. What was unloaded
-    can be loaded again with `ringhaul load`.
+    Each file appears when it is complete; manifest.json comes last and lists them. `ringhaul load`
+    loads them again.
     """
     from producer.services.start import start_job
 

@@ -13,6 +13,7 @@ from producer.commands.options import ledger_options
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
+    metavar="N",
     default=5556,
     show_default=True,
     help="Port to listen on; 0: any that is free.",

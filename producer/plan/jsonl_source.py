@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
+from dataclasses import replace
 
 from producer.plan.files import _refuse_columns, each_file, first_block, settled
 from producer.request.load import LoadRequest
@@ -11,6 +13,7 @@ from ringhaul.cql.nested import parse_json
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.jsonl_read import line_dialect, plain_json, record_texts
+from ringhaul.formats.records import first_document
 from ringhaul.formats.split import Block
 from ringhaul.records.job import LoadSource
 from ringhaul.records.mapping import find_fields, other_case
@@ -48,6 +51,7 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
         )
         targets = settled(request, targets, table, file)
     first = plain_json(next(record_texts(block, dialect)), dialect)
+    _check_layout(request, block, first, file)
     _check_first(request, first, fields, file, table)
     listed = bool(request.mapping) and not request.mapping.rest
     source = LoadSource(
@@ -137,6 +141,44 @@ def _names_of_record(text: bytes, dialect: CsvDialect) -> list[str]:
         return []
 
 
+def _check_layout(request: LoadRequest, block: Block, first: bytes, file: SourceFile) -> None:
+    """Refuse a file whose first record shows that its objects do not lie on lines."""
+    if request.dialect.encoding == "utf-8" and _is_utf_16(block.data[:4]):
+        raise UsageError(
+            f"{file.path}: begins as text in UTF-16 does; give "
+            f"{request.dialect.option('encoding')} utf-16"
+        )
+    if request.dialect.json_layout != "lines":
+        return
+    advice = f"give {request.dialect.option('json-layout')} documents"
+    if first.lstrip()[:1] == b"[":
+        raise UsageError(
+            f"{file.path}: begins with [, as a JSON array does, and JSON Lines have one object on "
+            f"each line; {advice}"
+        )
+    if first.lstrip()[:1] == b"{" and _takes_lines(request.dialect, block):
+        raise UsageError(
+            f"{file.path}: its first object takes several lines, and JSON Lines have one object "
+            f"on each line; {advice}"
+        )
+
+
+def _is_utf_16(beginning: bytes) -> bool:
+    return beginning[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or b"\0" in beginning
+
+
+def _takes_lines(dialect: CsvDialect, block: Block) -> bool:
+    """Whether the first object goes on after its line, and is JSON then."""
+    begin, line_end = int(block.starts[0]), int(block.ends[0])
+    end = first_document(block.data[begin:], replace(dialect, json_layout="documents"))
+    if end is None or begin + end <= line_end:
+        return False
+    try:
+        return isinstance(parse_json(block.data[begin : begin + end]), dict)
+    except ValueError:
+        return False
+
+
 def _check_first(
     request: LoadRequest,
     text: bytes,
@@ -144,21 +186,10 @@ def _check_first(
     file: SourceFile,
     table: TableSchema,
 ) -> None:
-    """Refuse a file whose first record, `text`, shows that the file is of another kind."""
-    option = request.dialect.option("json-layout")
-    if request.dialect.json_layout == "lines" and text.lstrip()[:1] == b"[":
-        raise UsageError(
-            f"{file.path}: begins with [, as a JSON array does, and JSON Lines have one object on "
-            f"each line; give {option} documents"
-        )
+    """Refuse a file whose first record, `text`, has no column."""
     try:
         names = list(parse_json(text))
     except (ValueError, TypeError):
-        if text.strip() == b"{":
-            raise UsageError(
-                f"{file.path}: its first object takes several lines, and JSON Lines have one "
-                f"object on each line; give {option} documents"
-            ) from None
         return  # a reject, once it is read
     if names and not set(names) & set(fields):
         if request.by_name:

@@ -19,7 +19,7 @@ from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty
-from ringhaul.formats.jsonl_read import line_dialect, record_texts
+from ringhaul.formats.jsonl_read import line_dialect, plain_json, record_texts
 from ringhaul.formats.split import START, Block, Position, read_blocks
 from ringhaul.formats.suffixes import format_of
 from ringhaul.records.infer import (
@@ -128,7 +128,7 @@ def _sample_jsonl(request: LoadRequest, file: SourceFile, skip: int) -> _Sample 
     rows: list[dict[str, Any]] = []
     for number, text in enumerate(record_texts(block, dialect), block.position.ordinal):
         try:
-            row = parse_json(text, TYPED_JSON)
+            row = parse_json(plain_json(text, dialect), TYPED_JSON)
         except ValueError:
             continue  # a reject, once it is read
         if isinstance(row, dict) and number >= skip:

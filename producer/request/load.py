@@ -35,6 +35,7 @@ _TEXT_OPTIONS = {
     "null-quoted": ("null_quoted", {"csv"}),
     "trim": ("trim", {"csv"}),
     "encoding": ("encoding", {"csv", "jsonl"}),
+    "json-layout": ("json_layout", {"jsonl"}),
 }
 
 
@@ -101,7 +102,8 @@ def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
     dialect, usual = request.dialect, CsvDialect()
     for option, (name, readers) in _TEXT_OPTIONS.items():
         if readers.isdisjoint(formats) and getattr(dialect, name) != getattr(usual, name):
-            known = "CSV or JSON Lines" if len(readers) > 1 else "CSV"
+            names = {"csv": "CSV", "jsonl": "JSON Lines"}
+            known = " or ".join(names[reader] for reader in sorted(readers))
             raise UsageError(
                 f"{dialect.option(option)} is of no use: nothing that is read is {known}; "
                 f"{dialect.option('format')}, or a file's suffix, says what it is"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,7 @@ from producer.services.start import Services
 from producer.text import count_text
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
-from ringhaul.formats.write import refuse_blank_lines
+from ringhaul.formats.write import OutputFormat, refuse_blank_lines
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import Output
 from ringhaul.plain_text import lines_of
@@ -62,6 +62,23 @@ def run_unload(options: UnloadOptions, services: Services) -> int:
             return _plan(options, request, functions, loaded, session, slots)
 
         return run_read(options, services, plan, output="" if to_stdout else output.url)
+
+
+def _say_dropped(options: UnloadOptions, fmt: OutputFormat, types: Sequence[CqlType]) -> None:
+    """Say which patterns leave out a part of their values, if there are such columns."""
+    found = {scalar for cql_type in types for scalar in _scalars(cql_type)}
+    for kind in ("timestamp", "time"):
+        if kind in found and fmt.values is not None and (pattern := fmt.values.dropped_by(kind)):
+            Shown.from_options(options).say(
+                f"--{kind}-format {pattern} leaves out a part of each {kind}: a load of these "
+                "files gives back what it shows"
+            )
+
+
+def _scalars(cql_type: CqlType) -> Iterator[str]:
+    yield cql_type.name
+    for inner in cql_type.of:
+        yield from _scalars(inner)
 
 
 def _plan(
@@ -100,6 +117,7 @@ def _plan(
         names, types = zip(*results, strict=True)
         # A transform may return null in any column.
         refuse_blank_lines(output.format, names)
+    _say_dropped(options, output.format, types)
     job = ReadJob(
         kind=JobKind.UNLOAD,
         cluster_name=session.cluster.metadata.cluster_name,

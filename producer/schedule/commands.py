@@ -80,7 +80,12 @@ def resume_command(name: str, config_file: Path | None) -> int:
 @schedule.command("history")
 @click.argument("name")
 @click.option(
-    "--limit", type=click.IntRange(1), default=20, show_default=True, help="The last N runs."
+    "--limit",
+    type=click.IntRange(1),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="The last N runs.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @ledger_options

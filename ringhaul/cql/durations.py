@@ -54,18 +54,31 @@ _ALTERNATIVE_FORM = re.compile(
     r"P(?P<y>\d{4})-(?P<mo>\d\d)-(?P<d>\d\d)T(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)",
     re.ASCII | re.IGNORECASE,
 )
+#: ISO 8601 with a fraction of a second, as Java writes it; if `fractions` are accepted.
+_FRACTION_FORM = re.compile(
+    _ISO_FORM.pattern.replace(r"(?P<s>\d+)S", r"(?P<s>\d+)\.(?P<fraction>\d{1,9})S"),
+    re.ASCII | re.IGNORECASE,
+)
 _FORMS = (_UNITS_FORM, _ISO_FORM, _WEEKS_FORM, _ALTERNATIVE_FORM)
 _BITS = {"months": 32, "days": 32, "nanoseconds": 64}
 #: More digits than any part can have; int() of very many digits is slow.
 _DIGITS_MAX = 24
 
+_USUAL = TextFormat()
+
 Duration = tuple[int, int, int]
 
 
-def encode_durations(column: TextColumn, _: TextFormat) -> Encoded:
+def encode_durations(column: TextColumn, fmt: TextFormat) -> Encoded:
     """Encode durations as three signed vints: months, days, nanoseconds."""
     column = column.trimmed()
-    values, bad = parse_left(column, np.arange(len(column)), "duration", parse_duration, (0, 0, 0))
+    values, bad = parse_left(
+        column,
+        np.arange(len(column)),
+        "duration",
+        lambda text: parse_duration(text, fmt),
+        (0, 0, 0),
+    )
     parts = np.array(values, np.int64).reshape(-1, 3)
     return Encoded(duration_cells(parts[:, 0], parts[:, 1], parts[:, 2]), bad)
 
@@ -76,19 +89,28 @@ def duration_cells(months: NDArray[Any], days: NDArray[Any], nanoseconds: NDArra
     return Cells.variable(pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary())))
 
 
-def parse_duration(text: str) -> Duration:
+def parse_duration(text: str, fmt: TextFormat = _USUAL) -> Duration:
     """Return (months, days, nanoseconds). Raises `ValueError` with the reason."""
     negative = text.startswith("-")
     found = None
-    for form in _FORMS:
+    accepted = fmt.accepts("fractions")
+    for form in (*_FORMS, _FRACTION_FORM) if accepted else _FORMS:
         found = form.fullmatch(text, int(negative))
         if found is not None and any(found.groups()):
             break
     else:
-        raise ValueError(f"{quote(text)} is not a duration such as 1y2mo3d4h5m6s or P1Y2M3DT4H5M6S")
+        hint = ""
+        if not accepted and len(text) < 100 and _FRACTION_FORM.fullmatch(text, int(negative)):
+            hint = f"; {fmt.option('accept')} fractions reads it"
+        raise ValueError(
+            f"{quote(text)} is not a duration such as 1y2mo3d4h5m6s or P1Y2M3DT4H5M6S{hint}"
+        )
     parts = dict.fromkeys(_BITS, 0)
     for unit, digits in found.groupdict().items():
         if digits is None:
+            continue
+        if unit == "fraction":
+            parts["nanoseconds"] += int(digits.ljust(9, "0"))
             continue
         part, factor = _UNITS[unit]
         digits = digits.lstrip("0") or "0"

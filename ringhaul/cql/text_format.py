@@ -9,7 +9,7 @@ from typing import Any
 from ringhaul.cql.calendar import DAY_MS, days_of, month_days
 from ringhaul.cql.lenient import ACCEPTED, BLOB_FORMS, OVERFLOWS, ROUNDINGS, UNIT_NS
 from ringhaul.cql.month_names import NAMES, language_of
-from ringhaul.cql.patterns import compile_pattern
+from ringhaul.cql.patterns import compile_pattern, pattern_parts
 from ringhaul.errors import UsageError
 from ringhaul.option_names import option_name
 
@@ -149,6 +149,15 @@ class TextFormat:
         formats: tuple[str, ...] = getattr(self, f"{kind}_formats")
         given = next((pattern for pattern in formats if pattern in UNIT_NS), "")
         return given or (self.epoch_unit if kind == "timestamp" else "")
+
+    def dropped_by(self, kind: str) -> str:
+        """Return the pattern by which a timestamp or time is written, if it shows no fraction of a
+        second: what was written does not load back the same. Empty: all of a value is written."""
+        formats: tuple[str, ...] = getattr(self, f"{kind}_formats")
+        if not formats or formats[0] in UNIT_NS:
+            return ""
+        fields = {part.field for part in pattern_parts(formats[0], kind=kind)}
+        return "" if {"minute", "second", "fraction"} <= fields else formats[0]
 
     def accepts(self, spelling: str) -> bool:
         """Whether a spelling, a key of `ACCEPTED`, is read."""

@@ -145,7 +145,10 @@ def warm_up() -> None:
 
 
 _COMMENT_OR_STRING = re.compile(
-    rb'"(?:[^"\\]++|\\.)*+"|(?P<comment>//[^\r\n]*+|#[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)', re.S
+    # What is not closed goes to the end: trying again at each quote within would be quadratic.
+    rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
+    rb"|(?P<comment>//[^\r\n]*+|#[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z))",
+    re.S,
 )
 
 

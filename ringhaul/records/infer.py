@@ -209,10 +209,12 @@ def _is_exact_double(text: str) -> bool:
 
 
 def _of_moments(texts: Sequence[str], fmt: TextFormat) -> Inferred | None:
-    if fmt.timestamp_formats and not any(map(_WHOLE.fullmatch, texts)):
+    own = [kind for kind in ("date", "time", "timestamp") if fmt.patterns(kind)]
+    if own and not any(map(_WHOLE.fullmatch, texts)):
         column = pa.array(texts, pa.string()).cast(pa.binary())
-        if not encode_text("timestamp", column, fmt, null_length=-1)[1]:
-            return Inferred("timestamp", "times, as --timestamp-format reads them")
+        for kind in own:
+            if not encode_text(kind, column, fmt, null_length=-1)[1]:
+                return Inferred(kind, f"times, as --{kind}-format reads them")
     if all(map(_DATE.fullmatch, texts)):
         return Inferred("date", "dates")
     if all(map(_TIME.fullmatch, texts)):

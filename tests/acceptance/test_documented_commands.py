@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gzip
 import json
+from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from uuid import uuid4
 
@@ -214,3 +216,35 @@ def test_jobs_that_run(
     run(fleet, keyspace, off.replace(JOB, job), code=2)
     fleet.run("resume", job)
     assert_table(cassandra_session, orders, "region, id, total", ORDERS)
+
+
+def test_how_values_are_spelled(
+    fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
+) -> None:
+    columns = "id int PRIMARY KEY, day date, at time, seen timestamp, paid boolean"
+    cassandra_session.execute(f"CREATE TABLE {keyspace}.visits ({columns})")
+    cassandra_session.execute(
+        f"CREATE TABLE {keyspace}.prices (id uuid PRIMARY KEY, price decimal, pieces int)"
+    )
+    visits, prices, unload = examples("spelling")
+    (at_work / "visits.csv").write_text(
+        "id,day,at,seen,paid\n1,31/01/2026,083000,2026-01-31T08:30:00.25,yes\n2,01/02/2026,235959,,no\n"
+    )
+    key = uuid4()
+    (at_work / "prices.csv").write_text(f'id,price,pieces\n{key.hex.upper()},"1.234,50","3,0"\n')
+    run(fleet, keyspace, visits)
+    found = cassandra_session.execute(f"SELECT id, day, at, seen, paid FROM {keyspace}.visits")
+    seen = datetime(2026, 1, 31, 7, 30, 0, 250_000)
+    assert sorted((i, day.date(), at.time(), *rest) for i, day, at, *rest in found) == [
+        (1, date(2026, 1, 31), time(8, 30), seen, True),
+        (2, date(2026, 2, 1), time(23, 59, 59), None, False),
+    ]
+    run(fleet, keyspace, prices)
+    (row,) = cassandra_session.execute(f"SELECT * FROM {keyspace}.prices")
+    assert tuple(row) == (key, 3, Decimal("1234.50"))
+    run(fleet, keyspace, unload)
+    (part,) = (at_work / "visits").glob("part-*.csv")
+    assert sorted(part.read_text().splitlines()[1:]) == [
+        '"1","08:30:00.000000000","2026-01-31","yes","2026-01-31 07:30:00.250"',
+        '"2","23:59:59.000000000","2026-02-01","no",',
+    ]

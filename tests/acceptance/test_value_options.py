@@ -137,6 +137,8 @@ def test_json_of_each_layout_is_loaded(
     assert_table(cassandra_session, table, "id, a", [(1, "x"), (2, "y")])
     # In UTF-16 it is the same
     path.write_text(text, "utf-16")
+    done = fleet.run("load", path, "-t", table, "--json-layout", layout)
+    assert done.code == 2 and "give --encoding utf-16" in done.err
     again = ["--json-layout", layout, "--encoding", "utf-16"]
     assert fleet.run("verify", path, "-t", table, *again).code == 0
 
@@ -187,6 +189,7 @@ def test_json_is_written_as_an_array_pretty_and_without_nulls(
             "unload", "-t", table, "-o", out, *form, "--timestamp-format", "yyyy-MM-dd"
         )
         assert done.code == 0, done
+        assert "--timestamp-format yyyy-MM-dd leaves out a part of each timestamp" in done.err
         found = [row for part in out.glob("*.jsonl") for row in json.loads(part.read_text())]
         assert sorted(found, key=lambda row: row["id"]) == wanted
         again = create_table(

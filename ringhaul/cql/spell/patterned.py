@@ -59,15 +59,6 @@ def spell_moments(kind: str, array: pa.Array, fmt: TextFormat) -> pa.StringArray
     return text if valid is None else pc.if_else(valid, text, None)
 
 
-def shows_all(kind: str, fmt: TextFormat) -> bool:
-    """Whether the first format shows all of a value, so that a load gets back the same."""
-    formats: tuple[str, ...] = getattr(fmt, f"{kind}_formats")
-    if not formats or formats[0] in UNIT_NS or kind == "date":
-        return True
-    fields = {part.field for part in pattern_parts(formats[0], kind=kind, language=fmt.language)}
-    return {"minute", "second", "fraction"} <= fields
-
-
 def _lost(kind: str, text: pa.StringArray, expected: Int64s, fmt: TextFormat) -> NDArray[np.bool_]:
     """Return which texts are not read as what they are written for."""
     cells, bad = encode_text(kind, text.cast(pa.binary()), fmt, null_length=-1)

@@ -137,5 +137,21 @@ def test_an_object_that_is_too_long_costs_itself_alone() -> None:
     assert [good for good, _ in texts].count(False) == 1
 
 
+def test_a_huge_array_is_read_in_small_pieces() -> None:
+    element = b'{"id": 1, "text": "' + b"x" * 80 + b'"},\n '
+    data = b"[" + element * 20_000 + b"{}]"
+    sizes = [
+        (block.size_bytes, block.records_count)
+        for block in read_blocks(io.BytesIO(data), PLAIN, block_bytes=2**16, start=START)
+    ]
+    assert sum(count for _, count in sizes) == 20_001
+    assert max(size for size, _ in sizes) <= 2**17 + len(element)
+
+
 def test_text_that_is_no_object_is_a_record_of_its_own() -> None:
     assert read(b'[1, {"a": 2}x, "b"]', PLAIN, 100) == [b"1", b'{"a": 2}', b"x", b'"b"']
+
+
+def test_comments_of_hostile_text_take_linear_time() -> None:
+    for text in (b'x"' + b'\\"' * 500_000, b"x" + b"/*" * 500_000, b"#" * 1_000_000):
+        assert len(without_comments(text)) == len(text)

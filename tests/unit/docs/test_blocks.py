@@ -38,6 +38,7 @@ RUN_BY = {
     "docs/how-to": "tests/acceptance/test_how_to.py",
     "docs/reference/answers.md": "tests/acceptance/test_documented_reads.py",
     "docs/reference/values.md": "tests/acceptance/test_documented_reads.py",
+    "docs/reference/spelling.md": "tests/acceptance/test_documented_commands.py",
     "docs/reference/mapping.md": "tests/acceptance/test_documented_commands.py",
     "docs/reference/job-options.md": "tests/acceptance/test_documented_options.py",
     "docs/reference/copy-from.md": "tests/acceptance/test_documented_commands.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -48,3 +49,14 @@ def test_a_live_display_is_drawn_and_the_rest_escaped(display: str) -> None:
         ["noted \\x1b[31mred"] if display is BAR else []
     )
     assert "\x1b[31m" not in screen.ansi()
+
+
+def test_rejects_break_between_words_on_a_terminal() -> None:
+    line = "orders.csv:79  byte 2929  cast  column total: cast decimal: " + "word " * 8
+    code = f"from producer.commands.errors import _fitted\nprint(*_fitted({line!r}), sep='\\n')"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    shown = run([sys.executable, "-c", code], env, 80, for_s=60).text().splitlines()
+    assert len(shown) == 2 and max(map(len, shown)) <= 80
+    assert " ".join(shown).split() == line.split()
+    piped = subprocess.run([sys.executable, "-c", code], env=env, stdout=-1, text=True, check=True)
+    assert piped.stdout == line + "\n"

@@ -80,7 +80,7 @@ def test_each_reason_of_the_types_has_a_name() -> None:
     unnamed = [
         one for one in reasons if reason_kind("cast", f'"x"{one}') == reason_kind("cast", "")
     ]
-    assert sorted(unnamed) == [" has more than {largest} {part}", " has month {month}"]
+    assert sorted(unnamed) == [" has month {month}", " has more than {largest} {part}"]
 
 
 def test_what_is_shown_is_bounded() -> None:
