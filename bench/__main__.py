@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 
 from bench import (
     count_small,
     exec_seeds,
     flower_pages,
+    latency_seeds,
     load_kb1,
+    load_latency,
     load_locality,
     load_memory,
     load_seeds,
@@ -47,6 +50,9 @@ def main() -> None:
     transform_census.run(transform_census.RECORDS, rounds=5)
     remote_parquet.run(remote_parquet.MIB, rounds=5)
     flower_pages.run(flower_pages.UNITS, flower_pages.JOBS)
+    if shutil.which("cargo"):  # for the proxy that delays
+        load_latency.run(load_latency.ROWS, rounds=3)
+        latency_seeds.run(latency_seeds.ROWS, rounds=3)
 
 
 if __name__ == "__main__":

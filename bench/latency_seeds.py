@@ -29,6 +29,7 @@ DELAYS_MS = (0.0, 1.0, 5.0, 10.0, 100.0)
 WORK_S = 4.0
 #: Rows a second that no pattern exceeds, and the least time of a request.
 _RATE_MAX = 2500
+_RATE_MAX_CELERY = 400
 _REQUEST_S = 0.001
 
 
@@ -58,8 +59,8 @@ def run(rows: int, rounds: int) -> None:
         site = make_site(running, PEOPLE, rows, worker_pid=0)
         systems = [
             system
-            for number, (delay_ms, one) in enumerate(distant.items())
-            for system in systems_at(site, delay_ms, one, database=len(distant) + number)
+            for delay_ms, one in distant.items()
+            for system in systems_at(site, delay_ms, one)
         ]
         for system in systems:
             if system.name.startswith(OURS):  # the server compiles its code under load
@@ -75,15 +76,15 @@ def run(rows: int, rounds: int) -> None:
     print(f"\nkept in {path} and {path.with_suffix('.svg').name}", flush=True)
 
 
-def systems_at(site: Site, delay_ms: float, one: Distant, database: int) -> list[System]:
-    """Return all systems at one delay. `database`: of the broker, for Celery."""
+def systems_at(site: Site, delay_ms: float, one: Distant) -> list[System]:
+    """Return all systems at one delay."""
     here = Site(one.stage, site.table, site.path, site.rows, one.worker_pid)
     found = [
         pattern_at(here, pattern, name_of(pattern.label, delay_ms), rows_of(pattern, delay_ms))
         for pattern in PATTERNS
     ]
-    people = people_of(site.path, rows_in(POOL, delay_ms))
-    celery = celery_gevent(here, name_of(CELERY, delay_ms), people, database)
+    people = people_of(site.path, rows_in(POOL, delay_ms, _RATE_MAX_CELERY))
+    celery = celery_gevent(here, name_of(CELERY, delay_ms), people)
     return [*found, celery, ours(here, name=name_of(OURS, delay_ms))]
 
 
@@ -104,10 +105,10 @@ def rows_of(pattern: Pattern, delay_ms: float) -> int:
     return rows_in(pattern.in_flight, delay_ms)
 
 
-def rows_in(in_flight: int, delay_ms: float) -> int:
+def rows_in(in_flight: int, delay_ms: float, rate_max: int = _RATE_MAX) -> int:
     """Return how many rows can be inserted in some seconds with so many requests in flight."""
     rate = in_flight / (2 * delay_ms / 1000 + _REQUEST_S)
-    return int(WORK_S * min(rate, _RATE_MAX))
+    return int(WORK_S * min(rate, rate_max))
 
 
 def name_of(label: str, delay_ms: float) -> str:

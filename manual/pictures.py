@@ -12,15 +12,16 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import CONSOLE_SVG_FORMAT, Console
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
@@ -50,7 +51,7 @@ class Shot:
 SHOTS = {
     "help": Shot("ringhaul --help", bare=True),
     "load": Shot("ringhaul load orders.csv -t shop.orders"),
-    "progress": Shot("ringhaul load orders.csv -t shop.orders", after_s=12),
+    "progress": Shot("ringhaul load orders.csv -t shop.orders", after_s=16),
     "errors": Shot("ringhaul errors"),
     "peek": Shot("ringhaul peek shop.orders -n 5"),
     "query": Shot(
@@ -124,9 +125,9 @@ def main() -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     env |= {"PATH": path}
-    # A short path, since it is in the pictures.
-    with tempfile.TemporaryDirectory(prefix="shop", dir="/tmp") as name:
-        folder = Path(name)
+    folder = Path("/tmp/shop")  # short, since it is in the pictures
+    folder.mkdir()
+    try:
         prepare(folder, env)
         for picture in wanted.names:
             screen = take(SHOTS[picture], folder, env, wanted.text or COLUMNS)
@@ -134,6 +135,8 @@ def main() -> None:
                 print(f"== {picture}\n{screen.text()}")
             else:
                 (PICTURES / f"{picture}.svg").write_text(svg_of(screen, SHOTS[picture], COLUMNS))
+    finally:
+        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from config.secrets import mask
 from ringhaul.plain_text import Lines, as_message
@@ -87,9 +87,9 @@ def escape_beside_live() -> None:
     from rich.file_proxy import FileProxy
 
     if isinstance(sys.stderr, FileProxy):
-        sys.stderr = _plain(sys.stderr, mask)
+        sys.stderr = _plain(cast(TextIO, sys.stderr), mask)
     if isinstance(sys.stdout, FileProxy):
-        sys.stdout = _plain(sys.stdout, str)
+        sys.stdout = _plain(cast(TextIO, sys.stdout), str)
 
 
 def _plain(stream: TextIO, hide: Callable[[str], str]) -> TextIO:

@@ -87,7 +87,7 @@ def test_load_and_verify(
         file.write(csv_of([("day", 1, 1)]))
     (at_work / "extra.csv").write_text(csv_of([("extra", 2, 2)]))
     (at_work / "events.jsonl").write_text('{"id": 1, "at": 10, "note": "x"}\n')
-    pq.write_table(pa.table({"id": [2], "at": [20]}), at_work / "users.parquet")
+    pq.write_table(pa.table({"id": [2], "at": [20], "note": ["y"]}), at_work / "users.parquet")
     with gzip.open(at_work / "dump.gz", "wt") as file:
         file.write(csv_of([("piped", 3, 3)], header=""))
     # When they are loaded

@@ -226,3 +226,20 @@ def test_the_client_works_in_a_program_of_the_project(
     done = installed.python("-c", WITH_CLIENT, table)
     assert done.code == 0, done
     assert_table(cassandra_session, table, "id, name", ROWS)
+
+
+def test_the_client_s_tests_pass_with_the_wheel(installed: Installed, stack: Stack) -> None:
+    """Those without services, and of the others one that takes tables in and out."""
+    state = str(stack.valkey.password_file.parents[1])
+    # The plugin is imported first, so that what the tests import of ours is the wheel's.
+    pytest_ = ("-P", "-m", "pytest", "-q", "-p", "ringhaul.__main__", "-p", "no:cacheprovider")
+    chosen = "unit or reads_and_statements"
+    tests = ("tests/unit/client", "tests/acceptance/test_client.py", "-k", chosen)
+    ours = {name: text for name, text in installed.env.items() if not name.startswith("RINGHAUL_")}
+    env = ours | {"RINGHAUL_TEST_STATE_DIR": state}
+    argv = [str(installed.scripts / "python"), *pytest_, *tests]
+    done = subprocess.run(argv, env=env, cwd=ROOT, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0 and "passed" in done.stdout, done.stdout + done.stderr
+    origin = "import ringhaul.__main__ as m, config; print(m.__file__, config.__file__)"
+    said = installed.python("-P", "-c", origin).out
+    assert said.count(str(installed.scripts.parent)) == 2, said

@@ -113,7 +113,9 @@ def test_the_section_s_commands_work(fleet: Fleet, environment: Path) -> None:
                 fleet.network[name].running(typed("worker"), home / "log", env, home)
             )
             # In sequence: the first one compiles the kernels, and the others find them.
-            wait_until(partial(fleet.is_alive, name), f"the worker on {name}; see {home / 'log'}")
+            # On a machine with other work that takes over a minute.
+            what = f"the worker on {name}; see {home / 'log'}"
+            wait_until(partial(fleet.is_alive, name), what, timeout_s=240)
         output = {}
         for verb in ("load", "unload", "status"):
             done = subprocess.run(

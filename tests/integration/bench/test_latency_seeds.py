@@ -44,7 +44,7 @@ def test_a_pattern_inserts_the_records_of_the_file(site: Site, pattern) -> None:
 @pytest.mark.skipif(NO_GEVENT, reason="gevent comes with `make bench`")
 def test_celery_with_green_threads_inserts_the_records_of_the_file(site: Site) -> None:
     # The first one opens the session of the worker and is not measured.
-    check(site, celery_gevent(site, "it", people_of(site.path, ROWS), 9), ROWS - 1)
+    check(site, celery_gevent(site, "it", people_of(site.path, ROWS)), ROWS - 1)
 
 
 def check(site: Site, system: System, rows: int) -> None:

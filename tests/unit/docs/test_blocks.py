@@ -32,7 +32,6 @@ BLOCKS = [
 ]
 #: Page, or its folder -> the test that runs its commands.
 RUN_BY = {
-    "README.md": "tests/acceptance/test_tutorial.py",
     "docs/tutorial.md": "tests/acceptance/test_tutorial.py",
     "docs/how-to/hosts.md": "tests/hosts/test_hosts_page.py",
     "docs/how-to": "tests/acceptance/test_how_to.py",
@@ -53,6 +52,14 @@ RUN_BY = {
 #: must not use; and what is tested instead.
 PARSED_ONLY = {
     "CONTRIBUTING.md": "targets of make exist (tests/unit/test_docs.py)",
+    "README.md": "the same commands: tests/acceptance/test_tutorial.py",
+    "docs/how-to/install.md": "tests/acceptance/test_installed.py, test_completion.py",
+    "docs/how-to/monitoring.md": "tests/acceptance/test_flower_pages.py, test_prometheus.py",
+    "docs/how-to/nightly-etl.md": "its schedule: tests/acceptance/test_how_to.py",
+    "docs/how-to/operations.md": "tests/acceptance/test_doctor.py, test_profile.py",
+    "docs/how-to/schedules.md": "tests/acceptance/test_schedules.py",
+    "docs/how-to/transforms.md": "tests/acceptance/test_transform.py",
+    "docs/how-to/tune.md": "tests/acceptance/test_processes.py, test_profile.py",
     "docs/reference/commands/beat.md": "runs on: tests/acceptance/test_schedules.py",
     "docs/reference/commands/doctor.md": "other stores: tests/acceptance/test_doctor.py",
     "docs/reference/commands/flower.md": "tests/acceptance/test_flower_pages.py",
