@@ -273,18 +273,22 @@ def test_ctrl_c_is_passed_to_the_command(tmp_path: Path, text: str, presses: int
 PROGRAM = """
 import sys
 from ringhaul.client import Client
-Client(command=sys.argv[1:]).load("a.csv", "k.t")
+Client(command=sys.argv[1:], password="secret").load("a.csv", "k.t")
 """
 
 
 def test_a_killed_program_leaves_no_command(tmp_path: Path) -> None:
-    program = subprocess.Popen([sys.executable, "-c", PROGRAM, *script(tmp_path, PATIENT)])
+    note = 'open(place + "/password", "w").write(os.environ["RINGHAUL_CLUSTER_PASSWORD_FILE"])\n'
+    command = script(tmp_path, note + PATIENT)
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, *command])
     pid_file = tmp_path / "pid"
     wait_until(lambda: pid_file.exists() and pid_file.read_text(), "the command")
     time.sleep(0.3)  # it takes Ctrl-C by now
     program.kill()
     program.wait()
     wait_until(lambda: gone(int(pid_file.read_text())), "the end of the command")
+    password = Path((tmp_path / "password").read_text())
+    wait_until(lambda: not password.parent.exists(), "the end of the folder with the password")
     assert (tmp_path / "presses").read_text() == "i"
 
 
