@@ -96,11 +96,12 @@ def run(
     table: str,
     people: Sequence[Person],
 ) -> None:
-    """Insert the records and print the time it took."""
+    """Insert the records and print what it took, without the start of the program."""
     insert = insert_of(session, table)
-    started = time.perf_counter()
+    started, cpu_started = time.perf_counter(), time.process_time()
     for_each(insert, people)
-    print(json.dumps({"queries": len(people), "work_s": time.perf_counter() - started}))
+    work_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu_started
+    print(json.dumps({"queries": len(people), "work_s": work_s, "cpu_s": cpu_s}))
 
 
 def main() -> None:

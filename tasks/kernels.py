@@ -19,7 +19,12 @@ def warm_up() -> None:
         from ringhaul.formats import json_documents, record_end, write
         from ringhaul.statements import replies
 
-        for name in ("tasks.child.scan", "tasks.child.statements", "tasks.child.verify"):
+        for name in (
+            "tasks.child.scan",
+            "tasks.child.statements",
+            "tasks.child.verify",
+            "ringhaul.sstables.build",
+        ):
             importlib.import_module(name)
         decode.warm_up()
         spell.warm_up()

@@ -30,6 +30,7 @@ ROOMS: Mapping[str, str] = {
     "ringhaul.cql.decode": "ringhaul.cql ringhaul.cql.spell",
     "ringhaul.cql.typed": "ringhaul.cql",
     "ringhaul.dataplane": "ringhaul.cluster ringhaul.cql",
+    "ringhaul.sstables": "ringhaul.cql",
     "ringhaul.storage": "",
     "ringhaul.formats": "ringhaul.cql ringhaul.cql.typed ringhaul.storage",
     "ringhaul.formats.write": "ringhaul.cql ringhaul.cql.spell ringhaul.formats",
@@ -41,12 +42,15 @@ ROOMS: Mapping[str, str] = {
     "ringhaul.records": (
         "ringhaul.cluster ringhaul.cql ringhaul.cql.decode ringhaul.cql.typed "
         "ringhaul.formats ringhaul.ledger ringhaul.query ringhaul.sources "
-        "ringhaul.transform"
+        "ringhaul.sstables ringhaul.transform"
     ),
-    "ringhaul.load.write": ("ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.records"),
+    "ringhaul.load.write": (
+        "ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.records ringhaul.sstables"
+    ),
     "ringhaul.units": ("ringhaul.dataplane ringhaul.formats ringhaul.records ringhaul.sources"),
     "ringhaul.load": (
-        "ringhaul.cluster ringhaul.dataplane ringhaul.load.write ringhaul.records ringhaul.units"
+        "ringhaul.cluster ringhaul.dataplane ringhaul.ledger ringhaul.load.write "
+        "ringhaul.records ringhaul.sstables ringhaul.storage ringhaul.units"
     ),
     "ringhaul.output": "ringhaul.cql ringhaul.formats.write ringhaul.storage",
     "ringhaul.scan": (
@@ -100,8 +104,8 @@ ROOMS: Mapping[str, str] = {
     "producer.plan": (
         "producer.outputs producer.request ringhaul.cluster ringhaul.cql "
         "ringhaul.cql.typed ringhaul.formats ringhaul.ledger ringhaul.load ringhaul.query "
-        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.statements "
-        "ringhaul.storage ringhaul.transform ringhaul.units"
+        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
+        "ringhaul.statements ringhaul.storage ringhaul.transform ringhaul.units"
     ),
     "producer.services": (
         "producer.local producer.outputs producer.report producer.request "
@@ -114,8 +118,9 @@ ROOMS: Mapping[str, str] = {
     "producer.run": (
         "producer.inputs producer.outputs producer.plan producer.report producer.request "
         "producer.services ringhaul.cluster ringhaul.cql ringhaul.cql.decode "
-        "ringhaul.dataplane ringhaul.formats.write ringhaul.ledger ringhaul.output "
-        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage "
+        "ringhaul.dataplane ringhaul.formats.write ringhaul.ledger ringhaul.load "
+        "ringhaul.output ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
+        "ringhaul.statements ringhaul.storage "
         "ringhaul.transform"
     ),
     "producer.commands": (
@@ -158,6 +163,7 @@ PURE = (
     "ringhaul.query",
     "ringhaul.formats",
     "ringhaul.formats.write",
+    "ringhaul.sstables",
     "ringhaul.records",
 )
 #: Modules of other rooms that are also tested without any service.

@@ -52,7 +52,7 @@ def running_stack(
     with tempfile.TemporaryDirectory(prefix="ringhaul state-") as folder:
         stack = Stack(Path(folder), user_cache_dir(), extra_yaml=extra_yaml)
         try:
-            with _java_options(NEVER_STARTED_AGAIN):
+            with java_options(NEVER_STARTED_AGAIN):
                 stack.up(nodes, heap=heap, auth=auth, any_port=True)
             yield stack
         finally:
@@ -60,7 +60,7 @@ def running_stack(
 
 
 @contextmanager
-def _java_options(words: str) -> Iterator[None]:
+def java_options(words: str) -> Iterator[None]:
     """More options for every `java` that is started in the block."""
     before = os.environ.get("JDK_JAVA_OPTIONS", "")
     os.environ["JDK_JAVA_OPTIONS"] = f"{before} {words}".strip()

@@ -59,6 +59,12 @@ from ringhaul.ledger.kinds import JobKind
     type=click.Choice(["pipeline", "single", "token-batch", "concurrent"]),
     help="Small batches or single rows to the replicas, or the same through the driver [pipeline].",
 )
+@click.option(
+    "--to-sstables",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Write SSTables for `nodetool import` to this folder, and no rows to the cluster.",
+)
 @click.option("--unit-size", metavar="BYTES", help="Size of one unit of work, e.g. 16M [adaptive].")
 @click.option(
     "--create-table",

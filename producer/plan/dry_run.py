@@ -122,7 +122,7 @@ def dry_run_text(
     lines = [
         *before,
         f"would load {count_text(plan['files'], 'file')} ({bytes_text(plan['bytes'])}) "
-        f"{through}into {plan['table']}{only} at {plan['consistency']}; nothing was written",
+        f"{through}into {_target_text(job, plan)}{only}; nothing was written",
         "",
         f" {'field':<24} {'column':<24} {'type':<12} key",
     ]
@@ -149,6 +149,13 @@ def dry_run_text(
     for shown in plan["samples"]:
         lines += _sample_lines(shown, transforms=bool(transforms), where=bool(job.where))
     return lines_of(lines)
+
+
+def _target_text(job: LoadJob, plan: dict[str, Any]) -> str:
+    """Return where rows would go."""
+    if job.sstables is not None:
+        return f"SSTables of {plan['table']} in {job.sstables.final}"
+    return f"{plan['table']} at {plan['consistency']}"
 
 
 def _unit_size_text(plan: dict[str, Any]) -> str:

@@ -58,6 +58,11 @@ def plan_load(
     transforms = _transforms(request, settings)
     planned = plan_sources(request, files, table)
     sources = tuple(source for source in planned if source is not None)
+    sstables = None
+    if request.to_sstables is not None:
+        from producer.plan.sstables import plan_sstables  # most loads do not need it
+
+        sstables = plan_sstables(request.to_sstables, table, metadata, sources, request.ttl_s)
     total_bytes = sum(file.size_bytes for file in files)
     by_file = {source.file: source for source in sources}
     estimates = each_file(list(by_file), lambda file: _estimate(by_file[file], request.dialect))
@@ -73,7 +78,12 @@ def plan_load(
         base_us=_base_us(request, most_records(estimates)),
         unit_bytes=request.unit_bytes
         or unit_bytes_auto(
-            total_bytes, slots, records_count=records, rows_per_s=request.rows_per_s
+            total_bytes,
+            slots,
+            records_count=records,
+            rows_per_s=request.rows_per_s,
+            # Each unit leaves at least one SSTable, and few are better than many.
+            units_per_slot=UNITS_PER_SLOT if sstables is None else 1,
         ),
         ttl_s=request.ttl_s,
         nulls=request.nulls,
@@ -85,6 +95,7 @@ def plan_load(
         transforms=tuple(request.transforms),
         where=request.where,
         kind=request.kind,
+        sstables=sstables,
         exact_timestamps=request.exact_timestamps,
     )
     if not job.repeatable:
@@ -128,7 +139,12 @@ def _check_where(job: LoadJob) -> None:
 
 
 def unit_bytes_auto(
-    total_bytes: int, slots: int, *, records_count: int = 0, rows_per_s: int = 0
+    total_bytes: int,
+    slots: int,
+    *,
+    records_count: int = 0,
+    rows_per_s: int = 0,
+    units_per_slot: int = UNITS_PER_SLOT,
 ) -> int:
     """Return a unit size that gives every worker process several units, none of which takes
     minutes.
@@ -136,7 +152,7 @@ def unit_bytes_auto(
     `records_count`: estimated number of records. `rows_per_s`: the job's limit, which its worker
     processes share; 0 if there is none.
     """
-    size = min(max(total_bytes // (UNITS_PER_SLOT * slots), UNIT_BYTES_MIN), UNIT_BYTES_MAX)
+    size = min(max(total_bytes // (units_per_slot * slots), UNIT_BYTES_MIN), UNIT_BYTES_MAX)
     if not rows_per_s:
         return size
     record_bytes = total_bytes / max(1, records_count)

@@ -151,6 +151,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "window_max": report.window_max,
         "window_shrunk": report.window_shrunk,
         "workers": report.workers,
+        **({} if summary.job.sstables is None else {"sstables": report.sstables}),
         "reject_reasons": dict(summary.reasons),
         **_kind_json(summary),
         **error_json(status),
@@ -250,6 +251,12 @@ def _verdict(summary: Summary) -> list[str]:
 
 def _landed(summary: Summary) -> str:
     rows, table = summary.report.written, summary.job.table.name
+    if (output := summary.job.sstables) is not None:
+        files = count_text(summary.report.sstables, "SSTable")
+        # Until the job is complete they are elsewhere.
+        complete = summary.status.state in (JobState.COMPLETE, JobState.PARTIAL)
+        where = output.final if complete else output.staged(summary.status.job)
+        return f"{count_text(rows, 'row')} in {files} in {where}"
     verb = "is" if rows == 1 else "are"
     same = "the same " if summary.verifies else ""
     return f"{count_text(rows, 'row')} {verb} {same}in {table}"

@@ -15,6 +15,7 @@ from ringhaul.errors import UsageError
 
 _NO_JOB = "is of a job that runs, and --dry-run makes none: leave one of them out"
 _NOT_FOLLOWED = "is of a command that follows its job, and --detach does not: leave one of them out"
+_NOT_SENT = "says how rows are sent, and --to-sstables sends none: leave one of them out"
 #: Two options by their names in a command, and the message.
 PAIRS = {
     ("summary", "dry_run"): f"--summary {_NO_JOB}",
@@ -34,6 +35,12 @@ PAIRS = {
     ("on_interrupt", "dry_run"): f"--on-interrupt {_NO_JOB}",
     ("progress", "dry_run"): f"--progress {_NO_JOB}",
     ("priority", "dry_run"): f"--priority {_NO_JOB}",
+    ("to_sstables", "strategy"): f"--strategy {_NOT_SENT}",
+    ("to_sstables", "consistency"): f"--consistency {_NOT_SENT}",
+    ("to_sstables", "create_table"): (
+        "--to-sstables needs the table's options, such as its compression: create the table first "
+        "(`--create-table --dry-run` prints a statement for what the files hold)"
+    ),
     ("export", "as_json"): (
         "--export writes the rejected records, --json what is wrong with them: give one of them"
     ),

@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 from config.settings import Loaded
 from producer.request.input_format import dialect_of, empty_of, mapping_of, text_of
@@ -75,6 +76,7 @@ class LoadRequest:
     #: The table is created first, for what the files hold; with this key, or the usual one.
     create_table: bool = False
     primary_key: str | None = None
+    to_sstables: Path | None = None  #: write SSTables to this folder, and no rows to the cluster
 
     @property
     def wanted_row_fields(self) -> RowFields:
@@ -215,6 +217,7 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         exact_timestamps=options.exact_timestamps,
         create_table=options.create_table,
         primary_key=options.primary_key,
+        to_sstables=options.to_sstables,
     )
     refuse_blank("--primary-key", options.primary_key, "A,B or (A,B),C")
     for name in ("primary_key", "yes"):

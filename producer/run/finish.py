@@ -1,5 +1,5 @@
 """Publish what an ended job leaves behind: the manifest of an unload, the result of a count or
-query."""
+query, the SSTables of a load."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def publish_end(
     *,
     again: bool = False,
 ) -> None:
-    """Write the manifest of an ended unload, lookup or exec; print the result of a complete count
-    or query to `result`, by default to where the job was asked to put it.
+    """Write the manifest of an ended unload, lookup or exec, move the SSTables of a load to their
+    folder, or print the result of a complete count or query to `result`, by default to where the
+    job was asked to put it.
 
     Does nothing for other jobs. What was written once is not written again, unless `again` is set,
     since a user may have moved or replaced it. A result that goes elsewhere, or to standard output,
@@ -106,6 +107,10 @@ def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | N
     ledger.check(status.job)
     if output is not None:
         _print_result(ledger, status.job, job, output)
+    elif job.kind.is_load:
+        from ringhaul.load.publish_sstables import publish_sstables
+
+        publish_sstables(ledger, status.job, job.sstables)
     elif job.kind == "unload":
         from ringhaul.scan.finish import publish_manifest
 
@@ -119,10 +124,12 @@ def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | N
 def _published_job(ledger: Ledger, status: JobStatus) -> Any:
     """Return the job if it has ended and has a manifest or a result to publish, otherwise None."""
     from ringhaul.ledger.kinds import JobKind
+    from ringhaul.ledger.labels import PUBLISHES_LABEL
     from ringhaul.ledger.states import JobState
 
     done = status.state in (JobState.COMPLETE, JobState.PARTIAL)
-    if not done or JobKind.of_labels(status.labels).is_load:
+    reads = not JobKind.of_labels(status.labels).is_load
+    if not done or not (reads or PUBLISHES_LABEL in status.labels):
         return None
     from tasks.kinds import read_job
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from producer.inputs.from_manifest import as_unloaded
 from producer.inputs.stdin_spool import (
@@ -26,9 +27,11 @@ from producer.request.fingerprint import FINGERPRINT_LABEL
 from producer.request.load import LoadRequest, load_request
 from producer.request.options import LoadOptions
 from producer.run.feed import Feeder
+from producer.run.finish import publish_end
 from producer.run.follow import follow_job, leave_job
 from producer.run.gone import reporting_lost_job
 from producer.run.spool_cleanup import drop_if_done, forget_spooled
+from producer.run.sstable_folder import prepare_sstables
 from producer.services.preflight import Visibility
 from producer.services.start import Services
 from producer.services.workers import (
@@ -39,7 +42,7 @@ from producer.services.workers import (
 )
 from producer.text import bytes_text, count_text
 from ringhaul.errors import EXIT_COMPLETE
-from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
+from ringhaul.ledger.labels import KIND_LABEL, PUBLISHES_LABEL, QUEUE_LABEL
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
 from tasks.connect import open_ledger
@@ -134,6 +137,8 @@ def _run(
     job_id, embedded = services.job_id, services.worker is not None
     settings = services.settings
     ledger = open_ledger(settings)
+    if job.sstables is not None:
+        prepare_sstables(job.sstables, job_id, own_workers=embedded)
     ledger.create(
         job_id,
         {
@@ -143,6 +148,7 @@ def _run(
             QUEUE_LABEL: job_workers.label,
             FINGERPRINT_LABEL: options.fingerprint,
             COMMAND_LABEL: command_line(),
+            **({PUBLISHES_LABEL: "1"} if job.publishes else {}),
             **labels,
         },
         json.dumps(job.to_json()),
@@ -173,6 +179,7 @@ def _run(
         feeder=feeder,
         broker=services.broker,
         worker=services.worker,
+        on_end=partial(publish_end, ledger) if job.publishes else None,
         on_interrupt=options.interrupt_with(own_workers=embedded),
     )
     drop_if_done(ledger, settings.state_dir, job_id, job, code)

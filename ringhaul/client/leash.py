@@ -1,10 +1,10 @@
 """A process between a program and its command: it ends the command when the program is gone.
 
-Run by its path, with the command's arguments behind it. The program holds the other end of this
-process's standard input, and writes one byte for each signal: `i` for Ctrl-C, `k` for SIGKILL. When
-that end is closed, or another process has become the parent, the program was killed: the command
-gets Ctrl-C, later a second one, at last SIGKILL. The exit code is the command's; 128 + N after a
-signal N, as in a shell.
+Run by its path, with the folder of the call and the command line behind it. The program holds the
+other end of this process's standard input, and writes one byte for each signal: `i` for Ctrl-C, `k`
+for SIGKILL. When that end is closed, or another process has become the parent, the program was
+killed: the command gets Ctrl-C, later a second one, at last SIGKILL. The exit code is the command's; 128 + N after a
+signal N, as in a shell. If the program is gone, the folder is removed, which may hold a password.
 
 The program starts this process in a session of its own, so that Ctrl-C on a terminal, which goes to
 all processes there, reaches the command only once.
@@ -26,7 +26,7 @@ LOOK_EVERY_S = 1.0
 NOT_STARTED = 127
 
 
-def main(argv: list[str]) -> int:
+def main(folder: str, argv: list[str]) -> int:
     """Run the command to its end; return the exit code."""
     parent = os.getppid()
     ended, wake = os.pipe()
@@ -56,8 +56,12 @@ def main(argv: list[str]) -> int:
         for key in keys:
             with contextlib.suppress(ProcessLookupError):
                 command.send_signal(signal.SIGKILL if key == ord("k") else signal.SIGINT)
+    if watched == [ended]:
+        import shutil  # rarely needed, and this process starts with each call
+
+        shutil.rmtree(folder, ignore_errors=True)
     return command.returncode if command.returncode >= 0 else 128 - command.returncode
 
 
 if __name__ == "__main__":
-    os._exit(main(sys.argv[1:]))
+    os._exit(main(sys.argv[1], sys.argv[2:]))

@@ -86,6 +86,7 @@ class LoadOptions(JobOptions, total=False):
     timestamp_field: Value
     timestamp_format: Repeated
     timezone: Value
+    to_sstables: Path
     transform: Repeated
     trim: Literal["none", "text", "quoted"]
     true_words: Listed

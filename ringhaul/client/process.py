@@ -44,7 +44,7 @@ class RunningCommand:
         self._error_file, self._timed_out = error_file, False
         self._notes: deque[str] = deque(maxlen=NOTES_MAX)
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", leash.__file__, *argv],
+            [sys.executable, "-I", "-S", leash.__file__, str(error_file.parent), *argv],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -87,6 +87,9 @@ class CqlType:
     of: tuple[CqlType, ...] = ()
     fields: tuple[str, ...] = ()
     size: int = 0
+    #: Name of a user-defined type in its schema, if the type was parsed. Types of the same fields
+    #: are equal whatever their names.
+    udt_name: str = field(default="", compare=False)
 
     @property
     def scalar(self) -> bool:
@@ -181,7 +184,8 @@ def _parse(
         raise UnknownType(f"type {name} is not known")
     fields = user_types[plain]
     types = tuple(parse_type(field_type, user_types) for _, field_type in fields)
-    return CqlType("udt", types, tuple(field for field, _ in fields)), at
+    names = tuple(name for name, _ in fields)
+    return CqlType("udt", types, names, udt_name=plain), at
 
 
 def _parse_parameters(

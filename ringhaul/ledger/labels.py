@@ -11,5 +11,8 @@ QUEUE_LABEL = "queue"
 #: Label: what the job does (load, unload, ...).
 KIND_LABEL = "kind"
 
+#: Label of a load that publishes something at its end: SSTables.
+PUBLISHES_LABEL = "publishes"
+
 #: Label: the context of the job's span, if it is traced; see tasks/tracing.py. Messages carry it.
 TRACE_LABEL = "traceparent"

@@ -45,6 +45,7 @@ class LoadReport:
     window_min: int = 0
     window_max: int = 0
     window_shrunk: int = 0
+    sstables: int = 0
     workers: dict[str, int] = field(default_factory=dict)  #: host:pid -> units
     p50_ms: float | None = None
     p99_ms: float | None = None
@@ -78,6 +79,7 @@ def build_report(
             part.rejected += result.rejected
             part.input_bytes += result.input_bytes
         report.retries += result.retries
+        report.sstables += result.sstables
         report.repeated_units += result.attempt > 1
         report.cpu_ms += result.cpu_ms
         report.rss_bytes_max = max(report.rss_bytes_max, result.rss_bytes_max)

@@ -17,6 +17,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.row_fields import TTL, WRITETIME, RowField
+from ringhaul.records.sstable_output import SSTableOutput
 from ringhaul.sources.source import SourceFile
 
 #: Last ordinal when no --max-rows is given: beyond any input, within an int64.
@@ -167,6 +168,8 @@ class LoadJob:
     transforms: tuple[str, ...] = ()
     where: str = ""  #: which rows are loaded, as a condition over columns; empty: all
     kind: JobKind = JobKind.LOAD  #: or VERIFY
+    #: Where SSTables are written, instead of rows to the cluster.
+    sstables: SSTableOutput | None = None
     #: Columns of texts in which an empty field of CSV is the empty text, not null (--empty).
     empty_texts: tuple[str, ...] = ()
     #: Of a statement's values: the markers that are write times and TTLs, and are read like those.
@@ -203,8 +206,8 @@ class LoadJob:
 
     @property
     def publishes(self) -> bool:
-        """Whether a manifest or a result is written at the end."""
-        return False
+        """Whether something is published at the end: the SSTables, if there are some."""
+        return self.sstables is not None
 
     @property
     def takes_error_limit(self) -> bool:
@@ -234,17 +237,20 @@ class LoadJob:
             "dialect": self.dialect.to_json(),
             "text": self.text.to_json(),
             "transforms": list(self.transforms),
+            "sstables": None if self.sstables is None else self.sstables.to_json(),
             **{name: list(getattr(self, name)) for name in _NAMES},
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LoadJob:
+        sstables = data["sstables"]
         return cls(
             table=TableSchema.from_json(data["table"]),
             sources=tuple(LoadSource.from_json(source) for source in data["sources"]),
             dialect=CsvDialect.from_json(data["dialect"]),
             text=TextFormat.from_json(data["text"]),
             transforms=tuple(data["transforms"]),
+            sstables=None if sstables is None else SSTableOutput.from_json(sstables),
             empty_texts=tuple(data["empty_texts"]),
             marker_timestamps=tuple(data["marker_timestamps"]),
             marker_ttls=tuple(data["marker_ttls"]),

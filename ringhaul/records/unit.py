@@ -55,6 +55,7 @@ class UnitResult(NamedTuple):
     window_min: int
     window_max: int
     window_shrunk: int
+    sstables: int  #: files that the unit left, each a group of components; 0 without them
     worker: str  #: host:pid
 
     def pack(self) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import Statements, insert_statements
 from ringhaul.records.job import LoadJob
+from ringhaul.records.sstable_output import SSTableOutput
 from ringhaul.records.unit import LoadUnit, UnitResult
 from ringhaul.units.account import UnitHooks, UnitOutcome
 from tasks.child.process import Child
@@ -18,6 +20,9 @@ from tasks.transforms import transforms_of
 
 def run_load(attempt: Attempt) -> Done:
     """Run one attempt of a load's unit."""
+    job = cast(LoadJob, attempt.child.job(attempt.job_id))
+    if job.sstables is not None:
+        return _run_to_sstables(attempt, job, job.sstables)
     # Add a microsecond for each millisecond of the job's age: no two attempts of a unit start in
     # the same millisecond.
     return run_records(attempt, _statements, partial(run_load_unit, later_us=attempt.age_ms))
@@ -40,15 +45,40 @@ def run_records(
         job,
         child.target(statements_of(job, unit), job.table.keyspace),
         child.bounds,
-        UnitHooks(
-            tick=attempt.tick,
-            throttle=attempt.throttle,
-            rejects_max=child.ledger.records_max(attempt.job_id),
-            losses=attempt.losses(),
-        ),
+        _hooks(attempt),
         transforms_of(child.settings, job.transforms),
     )
-    result = _result(child, unit, attempt.number, outcome)
+    return _done(job, _result(child, unit, attempt.number, outcome), outcome)
+
+
+def _run_to_sstables(attempt: Attempt, job: LoadJob, output: SSTableOutput) -> Done:
+    """Run one attempt that writes files. The writer removes them if the commit does not count."""
+    from ringhaul.load.to_sstables import run_unit_to_sstables  # its kernels cost most loads time
+
+    child, unit = attempt.child, LoadUnit.unpack(attempt.spec)
+    done = run_unit_to_sstables(
+        unit,
+        attempt.unit,
+        job,
+        output.attempt_folder(attempt.job_id, attempt.unit, attempt.number, child.name),
+        _hooks(attempt),
+        transforms_of(child.settings, job.transforms),
+    )
+    result = _result(child, unit, attempt.number, done.outcome)
+    result = result._replace(sstables=done.writer.sstables)
+    return replace(_done(job, result, done.outcome), undo=done.writer.withdraw)
+
+
+def _hooks(attempt: Attempt) -> UnitHooks:
+    return UnitHooks(
+        tick=attempt.tick,
+        throttle=attempt.throttle,
+        rejects_max=attempt.child.ledger.records_max(attempt.job_id),
+        losses=attempt.losses(),
+    )
+
+
+def _done(job: LoadJob, result: UnitResult, outcome: UnitOutcome) -> Done:
     return Done(
         result=result.pack(),
         totals={
@@ -91,5 +121,6 @@ def _result(child: Child, unit: LoadUnit, attempt: int, outcome: UnitOutcome) ->
         window_min=outcome.window.limit_min if outcome.window else 0,
         window_max=outcome.window.limit_max if outcome.window else 0,
         window_shrunk=outcome.window.shrunk if outcome.window else 0,
+        sstables=0,
         worker=child.name,
     )

@@ -77,7 +77,8 @@ def test_a_directory_without_a_csv_file(fleet: Ringhaul, table: str) -> None:
         finished,
         2,
         "in: the directory holds no .csv, .tsv, .txt, .jsonl, .ndjson, .json, .parquet file, plain "
-        "or compressed (.gz, .bz2, .xz, .zst); name the files, or use a glob",
+        "or compressed (.gz, .bz2, .xz, .lzma, .zst, .zstd, .lz4, .br, .snappy, .sz); name the "
+        "files, or use a glob",
     )
 
 

@@ -255,7 +255,7 @@ def test_a_message_with_text_from_outside_is_one_line(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stderr", err)
         print_error(
-            f"{text}: cannot be read", "UsageError"
+            f"{text}: cannot be read", UsageError
         )  # as in a process whose streams are not wrapped
         plain_streams.show_plain_text()
         print_error(f"{text}: cannot be read", UsageError)

@@ -72,7 +72,7 @@ _COMPRESSORS: Mapping[str, Callable[[], _Compressor]] = {
     "xz": lambda: lzma.LZMACompressor(preset=0),
     "zstd": lambda: _Arrow("zstd"),
     "lz4": lambda: _Arrow("lz4"),
-    "brotli": lambda: _Arrow(pa.Codec("brotli", 4)),
+    "brotli": lambda: _Arrow("brotli"),
 }
 
 

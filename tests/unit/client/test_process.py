@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ place = os.path.dirname(os.path.abspath(__file__))
 open(place + "/argv", "a").write(json.dumps(sys.argv[1:]) + "\\n")
 open(place + "/pid", "w").write(str(os.getpid()))
 """
+PEEKED = "SELECT id, note FROM k.t WHERE id = 7 LIMIT 2"
 SUMMARY = {
     "message_type": "summary",
     "job": "ld-1",
@@ -271,19 +273,46 @@ def test_ctrl_c_is_passed_to_the_command(tmp_path: Path, text: str, presses: int
 PROGRAM = """
 import sys
 from ringhaul.client import Client
-Client(command=sys.argv[1:]).load("a.csv", "k.t")
+Client(command=sys.argv[1:], password="secret").load("a.csv", "k.t")
 """
 
 
 def test_a_killed_program_leaves_no_command(tmp_path: Path) -> None:
-    program = subprocess.Popen([sys.executable, "-c", PROGRAM, *script(tmp_path, PATIENT)])
+    note = 'open(place + "/password", "w").write(os.environ["RINGHAUL_CLUSTER_PASSWORD_FILE"])\n'
+    command = script(tmp_path, note + PATIENT)
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, *command])
     pid_file = tmp_path / "pid"
     wait_until(lambda: pid_file.exists() and pid_file.read_text(), "the command")
     time.sleep(0.3)  # it takes Ctrl-C by now
     program.kill()
     program.wait()
     wait_until(lambda: gone(int(pid_file.read_text())), "the end of the command")
+    password = Path((tmp_path / "password").read_text())
+    wait_until(lambda: not password.parent.exists(), "the end of the folder with the password")
     assert (tmp_path / "presses").read_text() == "i"
+
+
+def test_options_of_short_commands(tmp_path: Path) -> None:
+    client = Client(command=script(tmp_path, ""))
+    with pytest.raises(UsageError, match="give by="):
+        client.counts("k.t")
+    with pytest.raises(UsageError, match="did you mean 'columns'"):
+        client.peek("k.t", **{"column": "id"})
+    for call in (
+        lambda: client.counts("k.t", by="host"),
+        lambda: client.counts("k.t", top=3, where="id > 1"),
+        lambda: client.peek("t", keyspace="k", rows=2, where="id = 7", columns=["id", "note"]),
+        lambda: list(client.job("ld-1").rejects(limit=1)),
+    ):
+        with suppress(FileNotFoundError):  # the result, which the stand-in does not write
+            call()
+    lines = map(json.loads, (tmp_path / "argv").read_text().splitlines())
+    assert [[word for word in line if not word.startswith("--output")] for line in lines] == [
+        ["count", "--format=parquet", "--json", "--table=k.t", "--by=host", "--"],
+        ["count", "--format=parquet", "--json", "--table=k.t", "--top=3", "--where=id > 1", "--"],
+        ["query", "--format=parquet", "--json", "--", PEEKED],
+        ["errors", "--json", "--limit=1", "--", "ld-1"],
+    ]
 
 
 def test_jobs_are_controlled_by_their_commands(tmp_path: Path) -> None:

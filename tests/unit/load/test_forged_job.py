@@ -12,11 +12,15 @@ import pytest
 
 from config.settings import load_settings
 from ringhaul.errors import UsageError
+from ringhaul.load.to_sstables import run_unit_to_sstables
 from ringhaul.records.job import LoadJob
+from ringhaul.records.sstable_output import SSTableOutput
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.sources.files import check_unchanged
+from ringhaul.sstables.layout import Layout
 from ringhaul.storage.access import Access, set_access
 from ringhaul.storage.folders import open_folder
+from ringhaul.units.account import UnitHooks
 from ringhaul.units.reading import read_unit
 from tasks.child import process
 from tests.loads import load_job, load_source, table_schema
@@ -74,3 +78,21 @@ def test_a_file_inside_is_read(worker: Path) -> None:
 def test_nothing_is_written_outside_of_them(worker: Path, output: str) -> None:
     with pytest.raises(UsageError, match=r"storage\.allowed_roots"):
         open_folder(output.format(data=worker))
+
+
+def test_sstables_outside_of_the_roots_are_not_written(worker: Path, tmp_path: Path) -> None:
+    # Given a job whose folder is elsewhere, and an attempt of its unit
+    unit, job = forged(str(worker / "hostname"), "csv", whole=False)
+    layout = Layout(partition_key_class="UTF8Type", clustering=(), columns=(), written_s=1)
+    output = SSTableOutput(folder=str(tmp_path), keyspace="shop", table="orders", layout=layout)
+    folder = tmp_path / ".ringhaul" / "ld-1" / "0-1-h"
+    folder.mkdir(parents=True)
+    (folder / "kept").touch()
+
+    # When a worker runs the unit, then it neither writes nor removes anything there
+    with pytest.raises(UsageError, match="allowed_roots"):
+        run_unit_to_sstables(
+            unit, 0, replace(job, sstables=output), str(folder),
+            UnitHooks(tick=lambda rows, rejected, done: None),
+        )  # fmt: skip
+    assert [path.name for path in folder.iterdir()] == ["kept"]

@@ -20,6 +20,7 @@ def result(source: int, written: int, rejected: int, **others: int | str) -> Uni
         "window_min": 0,
         "window_max": 0,
         "window_shrunk": 0,
+        "sstables": 0,
         "worker": "h:1",
     }
     return UnitResult(

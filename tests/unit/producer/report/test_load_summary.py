@@ -45,6 +45,7 @@ def summary(
             window_min=64,
             window_max=1024,
             window_shrunk=0,
+            sstables=0,
             worker=f"h:{number % 2}",
         )
         for number in range(sources)

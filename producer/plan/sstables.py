@@ -1,0 +1,182 @@
+"""Plan the SSTables of a load: what they contain, and whether the table and the cluster allow it.
+
+What cannot be written exactly is refused here, before anything starts.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ringhaul.cluster.schema import ColumnSchema, TableSchema
+from ringhaul.errors import SetupUnusable, UsageError
+from ringhaul.records.job import LoadSource
+from ringhaul.records.sstable_output import SSTableOutput
+from ringhaul.sstables.comparable import is_comparable
+from ringhaul.sstables.components import DATA
+from ringhaul.sstables.layout import EXPIRY_S_MAX, Column, Layout
+from ringhaul.sstables.marshal import (
+    class_name,
+    composite_class,
+    fixed_width,
+    is_multi_cell,
+)
+from ringhaul.storage.access import check_place
+
+if TYPE_CHECKING:
+    from cassandra.metadata import Metadata, TableMetadata
+
+_BY_CQL = "load it over CQL, without --to-sstables"
+#: Major versions of Cassandra that read format nb.
+_VERSIONS = (4, 5)
+_PARTITIONER = "org.apache.cassandra.dht.Murmur3Partitioner"
+
+
+def plan_sstables(
+    folder: Path,
+    table: TableSchema,
+    metadata: Metadata,
+    sources: Sequence[LoadSource],
+    ttl_s: int,
+) -> SSTableOutput:
+    """Return where SSTables go and what they contain.
+
+    Raises `UsageError` for a table that cannot be written, or a folder that has SSTables already or
+    is outside of this host's roots,
+    and `SetupUnusable` for a cluster that would not read them.
+    """
+    described = metadata.keyspaces[table.keyspace].tables[table.table]
+    _check_cluster(metadata, table.keyspace)
+    _check_table(described, table)
+    written_s = int(time.time())
+    for column, expression in (pair for source in sources for pair in source.filled):
+        raise UsageError(
+            f"--to-sstables: only a node can compute {expression} for column {column!r}: {_BY_CQL}"
+        )
+    output = SSTableOutput(
+        folder=str(folder.absolute()),
+        keyspace=table.keyspace,
+        table=table.table,
+        layout=_layout(described, table, sources, written_s),
+    )
+    check_place(output.final)
+    life_s = ttl_s or output.layout.default_ttl_s
+    if written_s + life_s > EXPIRY_S_MAX:
+        raise UsageError(
+            f"--to-sstables: a TTL of {life_s} s ends after 2038-01-19, the last day that SSTables "
+            "of version nb store: give a shorter --ttl"
+        )
+    if os.path.isdir(output.final) and any(n.endswith(DATA) for n in os.listdir(output.final)):
+        raise UsageError(
+            f"--to-sstables {folder}: {output.final} has SSTables already; import and remove them, "
+            "or name another folder"
+        )
+    return output
+
+
+def _layout(
+    described: TableMetadata, table: TableSchema, sources: Sequence[LoadSource], written_s: int
+) -> Layout:
+    options = described.options
+    compression: dict[str, str] = options.get("compression") or {}
+    compressed = compression.get("enabled", "true") != "false" and bool(compression.get("class"))
+    loaded = {column for source in sources for column in source.columns}
+    keys = [class_name(table.parsed_type(name), table.keyspace) for name in table.partition_key]
+    return Layout(
+        partition_key_class=keys[0] if len(keys) == 1 else composite_class(keys),
+        clustering=tuple(
+            _clustering_column(table, name, descends=described.columns[name].is_reversed)
+            for name in table.clustering_key
+        ),
+        columns=tuple(
+            _column(table, column)
+            for column in sorted(table.columns, key=lambda column: column.name.encode())
+            if column.name in loaded and column.name not in table.primary_key
+        ),
+        written_s=written_s,
+        default_ttl_s=int(options.get("default_time_to_live") or 0),
+        bloom_fp_chance=float(options.get("bloom_filter_fp_chance") or 0.01),
+        index_interval=int(options.get("min_index_interval") or 128),
+        chunk_bytes=int(compression.get("chunk_length_in_kb", 16)) * 1024 if compressed else 0,
+    )
+
+
+def _clustering_column(table: TableSchema, name: str, *, descends: bool) -> Column:
+    kind = table.parsed_type(name)
+    if not is_comparable(kind.name):
+        raise UsageError(
+            f"--to-sstables cannot sort rows by {name!r} of {table.name} yet, a clustering column "
+            f"of type {table.type_of(name)}: {_BY_CQL}"
+        )
+    return Column(
+        name=name,
+        class_name=class_name(kind, table.keyspace),
+        cql_type=kind.name,
+        width=fixed_width(kind),
+        descends=descends,
+    )
+
+
+def _column(table: TableSchema, column: ColumnSchema) -> Column:
+    kind = table.parsed_type(column.name)
+    what = ""
+    if column.static:
+        what = "a static column"
+    elif is_multi_cell(column.cql_type, kind):
+        what = f"a {column.cql_type} that is not frozen"
+    if what:
+        raise UsageError(
+            f"--to-sstables cannot write {column.name!r} of {table.name} yet, {what}: {_BY_CQL}, "
+            f"or leave it out (--skip-columns)"
+        )
+    return Column(
+        name=column.name,
+        class_name=class_name(kind, table.keyspace),
+        cql_type=kind.name,
+        width=fixed_width(kind),
+    )
+
+
+def _check_table(described: TableMetadata, table: TableSchema) -> None:
+    """Raise `UsageError` for a table whose nodes do more with a write than to store it."""
+    reasons = {
+        "it has materialized views, which a node fills from writes": bool(described.views),
+        "it has change data capture (cdc), which logs writes": _is_on(described.options, "cdc"),
+        "it has triggers, which run with writes": bool(described.triggers),
+        "it is a virtual table": bool(described.virtual),
+        "it has COMPACT STORAGE": bool(described.is_compact_storage),
+    }
+    for reason, applies in reasons.items():
+        if applies:
+            raise UsageError(f"--to-sstables cannot fill {table.name}: {reason}; {_BY_CQL}")
+
+
+def _is_on(options: dict[str, Any], name: str) -> bool:
+    return str(options.get(name) or "").lower() == "true"
+
+
+def _check_cluster(metadata: Metadata, keyspace: str) -> None:
+    """Raise `SetupUnusable` for nodes that would not read the files."""
+    if metadata.partitioner != _PARTITIONER:
+        raise SetupUnusable(
+            f"--to-sstables: this cluster has {metadata.partitioner}; only Murmur3Partitioner is "
+            "supported"
+        )
+    for host in metadata.all_hosts():
+        version = str(host.release_version or "")
+        major = version.partition(".")[0]
+        if host.dse_version or not major.isdigit() or int(major) not in _VERSIONS:
+            found = f"DSE {host.dse_version}" if host.dse_version else version or "unknown"
+            raise SetupUnusable(
+                f"--to-sstables: {host.address} runs version {found}; SSTables of version nb are "
+                "for Apache Cassandra 4.0, 4.1 and 5.0"
+            )
+    replication = metadata.keyspaces[keyspace].replication_strategy
+    if "/" in replication.export_for_schema():
+        raise SetupUnusable(
+            f"--to-sstables: keyspace {keyspace!r} has transient replicas, which need writes over "
+            "CQL"
+        )

@@ -1,0 +1,61 @@
+"""Where a load puts SSTables, as part of its spec, and how the files are named there."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from ringhaul.sstables.layout import Layout
+
+#: SSTables of one unit; their numbers follow each other. Cassandra keeps a number in 31 bits, so a
+#: job may have two million units.
+SSTABLES_A_UNIT_MAX = 1000
+#: Holds what running jobs have written, in a folder for each job.
+_STAGED = ".ringhaul"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SSTableOutput:
+    """A folder for SSTables, and what they contain.
+
+    An attempt of a unit writes to a folder of its own below `staged`. When the job is complete,
+    the files of the attempts that count are moved to `final`.
+    """
+
+    folder: str  #: absolute
+    keyspace: str
+    table: str
+    layout: Layout
+
+    @property
+    def final(self) -> str:
+        """The folder that `nodetool import` and `sstableloader` take."""
+        return os.path.join(self.folder, self.keyspace, self.table)
+
+    def staged(self, job_id: str) -> str:
+        """Return the folder of a job's unfinished files; on the same file system as `final`."""
+        return os.path.join(self.folder, _STAGED, job_id)
+
+    def attempt_folder(self, job_id: str, unit: int, attempt: int, worker: str) -> str:
+        """Return the folder of one attempt. `worker`: host:pid, which tells attempts apart that
+        have the same number because Redis forgot one."""
+        name = f"{unit}-{attempt}-{worker.replace(':', '-').replace(os.sep, '-')}"
+        return os.path.join(self.staged(job_id), name)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "folder": self.folder,
+            "keyspace": self.keyspace,
+            "table": self.table,
+            "layout": self.layout.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> SSTableOutput:
+        return cls(**{**data, "layout": Layout.from_json(data["layout"])})
+
+
+def first_number(unit: int) -> int:
+    """Return the number of a unit's first SSTable: no two units share one."""
+    return unit * SSTABLES_A_UNIT_MAX + 1

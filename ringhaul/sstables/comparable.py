@@ -1,0 +1,97 @@
+"""Clustering values as bytes that compare, unsigned and byte by byte, as Cassandra compares them.
+
+Types that Cassandra compares by their bytes stay as they are. An empty value is the smallest of
+its type. Classes: the `compareCustom` of the types in `org.apache.cassandra.db.marshal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+#: Types that Cassandra compares byte by byte; values of `boolean` are one byte, 0 or 1.
+_BY_BYTES = {"ascii", "text", "varchar", "blob", "inet", "date", "time", "boolean"}
+
+
+def _signed(values: Array) -> Array:
+    """Return big-endian two's complement with the sign bit inverted."""
+    out = values.copy()
+    out[:, 0] ^= 0x80
+    return out
+
+
+def _float(values: Array) -> Array:
+    """Return IEEE 754 numbers in the order of `Double.compare`: -0.0 below 0.0, NaN the largest."""
+    out = values.copy()
+    width = values.shape[1]
+    numbers = np.ascontiguousarray(values).view(f">f{width}").reshape(-1)
+    negative = (values[:, 0] & 0x80) != 0
+    out[negative] ^= 0xFF
+    out[~negative, 0] ^= 0x80
+    out[np.isnan(numbers)] = 0xFF
+    return out
+
+
+def _time_first(values: Array) -> Array:
+    """Return version 1 UUIDs with the high bits of their time first: version and time_hi, time_mid,
+    time_low."""
+    return values[:, [6, 7, 4, 5, 0, 1, 2, 3, *range(8, 16)]]
+
+
+def _uuid(values: Array) -> Array:
+    """Return UUIDs by version; those of version 1 by time; the others by their bytes."""
+    version = values[:, 6] >> 4
+    out = np.empty((len(values), 17), np.uint8)
+    out[:, 0] = version
+    out[:, 1:] = values
+    by_time = version == 1
+    out[by_time, 1:] = _time_first(values[by_time])
+    return out
+
+
+def _timeuuid(values: Array) -> Array:
+    """Return timeuuids by time without the version, then by the other bytes as signed ones."""
+    out = _time_first(values)
+    out[:, 0] &= 0x0F
+    out[:, 8:] ^= 0x80
+    return out
+
+
+#: Type -> width of a value, and values (uint8 of shape (rows, width)) -> bytes that compare.
+_CHANGED: dict[str, tuple[int, Callable[[Array], Array]]] = {
+    "tinyint": (1, _signed),
+    "smallint": (2, _signed),
+    "int": (4, _signed),
+    "bigint": (8, _signed),
+    "timestamp": (8, _signed),
+    "float": (4, _float),
+    "double": (8, _float),
+    "uuid": (16, _uuid),
+    "timeuuid": (16, _timeuuid),
+}
+
+
+def is_comparable(name: str) -> bool:
+    """Return whether values of this scalar type can be sorted here."""
+    return name in _BY_BYTES or name in _CHANGED
+
+
+def comparable(name: str, data: Array, offsets: Array) -> tuple[Array, Array]:
+    """Return values as bytes that compare, laid out like the argument.
+
+    `data`: uint8, value i from `offsets[i]` to `offsets[i + 1]` (int32). Raises `KeyError` for a
+    type that cannot be sorted.
+    """
+    if name in _BY_BYTES:
+        return data, offsets
+    width, change = _CHANGED[name]
+    sizes = np.diff(offsets)
+    given = sizes > 0
+    changed = change(data[offsets[0] : offsets[-1]].reshape(-1, width))
+    ends = np.cumsum(np.where(given, changed.shape[1], 0), dtype=np.int32)
+    return changed.reshape(-1), np.concatenate([np.zeros(1, np.int32), ends])

@@ -1,0 +1,50 @@
+"""What an SSTable of a table contains: keys, clustering, columns and the options of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+#: Seconds since the epoch of the last expiry that format nb can store.
+EXPIRY_S_MAX = 2**31 - 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column as the files store it."""
+
+    name: str
+    class_name: str  #: with parameters; without `ReversedType`
+    cql_type: str  #: name of a scalar type, or another one for a column that is no key
+    width: int  #: bytes of each value; 0: each has a length before it
+    descends: bool = False  #: of clustering columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The columns of a table's SSTables and the table options that shape the files."""
+
+    partition_key_class: str
+    clustering: tuple[Column, ...]
+    columns: tuple[Column, ...]  #: the others that are loaded, by the bytes of their names
+    written_s: int  #: when rows begin to live and nulls are deleted, in seconds since the epoch
+    default_ttl_s: int = 0
+    bloom_fp_chance: float = 0.01  #: 1: no Bloom filter
+    index_interval: int = 128
+    chunk_bytes: int = 16 * 1024  #: of data, compressed together; 0: not compressed
+
+    def with_columns(self, kept: Sequence[int]) -> Layout:
+        """Return the layout with only the columns at these places."""
+        return Layout(**{**vars(self), "columns": tuple(self.columns[place] for place in kept)})
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Layout:
+        columns = {
+            name: tuple(Column(**column) for column in data[name])
+            for name in ("clustering", "columns")
+        }
+        return cls(**{**data, **columns})

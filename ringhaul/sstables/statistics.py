@@ -1,0 +1,189 @@
+"""Statistics.db: what a node knows about an SSTable without reading its rows.
+
+`i32 components | crc32 | for each: i32 type, i32 offset | crc32 | the components, each followed by
+its crc32`. The components, by type:
+
+0. Validation: partitioner, chance of false positives (`ValidationMetadata`).
+1. Compaction: an estimate of the keys as HyperLogLog++ (`CompactionMetadata`, `HyperLogLogPlus`).
+2. Stats: histograms of partition sizes and cells, minima and maxima of write times, deletion times,
+   TTLs and clusterings, when tombstones can be dropped, the rows (`StatsMetadata`,
+   `EstimatedHistogram`, `TombstoneHistogram`).
+3. Header: the minima that times in Data.db are relative to, the types of the key and of all columns
+   (`SerializationHeader.Component`, `EncodingStats`).
+
+Class of the file: `MetadataSerializer`.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringhaul.sstables.hashing import PRECISION
+from ringhaul.sstables.layout import Layout
+from ringhaul.sstables.marshal import reversed_class
+from ringhaul.sstables.vints import unsigned_vint, with_short_length, with_vint_length
+
+Array = NDArray[Any]
+
+#: The minima in a header are differences to 2015-09-22, in microseconds and in seconds.
+EPOCH_S = 1_442_880_000
+EPOCH_US = EPOCH_S * 1_000_000
+_NO_DELETION = 0x7FFFFFFF
+#: No position in a commit log.
+_NO_POSITION = struct.pack(">qi", -1, 0)
+_SIZE_BUCKETS, _CELL_BUCKETS = 155, 118
+#: Deletion times are rounded up to minutes, and at most so many are kept.
+_DROP_ROUND_S = 60
+_DROP_TIMES_MAX = 100
+#: Bits of a register of HyperLogLog++, registers in a word, precision of its sparse form.
+_REGISTER_BITS, _REGISTERS_A_WORD, _SPARSE_PRECISION = 5, 6, 25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Minima:
+    """What times in Data.db are relative to; the epoch if there is no such time."""
+
+    time_us: int
+    ttl_s: int
+    deletion_s: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics:
+    """The figures of one SSTable."""
+
+    partition_bytes: Array
+    partition_cells: Array
+    rows: int
+    minima: Minima
+    time_us_max: int
+    ttl_s_min: int  #: 0 if some value stays
+    ttl_s_max: int
+    #: (seconds since the epoch, values that expire or were deleted then), ascending.
+    drop_times: Sequence[tuple[int, int]]
+    any_stays: bool  #: whether some value neither expires nor is deleted
+    compression_ratio: float  #: -1: not compressed
+    clustering_min: Sequence[bytes]
+    clustering_max: Sequence[bytes]
+
+
+def statistics_bytes(layout: Layout, found: Statistics, registers: Array) -> bytes:
+    """Return the file. `registers`: those of `hashing.add_keys`."""
+    partitioner = with_short_length(b"org.apache.cassandra.dht.Murmur3Partitioner")
+    cardinality = _cardinality(registers)
+    return _components(
+        [
+            partitioner + struct.pack(">d", layout.bloom_fp_chance),
+            struct.pack(">i", len(cardinality)) + cardinality,
+            _stats(found),
+            header_bytes(layout, found.minima),
+        ]
+    )
+
+
+def header_bytes(layout: Layout, minima: Minima) -> bytes:
+    """Return the serialization header."""
+    out = unsigned_vint(minima.time_us - EPOCH_US)
+    out += unsigned_vint((minima.deletion_s - EPOCH_S) & 0xFFFFFFFF) + unsigned_vint(minima.ttl_s)
+    out += _text(layout.partition_key_class) + unsigned_vint(len(layout.clustering))
+    for column in layout.clustering:
+        out += _text(reversed_class(column.class_name) if column.descends else column.class_name)
+    out += unsigned_vint(0) + unsigned_vint(len(layout.columns))  # no static columns
+    return out + b"".join(_text(c.name) + _text(c.class_name) for c in layout.columns)
+
+
+def rounded_drop_times(times_s: Array, counts: Array) -> list[tuple[int, int]]:
+    """Return when values can be dropped, ascending, with how many: at most 100 times.
+
+    Each time is rounded up; with too many, a group of them counts at its last.
+    """
+    rounded = -(-times_s // _DROP_ROUND_S) * _DROP_ROUND_S
+    rounded = np.minimum(rounded, _NO_DELETION - 1)
+    times, places = np.unique(rounded, return_inverse=True)
+    sums = np.bincount(places, weights=counts, minlength=len(times)).astype(np.int64)
+    group = -(-len(times) // _DROP_TIMES_MAX)
+    return [
+        (int(times[min(first + group, len(times)) - 1]), int(sums[first : first + group].sum()))
+        for first in range(0, len(times), max(1, group))
+    ]
+
+
+def _stats(found: Statistics) -> bytes:
+    cells = int(found.partition_cells.sum())
+    out = _histogram(_SIZE_BUCKETS, found.partition_bytes)
+    out += _histogram(_CELL_BUCKETS, found.partition_cells) + _NO_POSITION
+    out += struct.pack(">qq", found.minima.time_us, found.time_us_max)
+    dropped = found.drop_times
+    first = found.minima.deletion_s if dropped else _NO_DELETION
+    last = _NO_DELETION if found.any_stays or not dropped else dropped[-1][0]
+    out += struct.pack(">ii", first, last)
+    out += struct.pack(">iid", found.ttl_s_min, found.ttl_s_max, found.compression_ratio)
+    out += struct.pack(">ii", len(dropped), len(dropped))
+    out += b"".join(struct.pack(">dq", time_s, count) for time_s, count in dropped)
+    out += struct.pack(">iq", 0, 0)  # level, time of repair
+    for values in (found.clustering_min, found.clustering_max):
+        out += struct.pack(">i", len(values)) + b"".join(map(with_short_length, values))
+    out += struct.pack(">?qq", False, cells, found.rows)  # no counters
+    # No interval of the commit log, pending repair, transient replica or host.
+    return out + _NO_POSITION + struct.pack(">ibbb", 0, 0, 0, 0)
+
+
+def _histogram(buckets: int, values: Array) -> bytes:
+    """Return a histogram whose bounds grow by a fifth, at least by one."""
+    bounds = [1]
+    while len(bounds) < buckets:
+        bounds.append(max(bounds[-1] + 1, int(bounds[-1] * 1.2 + 0.5)))
+    places = np.searchsorted(np.array(bounds), values)
+    table = np.empty((buckets + 1, 2), ">i8")
+    table[0, 0], table[1:, 0] = bounds[0], bounds
+    table[:, 1] = np.bincount(places, minlength=buckets + 1)
+    return struct.pack(">i", buckets + 1) + table.tobytes()
+
+
+def _cardinality(registers: Array) -> bytes:
+    """Return HyperLogLog++ in its dense form: registers of 5 bits, six in a word."""
+    words = -(-len(registers) // _REGISTERS_A_WORD)
+    padded = np.zeros(words * _REGISTERS_A_WORD, np.int64)
+    padded[: len(registers)] = np.minimum(registers, (1 << _REGISTER_BITS) - 1)
+    shifts = _REGISTER_BITS * np.arange(_REGISTERS_A_WORD)
+    packed = (padded.reshape(words, _REGISTERS_A_WORD) << shifts).sum(axis=1)
+    data: bytes = packed.astype(">i4").tobytes()
+    numbers = b"".join(map(_little_varint, (PRECISION, _SPARSE_PRECISION, 0, len(data))))
+    return struct.pack(">i", -2) + numbers + data  # version 2, which is written negated
+
+
+def _little_varint(value: int) -> bytes:
+    """Return 7 bits a byte, the lowest first; all but the last have their highest bit set."""
+    out = b""
+    while value >= 128:
+        out += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def _text(text: str) -> bytes:
+    return with_vint_length(text.encode())
+
+
+def _components(parts: Sequence[bytes]) -> bytes:
+    count = struct.pack(">i", len(parts))
+    at = len(count) + 4 + 8 * len(parts) + 4
+    table = b""
+    for number, part in enumerate(parts):
+        table += struct.pack(">ii", number, at)
+        at += len(part) + 4
+    pieces = [count, _crc(count), table, _crc(count + table)]
+    for part in parts:
+        pieces += [part, _crc(part)]
+    return b"".join(pieces)
+
+
+def _crc(data: bytes) -> bytes:
+    return struct.pack(">I", zlib.crc32(data))

@@ -1,0 +1,325 @@
+"""`load --to-sstables`: a real node reads the files as it reads what CQL wrote."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.any_table import raw_session, stored_rows
+from tests.acceptance.command import Finished, Ringhaul
+from tests.acceptance.conftest import cluster_env
+from tests.acceptance.oracle import assert_report, read_rows
+from tests.property.cql.any_values import EXTREMES
+from tests.services import fresh_keyspace
+from tests.sstable_reader import data_of
+from tests.sstable_tools import Node, running_node
+
+SENSOR = (
+    "id text, seq int, temp double, hum float, sensor text, ts timestamp, PRIMARY KEY (id, seq)"
+)
+US = 1_700_000_000_000_000
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A node with nodetool."""
+    with running_node(tmp_path_factory.mktemp("tools")) as found:
+        yield found
+
+
+@pytest.fixture
+def keyspace(node: Node) -> Iterator[str]:
+    with fresh_keyspace(node.session) as name:
+        yield name
+
+
+@pytest.fixture
+def ringhaul(node: Node, tmp_path: Path) -> Ringhaul:
+    """The command, with blocks so small that an SSTable is made of several."""
+    env = cluster_env(node.endpoints, tmp_path / "state") | {"RINGHAUL_LOAD_BLOCK_BYTES": "65536"}
+    return Ringhaul(env, tmp_path)
+
+
+def to_sstables(ringhaul: Ringhaul, table: str, *options: object, rows: int, **counts: int) -> Path:
+    """Load `in.csv` to SSTables; return the folder that has them, and nothing else."""
+    done = ringhaul.run("load", "in.csv", "-t", table, "--to-sstables", "out", "--json", *options)
+    summary = assert_report(done, rows=rows, **counts)
+    folder = ringhaul.cwd / "out" / Path(*table.split("."))
+    assert len(list(folder.glob("*-Data.db"))) == summary["sstables"] > 0
+    assert [path.name for path in (ringhaul.cwd / "out").iterdir()] == [table.partition(".")[0]]
+    return folder
+
+
+def bring_in(node: Node, table: str, folder: Path) -> None:
+    """Import SSTables; the node checks their digests and takes them away."""
+    said = node.nodetool("import", *table.split("."), str(folder))
+    assert not list(folder.glob("*-Data.db")), said
+
+
+def contents(node: Node, table: str) -> list[dict[str, bytes | None]]:
+    """Return the rows as stored, in the node's order."""
+    with raw_session(node.session) as raw:
+        return stored_rows(raw, table)
+
+
+def test_the_files_are_those_that_the_node_itself_makes(
+    node: Node, keyspace: str, ringhaul: Ringhaul
+) -> None:
+    # Given a file of small partitions, a wide one, and empty fields
+    dice = random.Random(1)
+    lines = [
+        f"device-{n // 7},{n % 7 - 3},{dice.gauss(20, 5)},{dice.random()},"
+        f"{'' if n % 11 == 0 else f'sensor-ä-{n % 50}'},{1_700_000_000_000 + n}"
+        for n in range(3000)
+    ]
+    lines += [f"wide,{n},{n}.5,,{'x' * 90},{1_600_000_000_000 + n}" for n in range(2000)]
+    dice.shuffle(lines)
+    (ringhaul.cwd / "in.csv").write_text("id,seq,temp,hum,sensor,ts\n" + "\n".join(lines) + "\n")
+    by_cql, by_file = f"{keyspace}.a", f"{keyspace}.b"
+    for table in (by_cql, by_file):
+        node.session.execute(f"CREATE TABLE {table} ({SENSOR})")
+
+    # When it is loaded over CQL and compacted, and to SSTables
+    assert_report(
+        ringhaul.run("load", "in.csv", "-t", by_cql, "--timestamp", US, "--json"), rows=5000
+    )
+    node.nodetool("flush", keyspace, "a")
+    node.nodetool("compact", keyspace, "a")
+    folder = to_sstables(ringhaul, by_file, "--timestamp", US, "--unit-size", "16M", rows=5000)
+
+    # Then data, index and summary are the same bytes
+    (theirs,) = node.sstables(by_cql)
+    (ours,) = folder.glob("*-Data.db")
+    wanted, found = components(theirs), components(ours)
+    assert data_of(found) == data_of(wanted)
+    assert found["Index.db"] == wanted["Index.db"]
+    assert found["Summary.db"] == wanted["Summary.db"]
+    assert len(found["Filter.db"]) == pytest.approx(len(wanted["Filter.db"]), rel=0.1)
+
+    # And a flipped bit anywhere in them is refused
+    broken = [
+        with_a_flipped_bit(folder, ringhaul.cwd / f"broken-{name}", name, at)
+        for name, at in (("Data.db", 5000), ("Statistics.db", 6000))
+    ]
+    node.nodetool("import", keyspace, "b", *map(str, broken))
+    assert all(list(path.glob("*-Data.db")) for path in broken)
+    assert contents(node, by_file) == []
+
+    # And once imported, every value and write time is equal, before and after a compaction
+    bring_in(node, by_file, folder)
+    times = "id, seq, writetime(temp), writetime(sensor)"
+    for compacted in (False, True):
+        if compacted:
+            node.nodetool("verify", "-e", "-f", keyspace, "b")
+            node.nodetool("compact", keyspace, "b")
+        assert contents(node, by_file) == contents(node, by_cql)
+        wanted_times = read_rows(node.session, by_cql, times)
+        assert read_rows(node.session, by_file, times) == wanted_times
+
+    # And rows are found by key, by ranges in both directions, and not where there are none
+    for table in (by_cql, by_file):
+        for query, count in (
+            ("id = 'device-5' AND seq > -2", 5),
+            ("id = 'wide' AND seq >= 500 AND seq < 700", 200),
+            ("id = 'wide' AND seq >= 500 AND seq < 700 ORDER BY seq DESC", 200),
+            ("id = 'absent'", 0),
+        ):
+            assert len(list(node.session.execute(f"SELECT * FROM {table} WHERE {query}"))) == count
+    # And a newer write and a deletion over CQL count, an older write does not
+    node.session.execute(f"UPDATE {by_file} SET sensor = 'new' WHERE id = 'wide' AND seq = 1")
+    node.session.execute(
+        f"UPDATE {by_file} USING TIMESTAMP {US - 1} SET sensor = 'old' "
+        "WHERE id = 'wide' AND seq = 2"
+    )
+    node.session.execute(f"DELETE FROM {by_file} WHERE id = 'wide' AND seq = 3")
+    left = node.session.execute(f"SELECT seq, sensor FROM {by_file} WHERE id = 'wide' AND seq < 4")
+    assert [(row.seq, row.sensor) for row in left] == [(0, "x" * 90), (1, "new"), (2, "x" * 90)]
+
+
+def with_a_flipped_bit(folder: Path, copy: Path, component: str, at: int) -> Path:
+    """Copy SSTables, with a bit of one file flipped."""
+    shutil.copytree(folder, copy)
+    (file,) = copy.glob(f"*-{component}")
+    data = bytearray(file.read_bytes())
+    data[at] ^= 0x10
+    file.write_bytes(data)
+    return copy
+
+
+def components(data: Path) -> dict[str, bytes]:
+    base = data.name.removesuffix("Data.db")
+    return {
+        path.name.removeprefix(base): path.read_bytes() for path in data.parent.glob(f"{base}*")
+    }
+
+
+KINDS = {name: name for name in EXTREMES} | {
+    "names": "frozen<list<text>>",
+    "tags": "frozen<set<int>>",
+    "scores": "frozen<map<text, frozen<list<double>>>>",
+    "pair": "tuple<int, text>",
+    "place": "vector<float, 3>",
+    "words": "vector<text, 2>",
+    "site": 'frozen<list<frozen<"Site">>>',
+}
+
+
+def test_values_of_every_type_and_order_are_equal(
+    node: Node, keyspace: str, ringhaul: Ringhaul
+) -> None:
+    # Given a table with a composite key, clustering columns in both orders and every type that is
+    # supported, filled over CQL, and its unload
+    columns = ", ".join(f'"v_{name}" {cql}' for name, cql in KINDS.items())
+    definition = (
+        f"(a text, b int, c1 bigint, c2 text, c3 timeuuid, c4 double, c5 uuid, {columns}, "
+        "PRIMARY KEY ((a, b), c1, c2, c3, c4, c5)) "
+        "WITH CLUSTERING ORDER BY (c1 DESC, c2 ASC, c3 DESC, c4 ASC, c5 DESC)"
+    )
+    by_cql, by_file = f"{keyspace}.a", f"{keyspace}.b"
+    node.session.execute(f'CREATE TYPE {keyspace}."Site" (id int, "Näme" frozen<set<text>>)')
+    for table in (by_cql, by_file):
+        node.session.execute(f"CREATE TABLE {table} {definition}")
+    fill(node, by_cql)
+    assert ringhaul.run("unload", "-t", by_cql, "-o", "rows", "--format", "parquet").code == 0
+
+    # When the unload is loaded to SSTables and imported
+    done = ringhaul.run("load", "rows", "-t", by_file, "--to-sstables", "out", "--json")
+    assert_report(done, rows=400)
+    bring_in(node, by_file, ringhaul.cwd / "out" / keyspace / "b")
+
+    # Then both tables have the same bytes in the same order, before and after a compaction
+    wanted = contents(node, by_cql)
+    assert len(wanted) == 400
+    assert contents(node, by_file) == wanted
+    node.nodetool("compact", keyspace, "b")
+    assert contents(node, by_file) == wanted
+
+
+def fill(node: Node, table: str) -> None:
+    """Write 400 rows with the driver, values of each type in turn."""
+    dice = random.Random(2)
+    rows = 400
+    frozen: dict[str, list[Any]] = {
+        "names": [[], ["a", "b"]], "tags": [{1, 2}, {-1}], "scores": [{"k": [1.5, -0.0]}, {}],
+        "pair": [(1, None), (None, "x")], "place": [[1.0, 2.0, 3.0]], "words": [["a", ""]],
+        "site": [[(1, {"a"}), (2, None)]],
+    }  # fmt: skip
+    names = ["a", "b", "c1", "c2", "c3", "c4", "c5", *(f'"v_{name}"' for name in KINDS)]
+    marks = ", ".join("?" for _ in names)
+    insert = node.session.prepare(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})")
+    for number in range(rows):
+        key = [
+            f"key {number % 9}", number % 2, dice.choice(EXTREMES["bigint"]),
+            dice.choice(["", "a", "b\0", "ä"]), dice.choice(EXTREMES["timeuuid"]),
+            dice.choice(EXTREMES["double"]) + 0.0, dice.choice(EXTREMES["uuid"]),
+        ]  # fmt: skip
+        key[2] = number * (-1) ** number  # no two rows share a key
+        values = [
+            None if dice.random() < 0.2 else dice.choice(frozen.get(name) or EXTREMES[name])
+            for name in KINDS
+        ]
+        node.session.execute(insert, key + values)
+
+
+def test_records_of_one_key_are_merged_as_by_the_node(
+    node: Node, keyspace: str, ringhaul: Ringhaul
+) -> None:
+    # Given records of few keys with write times, some of them equal, TTLs and nulls; and some that
+    # cannot be stored
+    dice = random.Random(3)
+    lines = []
+    for _ in range(600):
+        a, b = dice.choice(["", "1", "2"]), dice.choice(["", "x", "y" * 200])
+        ttl = dice.choice(["", "", "3000", "4000"])
+        lines.append(
+            f"{dice.randrange(9)},{dice.randrange(9)},{a},{b},{US + dice.randrange(9)},{ttl}"
+        )
+    lines += ["1,1,1,x,1,600000000", "a,1,1,x,1,1"]
+    (ringhaul.cwd / "in.csv").write_text("k,c,a,b,t,l\n" + "\n".join(lines) + "\n")
+    by_cql, by_file = f"{keyspace}.a", f"{keyspace}.b"
+    for table in (by_cql, by_file):
+        node.session.execute(
+            f"CREATE TABLE {table} (k int, c int, a int, b text, PRIMARY KEY (k, c)) "
+            "WITH default_time_to_live = 5000 AND compression = {'enabled': false}"
+        )
+    options = ("--timestamp-field", "t", "--ttl-field", "l", "--nulls", "tombstone")
+
+    # When they are loaded over CQL and to SSTables
+    done = ringhaul.run("load", "in.csv", "-t", by_cql, "--json", *options)
+    assert done.summary["rejected"] >= 1
+    folder = to_sstables(ringhaul, by_file, *options, rows=600, rejected=2)
+    bring_in(node, by_file, folder)
+
+    # Then values, write times and TTLs are equal
+    query = "SELECT k, c, a, b, writetime(a), writetime(b), ttl(a), ttl(b) FROM "
+    wanted, found = (
+        [tuple(row) for row in node.session.execute(query + t)] for t in (by_cql, by_file)
+    )
+    assert len(found) == 81
+    for left, right in zip(wanted, found, strict=True):
+        assert left[:6] == right[:6]
+        for mine, theirs in zip(left[6:], right[6:], strict=True):
+            assert (mine is None) == (theirs is None)
+            assert mine is None or abs(mine - theirs) < 300
+
+
+@pytest.mark.parametrize(
+    ("definition", "names", "why"),
+    [
+        ("(k int, c int, s text static, PRIMARY KEY (k, c))", "k,c,s", "a static column"),
+        ("(k int PRIMARY KEY, v list<int>)", "k,v", "a list<int> that is not frozen"),
+        ("(k int PRIMARY KEY, v pair)", "k,v", "a pair that is not frozen"),
+        ("(k int, c decimal, PRIMARY KEY (k, c))", "k,c", "cannot sort rows by 'c'"),
+        ("(k int PRIMARY KEY, v int) WITH cdc = true", "k,v", "change data capture"),
+        ("(k int PRIMARY KEY, v int)", "k,v", "materialized views"),
+    ],
+)
+def test_tables_that_cannot_be_written_exactly_are_refused(
+    node: Node, keyspace: str, ringhaul: Ringhaul, definition: str, names: str, why: str
+) -> None:
+    node.session.execute(f"CREATE TYPE {keyspace}.pair (a int)")
+    node.session.execute(f"CREATE TABLE {keyspace}.t {definition}")
+    if "views" in why:
+        node.session.execute(
+            f"CREATE MATERIALIZED VIEW {keyspace}.by_v AS SELECT * FROM {keyspace}.t "
+            "WHERE v IS NOT NULL AND k IS NOT NULL PRIMARY KEY (v, k)"
+        )
+    (ringhaul.cwd / "in.csv").write_text(f"{names}\n")
+
+    done = run_dry(ringhaul, f"{keyspace}.t")
+
+    assert done.code == 2, done
+    assert why in done.err
+    assert "over CQL" in done.err
+    assert not (ringhaul.cwd / "out").exists()
+
+
+def run_dry(ringhaul: Ringhaul, table: str, *options: object) -> Finished:
+    return ringhaul.run(
+        "load", "in.csv", "-t", table, "--to-sstables", "out", "--dry-run", *options
+    )
+
+
+def test_a_folder_with_sstables_and_a_ttl_beyond_the_format_are_refused(
+    node: Node, keyspace: str, ringhaul: Ringhaul
+) -> None:
+    node.session.execute(f"CREATE TABLE {keyspace}.t (k int PRIMARY KEY)")
+    (ringhaul.cwd / "in.csv").write_text("k\n1\n")
+    assert run_dry(ringhaul, f"{keyspace}.t").code == 0
+
+    late = run_dry(ringhaul, f"{keyspace}.t", "--ttl", 600_000_000)
+    folder = ringhaul.cwd / "out" / keyspace / "t"
+    folder.mkdir(parents=True)
+    (folder / "nb-1-big-Data.db").touch()
+    there = run_dry(ringhaul, f"{keyspace}.t")
+    sent = run_dry(ringhaul, f"{keyspace}.t", "--consistency", "ONE")
+
+    assert (late.code, there.code, sent.code) == (2, 2, 2)
+    assert "2038-01-19" in late.err
+    assert "has SSTables already" in there.err
+    assert "--consistency says how rows are sent" in sent.err
