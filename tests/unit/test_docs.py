@@ -29,7 +29,8 @@ _IN_ORDER = (
     *("../records", "../values", "../answers", "../job-options"),
 )
 #: Pages that are about more than options.
-_OTHERS = [REFERENCE / f"{name}.md" for name in ("copy-from", "formats", "settings", "versions")]
+_NAMES = ("copy-from", "formats", "settings", "spelling", "versions")
+_OTHERS = [REFERENCE / f"{name}.md" for name in _NAMES]
 _PAGES = [REFERENCE / "commands" / f"{name}.md" for name in _IN_ORDER]
 _PAGES = [page.resolve() for page in _PAGES]
 _PAGES += sorted({*REFERENCE.rglob("*.md")} - {*_PAGES, *_OTHERS})
