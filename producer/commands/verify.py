@@ -28,6 +28,11 @@ from ringhaul.ledger.kinds import JobKind
     metavar="N|N%",
     help="Stop when more records are not the same [1000]; -1: never.",
 )
+@click.option(
+    "--times",
+    is_flag=True,
+    help="Compare write times and TTLs, too: the fields writetime(COLUMN) and ttl(COLUMN).",
+)
 @click.option("--consistency", metavar="LEVEL", help="Consistency level for reads [LOCAL_QUORUM].")
 @click.option("--unit-size", metavar="BYTES", help="Size of one unit of work, e.g. 16M [adaptive].")
 @click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")

@@ -56,7 +56,7 @@ def left_out_notes(
         return []
     names = ", ".join([*found][:SHOWN_MAX])
     more = f" and {len(found) - SHOWN_MAX:,} more" if len(found) > SHOWN_MAX else ""
-    return [f"not compared: {names}{more} (verify reads no write times and no TTLs)"]
+    return [f"not compared: {names}{more} (--times compares write times and TTLs)"]
 
 
 def shifted_times_notes(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from cassandra.cluster import Session
 
 from config.settings import Settings
+from producer.plan.column_times import with_times
 from producer.plan.empties import with_empties
 from producer.plan.files import each_file
 from producer.plan.sources import plan_sources, with_empty
@@ -54,6 +55,8 @@ def plan_load(
     """
     metadata = session.cluster.metadata
     table = new_table or _table(request, metadata)
+    if request.times:
+        table = with_times(table)
     check_consistency(session, table.keyspace, Use(writes=request.kind == "load"))
     transforms = _transforms(request, settings)
     planned = plan_sources(request, files, table)

@@ -72,6 +72,7 @@ class LoadRequest:
     #: Fields with the rows' write times and TTLs, by name or position.
     timestamp_field: str | None = None
     ttl_field: str | None = None
+    times: bool = False  #: a verification compares the write times and TTLs in fields named so
     exact_timestamps: bool = False  #: no row is written at another time than its own
     #: The table is created first, for what the files hold; with this key, or the usual one.
     create_table: bool = False
@@ -138,6 +139,11 @@ def check_request(request: LoadRequest) -> None:
         raise UsageError(
             "--exact-timestamps needs --strategy pipeline or single: the driver sends rows again "
             "by itself"
+        )
+    if request.times and not request.header and not request.columns:
+        raise UsageError(
+            "--times finds write times and TTLs by the names of their fields: give these with "
+            "--columns, as --no-header says that the files have none"
         )
     if request.create_table:
         _refuse_untyped(request)
@@ -215,6 +221,7 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         timestamp_field=options.timestamp_field,
         ttl_field=options.ttl_field,
         exact_timestamps=options.exact_timestamps,
+        times=options.times,
         create_table=options.create_table,
         primary_key=options.primary_key,
         to_sstables=options.to_sstables,

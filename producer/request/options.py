@@ -156,6 +156,7 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     max_errors: str | None
     unit_size: str | None
     kind: JobKind = JobKind.LOAD
+    times: bool = False  #: of a verification: compare write times and TTLs, too
     # What a verification lacks:
     ttl: int = 0
     ttl_field: str | None = None

@@ -137,6 +137,7 @@ class VerifyOptions(JobOptions, total=False):
     skip_rows: int
     thousands_sep: Value
     time_format: Repeated
+    times: Flag
     timestamp_format: Repeated
     timezone: Value
     transform: Repeated

@@ -37,6 +37,7 @@ class ColumnSchema:
     name: str
     cql_type: str
     static: bool = False
+    selector: str = ""  #: what reads it, if it is no column of the table: `writetime("v")`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +85,11 @@ class TableSchema:
     def column_names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
+    def selector_of(self, column: str) -> str:
+        """Return what a SELECT names to read an existing column."""
+        selector = next(c.selector for c in self.columns if c.name == column)
+        return selector or quote_identifier(column)
+
     def type_of(self, column: str) -> str:
         """Return the CQL type of an existing column."""
         return next(c.cql_type for c in self.columns if c.name == column)
@@ -107,7 +113,10 @@ class TableSchema:
         return {
             "keyspace": self.keyspace,
             "table": self.table,
-            "columns": [[c.name, c.cql_type, c.static] for c in self.columns],
+            "columns": [
+                [c.name, c.cql_type, c.static, *([c.selector] if c.selector else [])]
+                for c in self.columns
+            ],
             "partition_key": list(self.partition_key),
             "clustering_key": list(self.clustering_key),
             "user_types": [[name, [list(pair) for pair in f]] for name, f in self.user_types],
@@ -119,8 +128,10 @@ class TableSchema:
             keyspace=data["keyspace"],
             table=data["table"],
             columns=tuple(
-                ColumnSchema(name=name, cql_type=cql_type, static=static)
-                for name, cql_type, static in data["columns"]
+                ColumnSchema(
+                    name=name, cql_type=cql_type, static=static, selector="".join(selector)
+                )
+                for name, cql_type, static, *selector in data["columns"]
             ),
             partition_key=tuple(data["partition_key"]),
             clustering_key=tuple(data["clustering_key"]),

@@ -59,6 +59,26 @@ def differing(expected: Cells, actual: pa.BinaryArray, kind: CqlType, *, frozen:
     return found
 
 
+def shorter(expected: Cells, actual: pa.BinaryArray) -> Mask:
+    """Return for each row whether its TTL in the table (`actual`, seconds, an Arrow null for none)
+    cannot be what is left of the expected one: it is missing, or longer.
+
+    A cell that is unset in `expected` is not compared; a null one expects none.
+    """
+    lengths = expected.lengths
+    none: Mask = actual.is_null().to_numpy(zero_copy_only=False)
+    wanted, left = _seconds(expected.values), _seconds(actual)
+    return np.where(lengths < 0, (lengths == NULL_LENGTH) & ~none, none | (left > wanted)).astype(
+        np.bool_
+    )
+
+
+def _seconds(cells: pa.BinaryArray) -> NDArray[np.int64]:
+    """Return CQL ints as numbers, 0 for no value."""
+    data = b"".join(cell or bytes(4) for cell in cells.to_pylist())
+    return np.frombuffer(data, ">i4").astype(np.int64)
+
+
 def plain(kind: CqlType, cell: bytes | None, *, frozen: bool = True) -> Plain:
     """Return a cell's value in a form in which values that are equal to the server are equal.
 

@@ -31,7 +31,7 @@ from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit
 from ringhaul.statements.answers import Answers
-from ringhaul.statements.compare import describe_difference, differing, shown_cells
+from ringhaul.statements.compare import describe_difference, differing, shorter, shown_cells
 from ringhaul.statements.idempotence import Effect
 from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats, ignore_row
 from ringhaul.statements.replies import Ints, page, row_numbers
@@ -87,12 +87,17 @@ class VerifyPlan:
     @property
     def statement(self) -> str:
         """The SELECT; its markers are the key's columns."""
-        names = ", ".join(map(quote_identifier, self.fetched))
+        names = ", ".join(map(self.table.selector_of, self.fetched))
         table = f"{quote_identifier(self.table.keyspace)}.{quote_identifier(self.table.table)}"
         key = " AND ".join(f"{quote_identifier(name)} = ?" for name in self.key)
         # DISTINCT returns one row for the partition, however many it has.
         distinct = "DISTINCT " if self.static else ""
         return f"SELECT {distinct}{names} FROM {table} WHERE {key}"
+
+
+def is_ttl(table: TableSchema, column: str) -> bool:
+    """Return whether a compared column is the time to live of another one, which runs down."""
+    return table.selector_of(column).startswith("ttl(")
 
 
 def verify_statements(table: TableSchema, source: LoadSource) -> Statements:
@@ -150,6 +155,7 @@ class _Verification:
         self._plan, self._account = plan, account
         self._types = [plan.table.parsed_type(name) for name in plan.compared]
         self._frozen = [plan.table.type_of(n).startswith("frozen<") for n in plan.compared]
+        self._runs_down = [is_ttl(plan.table, name) for name in plan.compared]
         self._places = [plan.columns.index(name) for name in plan.compared]
         self._key = [plan.columns.index(name) for name in plan.key]
         # Decode every column as raw bytes, whatever its type.
@@ -242,8 +248,11 @@ class _Verification:
         rows = np.flatnonzero(mask)
         others: dict[int, list[int]] = {}  # by row, the columns in which it differs
         for i, (kind, frozen) in enumerate(zip(self._types, self._frozen, strict=True)):
-            expected = self._expected(reading, i, mask)
-            differs = differing(expected, batch.column(i), kind, frozen=frozen)
+            expected, actual = self._expected(reading, i, mask), batch.column(i)
+            if self._runs_down[i]:
+                differs = shorter(expected, actual)
+            else:
+                differs = differing(expected, actual, kind, frozen=frozen)
             for row in np.flatnonzero(differs).tolist():
                 others.setdefault(row, []).append(i)
         self._stats.written += len(rows) - len(others)

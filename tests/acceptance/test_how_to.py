@@ -114,24 +114,19 @@ def run(fleet: Ringhaul, keyspace: str, line: str, code: int = 0) -> Finished:
 def test_move_a_table(fleet: Ringhaul, shop: str, new: str, cassandra_session: Session) -> None:
     for name in ("old.toml", "new.toml"):
         (fleet.cwd / name).write_text("")
-    unload, load, verify, *notes = lines_of("move-a-table.md")
-    for line in (unload, load, verify):
-        run(fleet, new if "new.toml" in line else shop, line)
-    assert_table(cassandra_session, f"{new}.orders", COLUMNS, ROWS)
-    times = {n: 1_700_000_000_000_000 + n for _, n, _, _ in ROWS}
-    assert write_times(cassandra_session, f"{new}.orders", "id", "total") == times
     cassandra_session.execute(
-        f"UPDATE {shop}.orders USING TIMESTAMP 1800000000000000 SET note = 'late' "
+        f"UPDATE {shop}.orders USING TIMESTAMP 1800000000000000 AND TTL 90000 SET note = 'late' "
         "WHERE region = 'r3' AND id = 3"
     )
-    for line in notes:
+    for line in lines_of("move-a-table.md"):
         run(fleet, new if "new.toml" in line else shop, line)
+    expected = [(*row[:3], "late" if row[1] == 3 else row[3]) for row in ROWS]
+    assert_table(cassandra_session, f"{new}.orders", COLUMNS, expected)
+    times = {n: 1_700_000_000_000_000 + n for _, n, _, _ in ROWS}
+    assert write_times(cassandra_session, f"{new}.orders", "id", "total") == times
     assert write_times(cassandra_session, f"{new}.orders", "id", "note") == times | {
         3: 1_800_000_000_000_000
     }
-    assert write_times(cassandra_session, f"{new}.orders", "id", "total") == times
-    expected = [(*row[:3], "late" if row[1] == 3 else row[3]) for row in ROWS]
-    assert_table(cassandra_session, f"{new}.orders", COLUMNS, expected)
 
 
 def test_reload(fleet: Ringhaul, shop: str, cassandra_session: Session) -> None:

@@ -240,3 +240,45 @@ def test_a_verification_that_cannot_work_is_refused(
     assert (refused.code, refused.out) == (2, ""), refused
     assert message in refused.err
     assert "Traceback" not in refused.err
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_write_times_and_ttls_are_compared(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path, form: str
+) -> None:
+    """Those of a static and a quoted column among them; a column of a collection has none."""
+    write = cassandra_session.execute
+    columns = 'p int, c int, s int static, "V" text, w int, l list<int>, PRIMARY KEY (p, c)'
+    table = create_table(cassandra_session, keyspace, columns)
+    for p in range(5):
+        write(f"UPDATE {table} USING TIMESTAMP {p + 9} SET s = {p} WHERE p = {p}")
+        for c in range(8):
+            ttl = f"AND TTL {80_000 + c}" if c % 2 else ""
+            write(
+                f"INSERT INTO {table} (p, c, \"V\", w, l) VALUES ({p}, {c}, 'v', {c}, [{c}]) "
+                f"USING TIMESTAMP {1000 + c} {ttl}"
+            )
+    out, keep = tmp_path / "out", ["--preserve-timestamp", "--preserve-ttl"]
+    assert fleet.run("unload", "-t", table, "-o", out, "--format", form, *keep).code == 0
+    assert_compared(fleet.run("verify", out, "-t", table, "--times", "--json"), same=40)
+    # The same values written later; for longer; and, without end before, with one
+    for p, c, using in (
+        (0, 1, "TIMESTAMP 5000 AND TTL 70000"),
+        (1, 1, "TIMESTAMP 1001 AND TTL 100000"),
+        (2, 0, "TIMESTAMP 1000 AND TTL 100000"),
+    ):
+        write(f"UPDATE {table} USING {using} SET \"V\" = 'v' WHERE p = {p} AND c = {c}")
+    done = fleet.run("verify", out, "-t", table, "--times", "--json")
+    job = assert_compared(done, same=38, differing=2)
+    listed = " ".join(fleet.run("errors", job).out.split())
+    assert 'writetime(V): the table has "5000", the source "1001"' in listed
+    assert 'ttl(V): the table has "9' in listed
+    # An empty field is compared if it means null
+    options = ["--times", "--nulls", "tombstone", "--json"]
+    assert_compared(fleet.run("verify", out, "-t", table, *options), same=37, differing=3)
+    # Without the option only values are
+    done = fleet.run("verify", out, "-t", table, "--json")
+    assert_compared(done, same=40)
+    assert "--times compares write times and TTLs" in done.err
+    done = fleet.run("verify", out, "-t", table, "--times", "--no-header")
+    assert (done.code, "--columns" in done.err) == (2, True)

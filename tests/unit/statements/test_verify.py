@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
+from ringhaul.cql.cells import UNSET_LENGTH, Cells
+from ringhaul.statements.compare import shorter
 from ringhaul.statements.verify import VerifyPlan
 from tests.loads import load_source, table_schema
 
@@ -29,3 +33,15 @@ def test_selected_columns(fields: tuple[str, ...], static: tuple[str, ...], fetc
     columns = tuple(replace(one, static=one.name in static) for one in plain.columns)
     plan = VerifyPlan.of(replace(plain, columns=columns), load_source(fields))
     assert plan.statement == f"SELECT {fetched} {WHERE}"
+
+
+def test_what_is_left_of_a_ttl() -> None:
+    def seconds(*values: int | None) -> pa.BinaryArray:
+        cells = [None if value is None else struct.pack(">i", value) for value in values]
+        return pa.array(cells, pa.binary())
+
+    expected = Cells.variable(seconds(100, 100, 100, 100, None, None))
+    actual = seconds(99, 100, 101, None, None, 5)
+    assert shorter(expected, actual).tolist() == [False, False, True, True, False, True]
+    unset = Cells.variable(seconds(None), null_length=UNSET_LENGTH)
+    assert shorter(unset, seconds(5)).tolist() == [False]
