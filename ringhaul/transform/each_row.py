@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ringhaul.transform.errors import reason_of, rethrow_interrupt
 
@@ -155,13 +156,45 @@ def _python_values(name: str, column: pa.Array, errors: dict[int, str]) -> list[
         absent = column.is_null().to_numpy(zero_copy_only=False)
         micros = pa.timestamp("us", column.type.tz)
         column = pa.array(floored, pa.int64(), mask=absent).view(micros)
+    # If pandas is installed, pyarrow cuts off nanoseconds of times without a word.
+    if column.type == pa.time64("ns"):
+        if not pc.any(pc.not_equal(_nanoseconds(column), 0)).as_py():
+            return list(column.to_pylist())
+        texts = column.cast(pa.string()).to_pylist()
+        return list(map(_time, column.view(pa.int64()).to_pylist(), texts))
+    if _holds_times(column.type):
+        return [_python_value(name, value, errors) for value in enumerate(column)]
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError, UnicodeDecodeError):
-        if column.type == pa.time64("ns"):
-            texts = column.cast(pa.string()).to_pylist()
-            return list(map(_time, column.view(pa.int64()).to_pylist(), texts))
         return [_python_value(name, value, errors) for value in enumerate(column)]
+
+
+def _nanoseconds(times: pa.Array) -> pa.Array:
+    """Return what Python's times lack of each time of day."""
+    numbers = times.view(pa.int64())
+    return pc.subtract(numbers, pc.multiply(pc.divide(numbers, 1000), 1000))
+
+
+def _holds_times(kind: pa.DataType) -> bool:
+    """Return whether a type has times of day in nanoseconds within it."""
+    return any(
+        kind.field(i).type == pa.time64("ns") or _holds_times(kind.field(i).type)
+        for i in range(kind.num_fields)
+    )
+
+
+def _is_finer(value: Any) -> bool:
+    """Return whether a scalar is, or holds, a time of day that Python's times cannot hold."""
+    if not value.is_valid:
+        return False
+    if value.type == pa.time64("ns"):
+        return bool(value.value % 1000)
+    if pa.types.is_struct(value.type):
+        return any(map(_is_finer, value.values()))
+    if value.type.num_fields:  # a list, or a map as a list of its entries
+        return any(map(_is_finer, value.values))
+    return False
 
 
 def _time(nanoseconds: int | None, text: str | None) -> datetime.time | str | None:
@@ -173,6 +206,8 @@ def _time(nanoseconds: int | None, text: str | None) -> datetime.time | str | No
 def _python_value(name: str, value: tuple[int, Any], errors: dict[int, str]) -> Any:
     row, scalar = value
     try:
+        if _is_finer(scalar):
+            raise ValueError("a time of day has nanoseconds, which Python's times cannot hold")
         return scalar.as_py()
     except (ValueError, OverflowError, UnicodeDecodeError) as error:
         errors.setdefault(row, f"{name}: {reason_of(error)}")

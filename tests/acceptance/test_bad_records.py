@@ -205,7 +205,13 @@ def test_empty_and_too_long_text_in_the_partition_key(
     ]
     assert reasons == [
         (3, "key", "name", "empty partition key; Cassandra stores no row under an empty key"),
-        (4, "key", "name", "null in the primary key; it needs a value"),
+        (
+            4,
+            "key",
+            "name",
+            "null in the primary key; it needs a value (--empty name=text makes an empty field of "
+            "CSV the empty text)",
+        ),
         (5, "key", "name", "partition key of 65536 bytes; at most 65535 fit"),
     ]
 

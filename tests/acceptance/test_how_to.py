@@ -29,6 +29,7 @@ FOLDER = ROOT / "docs" / "how-to"
 ELSEWHERE = {
     "tune.md",  # nothing but commands that watch
     "install.md",  # tests of the wheel
+    "sstables.md",  # tests/acceptance/test_load_sstables.py
     "python.md",  # tests of the client
     "orchestrators.md",
     "hosts.md",  # tests/hosts

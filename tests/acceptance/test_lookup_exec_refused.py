@@ -105,9 +105,9 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
         "no field is named 'n'; its fields are id",
     ),
     "compression": (
-        ["lookup", "-t", "{t}", "--keys", "{keys}", "-o", "out", "--compression", "brotli"],
+        ["lookup", "-t", "{t}", "--keys", "{keys}", "-o", "out", "--compression", "lzip"],
         2,
-        "brotli",
+        "lzip",
     ),
     "no folder, but a page": (
         ["lookup", "-t", "{t}", "--keys", "{keys}", "-o", "http://localhost/out"],

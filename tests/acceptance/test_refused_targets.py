@@ -238,9 +238,9 @@ OPTIONS = {
         ["--mapping", ""],
         "--mapping is empty: give FIELD=COLUMN, or leave it out",
     ),
-    "a mapping without =": (
-        ["--mapping", "id"],
-        "--mapping 'id': expected FIELD=COLUMN, separated by commas",
+    "a mapping of nothing": (
+        ["--mapping", "="],
+        "--mapping '=': expected FIELD=COLUMN, separated by commas",
     ),
     "a mapping of no field": (
         ["--mapping", "idd=id,name=name"],
@@ -310,8 +310,8 @@ OPTIONS = {
         '--timezone "Mars/Olympus" is unknown: use an IANA name such as Europe/Paris',
     ),
     "no unit of time": (
-        ["--epoch-unit", "h"],
-        '--epoch-unit "h" is unknown: use one of s, ms, us, ns',
+        ["--epoch-unit", "w"],
+        '--epoch-unit "w" is unknown: use one of s, ms, us, ns, min, h, d',
     ),
     "another keyspace": (
         ["--keyspace", "shop"],

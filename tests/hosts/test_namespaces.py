@@ -147,7 +147,7 @@ def test_doctor_looks_from_every_host(fleet: Fleet) -> None:
     (share / "seen.csv").write_bytes(csv_of(rows(10)))
     fleet.workers("A", "B")
     fleet.begin("C", RINGHAUL_CLUSTER_CONTACT_POINTS="10.0.0.99")
-    files = ("--input", share / "seen.csv", "-o", fleet.store.url("dump"))
+    files = ("--input", share / "seen.csv", "-o", fleet.store.url("looked-at"))
     done = fleet.ringhaul.run("doctor", "--json", "--keyspace", "hosts", *files)
     fleet.stop("C")
     checks = {(one["about"], one["check"]): one for one in json.loads(done.out)["checks"]}
@@ -161,7 +161,7 @@ def test_doctor_looks_from_every_host(fleet: Fleet) -> None:
     # Of this host, the broker, a node, and A, B and C.
     assert checks["machine", "clocks"]["text"].startswith("6 clocks are within ")
     assert checks["files", "output"]["level"] == "ok"
-    assert fleet.store.keys("dump/") == [], "nothing is left behind"
+    assert fleet.store.keys("looked-at/") == [], "nothing is left behind"
     hosts = checks["files", "hosts"]
     if fleet.network["B"].namespace:  # otherwise all share one view of the files
         assert hosts["level"] == "fail"

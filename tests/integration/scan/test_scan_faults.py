@@ -192,7 +192,8 @@ def test_pages_that_a_guardrail_forbids_are_made_smaller(rows: Rows, target: Sca
     reader.rows_max = 300
     scan = RangeScan(target._replace(reader=reader), [FULL_RING], decoder(), options())
     assert by_key(table_of(scan.batches())) == rows.expected
-    assert 1 <= scan.stats.retries <= 4, "a length that was refused was requested again"
+    # Each of the ranges that are read at once may have requested a length before it was refused.
+    assert 1 <= scan.stats.retries <= 4 + 8, "a length that was refused was requested again"
     reader.rows_max = 0
     scan = RangeScan(target._replace(reader=reader), [FULL_RING], decoder(), options())
     with pytest.raises(ClusterError, match="Guardrail page_size violated"):

@@ -5,6 +5,7 @@ Both reach the node through a proxy; that of the far one delays bytes by 50 ms e
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -104,9 +105,11 @@ def test_a_read_from_afar(
         reader = child.scan_target(STATEMENT.format(keyspace), keyspace).reader
         assert reader.distance_s > 0
         # When it reads the table
-        began_s = time.monotonic()
-        stats = scan(child, keyspace)
-        took_s[child] = time.monotonic() - began_s
+        took_s[child] = math.inf
+        for _ in range(3):  # the best of three: other tests run beside this one
+            began_s = time.monotonic()
+            stats = scan(child, keyspace)
+            took_s[child] = min(took_s[child], time.monotonic() - began_s)
     # Then it takes one page for each of the eight ranges, some of them at once
     assert stats.pages == 8
     assert took_s[far] < 2 * took_s[near] + 6 * ROUND_TRIP_S

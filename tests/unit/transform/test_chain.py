@@ -399,3 +399,21 @@ def test_reasons_are_short_and_on_one_line() -> None:
     assert len(reason_of(ValueError("x" * 9999))) < 330
     assert reason_of(Nasty()) == "Nasty: (its text is unavailable)"
     assert reason_of(ValueError()) == "ValueError"
+
+
+def test_times_within_values_are_exact_or_errors() -> None:
+    """With pandas installed, pyarrow would cut off the nanoseconds of these."""
+    lists = pa.array([[1000], [36_000_000_000_001], [], None], pa.list_(pa.time64("ns")))
+    entries = [[("a", 1000)], [("a", 1)], [], None]
+    maps = pa.array(entries, pa.map_(pa.string(), pa.time64("ns")))
+    structs = pa.array(
+        [{"t": 1000}, {"t": 1}, {"t": None}, None], pa.struct({"t": pa.time64("ns")})
+    )
+
+    rows, errors = rows_of(chain_of(same), batch_of(l=lists, m=maps, s=structs))
+
+    assert list(errors) == [1] and "nanoseconds" in errors[1]
+    times = datetime.time(0, 0, 0, 1)
+    assert [row["l"] for _, row in rows] == [[times], [], None]
+    assert [row["m"] for _, row in rows] == [[("a", times)], [], None]
+    assert [row["s"] for _, row in rows] == [{"t": times}, {"t": None}, None]
