@@ -8,8 +8,10 @@ answers there is ours only if our process listens on it.
 import os
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,23 @@ import psutil
 POLL_S = 0.05
 #: A process without arguments for this long has none at all (a kernel thread).
 _NO_ARGUMENTS_S = 2.0
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ignore Ctrl-C within the block, which ends soon: it lets go of servers that would stay.
+
+    Has no effect in other threads than the main one, which Python does not interrupt.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        # None: set by other code than Python's.
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
 def start_server(argv: Sequence[str], log: Path, cwd: Path) -> int:

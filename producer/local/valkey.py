@@ -90,10 +90,13 @@ class EmbeddedValkey:
             fcntl.flock(self._users, fcntl.LOCK_SH)
 
     def release(self) -> None:
-        """Unregister as a user; the last user stops the server unless `keep` was called."""
+        """Unregister as a user; the last user stops the server unless `keep` was called.
+
+        Ctrl-C meanwhile has no effect: the server would stay without any user.
+        """
         if self._users is None:
             return
-        with locked(self._folder / "start.lock"):
+        with processes.uninterrupted(), locked(self._folder / "start.lock"):
             self._users.close()
             self._users = None
             if not self._keep.exists() and not self._used():

@@ -69,13 +69,13 @@ class EmbeddedBroker:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._valkey.release()
         # A command may first look at a job, and then start from scratch.
         for name, value in self._before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        self._valkey.release()
 
     def in_settings(self, settings: Settings) -> Settings:
         """Return the settings with this broker."""

@@ -44,6 +44,28 @@ def client(valkey: EmbeddedValkey) -> redis.Redis:
     return redis.Redis.from_url(valkey.url, decode_responses=True)
 
 
+def test_ctrl_c_does_not_keep_the_last_user_from_stopping_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    valkey = EmbeddedValkey(folder)
+    valkey.acquire()
+    stop = valkey._stop
+
+    def interrupted() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)  # long enough for Python to notice
+        stop()
+
+    monkeypatch.setattr(valkey, "_stop", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    valkey.release()
+    assert not valkey.running()
+    assert signal.getsignal(signal.SIGINT) is before
+    with pytest.raises(KeyboardInterrupt):  # afterwards it has its effect again
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+
+
 def test_the_last_user_stops_valkey_and_the_data_stays(folder: Path) -> None:
     first, second = EmbeddedValkey(folder), EmbeddedValkey(folder)
     first.acquire()
