@@ -265,8 +265,8 @@ def test_a_verification_leaves_out_write_times_and_ttls(plan: Plan, tmp_path: Pa
     assert sources[0].mapping == (("id", "id"), ("n", "n"))
     request = LoadRequest(keyspace="shop", table="orders", kind=JobKind.VERIFY)
     assert left_out_notes(request, sources, TABLE) == [
-        "not compared: writetime(n), ttl(n), TTL(note) and 1 more (verify reads no write times "
-        "and no TTLs)"
+        "not compared: writetime(n), ttl(n), TTL(note) and 1 more (--times compares write "
+        "times and TTLs)"
     ]
     # What is left out by an option needs no note
     given = replace(request, skip_columns=names[2:])
