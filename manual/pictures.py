@@ -2,7 +2,7 @@
 
 `ringhaul local up`, then `python -m manual.pictures [NAME...]`. With `--text COLUMNS` the screens
 are printed instead, to look at them at another width. The keyspace `shop` of the local stack is
-dropped and made anew.
+dropped and created again.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def default(option: click.Option) -> str:
 
 
 def meaning(option: click.Option) -> str:
-    """Write what an option means, for as long as nobody has written more: its help text."""
+    """Write what an option means, until someone explains it: its help text."""
     text = _IN_HELP.sub("", option.help or "")
     return text.replace("|", "\\|")
 

@@ -35,8 +35,8 @@ class _OwnPackages(MetaPathFinder):
 def find_own_packages() -> None:
     """Make `import config`, `tasks` and `producer` mean ours in this process, from now on.
 
-    Packages of these names that start-up files of the environment have imported stay with whoever
-    holds them, but are not found by name any more.
+    Packages of these names that start-up files of the environment have imported stay usable for the
+    modules that imported them, but are not found by name any more.
     """
     if not any(isinstance(finder, _OwnPackages) for finder in sys.meta_path):
         sys.meta_path.insert(0, _OwnPackages())

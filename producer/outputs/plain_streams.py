@@ -5,7 +5,7 @@ forgotten; on a pipe too, since a pager behind it may show the text on a termina
 as one line, unless its text is a `Lines`. Data for programs goes through the streams' `buffer` and
 is not changed. Rich writes its own control characters and bypasses these streams; its texts are
 escaped where they are drawn. A live display needs `console_for` and `escape_beside_live`: it puts
-itself between these streams and whoever prints.
+itself between these streams and the code that prints.
 """
 
 from __future__ import annotations

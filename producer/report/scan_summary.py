@@ -106,7 +106,7 @@ def _figures(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
     """Return lines about what was read and written, and how fast."""
     elapsed_s, worked_s = status.elapsed_s, status.worked_s
     speed = rate_text(report.rows_read / worked_s) if worked_s else "-"
-    figures = [f"{report.rows_read:,} rows read"]
+    figures = [f"{count_text(report.rows_read, 'row')} read"]
     wanted = report.rows_given if job.transforms else report.rows
     if wanted != report.rows_read:
         figures.append(f"{wanted:,} of them wanted")

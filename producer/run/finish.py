@@ -35,7 +35,7 @@ def publish_end(
 ) -> None:
     """Write the manifest of an ended unload, lookup or exec, move the SSTables of a load to their
     folder, or print the result of a complete count or query to `result`, by default to where the
-    job was asked to put it.
+    command wanted it.
 
     Does nothing for other jobs. What was written once is not written again, unless `again` is set,
     since a user may have moved or replaced it. A result that goes elsewhere, or to standard output,

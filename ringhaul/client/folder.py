@@ -120,7 +120,7 @@ def _remove_left_behind(base: Path) -> None:
 
 
 def _is_free(path: Path) -> bool:
-    """Return whether nobody holds a lock on a file that is there."""
+    """Return whether a file exists and is not locked."""
     with suppress(OSError), path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True

@@ -165,7 +165,7 @@ class Event:
     at: datetime
     kind: str
     text: str
-    by: str  #: command, page, schedule NAME or a host; empty: several, or nobody
+    by: str  #: command, page, schedule NAME or a host; empty: several, or none
     unit: int | None
     count: int
     last: datetime

@@ -362,7 +362,7 @@ def test_the_page_about_python(
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Return whether it still runs: one that nobody has waited for yet does not."""
+    """Return whether it still runs: a zombie does not."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
