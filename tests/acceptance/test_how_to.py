@@ -236,6 +236,28 @@ def test_small_files(fleet: Ringhaul, shop: str, cassandra_session: Session) -> 
         cassandra_session.execute(f"TRUNCATE {shop}.orders")
 
 
+def test_fixed_width(fleet: Ringhaul, keyspace: str, cassandra_session: Session) -> None:
+    """With the page's records and layout."""
+    page = (FOLDER / "fixed-width.md").read_text()
+    records, layout = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (fleet.cwd / "geo.txt").write_text(records)
+    (fleet.cwd / "geo.layout").write_text(layout)
+    table = f"{keyspace}.places"
+    cassandra_session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, name text, lat double)")
+    rows = [(1, "New York", 40.7143), (2, "Los Angeles", 34.0522)]
+    plan, by_position, by_layout, verify, lookup = lines_of("fixed-width.md")
+    for line in (plan, by_position, by_layout):
+        run(fleet, keyspace, line)
+        if line is not plan:
+            assert_table(cassandra_session, table, "id, name, lat", rows)
+            cassandra_session.execute(f"TRUNCATE {table}")
+    run(fleet, keyspace, by_layout)
+    run(fleet, keyspace, verify)
+    run(fleet, keyspace, lookup)
+    found = list(csv.DictReader((fleet.cwd / "found.csv").read_text().splitlines()))
+    assert [(int(row["id"]), row["name"], float(row["lat"])) for row in found] == rows
+
+
 @pytest.mark.parametrize("page", ["nightly-etl.md", "small-files.md"])
 def test_schedules_are_valid(page: str, tmp_path: Path) -> None:
     blocks = re.findall(r"^```toml\n(.*?)^```", (FOLDER / page).read_text(), re.M | re.S)
