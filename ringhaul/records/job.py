@@ -20,7 +20,7 @@ from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.row_fields import TTL, WRITETIME, RowField
 from ringhaul.records.sstable_output import SSTableOutput
-from ringhaul.sources.source import SourceFile
+from ringhaul.sources.source import Archive, SourceFile
 
 #: Last ordinal when no --max-rows is given: beyond any input, within an int64.
 ORDINAL_END = 2**62
@@ -111,6 +111,7 @@ class LoadSource:
             "size": self.file.size_bytes,
             "whole": self.file.whole,
             "version": self.file.version,
+            "archive": None if self.file.archive is None else self.file.archive.to_json(),
             "fields": list(self.fields),
             "mapping": [list(pair) for pair in self.mapping],
             "start": [self.start_offset_bytes, self.start_line],
@@ -125,12 +126,14 @@ class LoadSource:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LoadSource:
+        archive = data.get("archive")
         return cls(
             file=SourceFile(
                 path=data["path"],
                 size_bytes=data["size"],
                 whole=data["whole"],
                 version=data["version"],
+                archive=None if archive is None else Archive.from_json(archive),
             ),
             fields=tuple(data["fields"]),
             mapping=tuple((name, column) for name, column in data["mapping"]),

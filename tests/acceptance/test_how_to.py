@@ -22,6 +22,7 @@ from producer.schedule.file import read_schedule_file
 from tests.acceptance.command import PYTHON_MODULE, TIMEOUT_S, Finished, Ringhaul
 from tests.acceptance.oracle import assert_table, write_times
 from tests.services import fresh_keyspace
+from tests.unit.formats.test_zip import pack
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "how-to"
@@ -256,6 +257,22 @@ def test_fixed_width(fleet: Ringhaul, keyspace: str, cassandra_session: Session)
     run(fleet, keyspace, lookup)
     found = list(csv.DictReader((fleet.cwd / "found.csv").read_text().splitlines()))
     assert [(int(row["id"]), row["name"], float(row["lat"])) for row in found] == rows
+
+
+def test_zip(fleet: Ringhaul, shop: str, cassandra_session: Session) -> None:
+    days = {}
+    for day in (30, 31):
+        write(fleet.cwd / "day.csv", [row[:3] for row in ROWS[day::40]], "region,id,total")
+        days[f"2026/01-{day}.csv"] = (fleet.cwd / "day.csv").read_bytes()
+    pack(fleet.cwd / "days.zip", days)
+    cassandra_session.execute(f"TRUNCATE {shop}.orders")
+    for line in lines_of("zip.md"):
+        run(fleet, shop, line)
+        expected = [row[:3] for day in (30, 31) for row in ROWS[day::40]]
+        if "01-31" in line:
+            expected = [row[:3] for row in ROWS[31::40]]
+        assert_table(cassandra_session, f"{shop}.orders", "region, id, total", expected)
+        cassandra_session.execute(f"TRUNCATE {shop}.orders")
 
 
 @pytest.mark.parametrize("page", ["nightly-etl.md", "small-files.md"])
