@@ -6,6 +6,8 @@ import gzip
 import io
 import random
 import struct
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +21,9 @@ from ringhaul.records.job import LoadSource
 from ringhaul.sources.files import open_range, open_whole
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
+from ringhaul.storage.access import Access, access, set_access
+from ringhaul.storage.roots import OutsideRoots
+from tests.web_server import running_web_server
 
 TEXT = b"".join(b"%d,caf\xc3\xa9,%d\n" % (i, i * i) for i in range(20_000))
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
@@ -263,3 +268,71 @@ def test_any_damage_is_an_error_or_harmless(tmp_path: Path) -> None:
             assert "a.zip" in str(error)
         else:
             assert set(found.values()) <= {*small.values()}, at
+
+
+def test_a_large_member_is_read_in_little_memory(tmp_path: Path) -> None:
+    """126 MB of fixed-width records, as a worker reads them, in a process of their own."""
+    path, line = tmp_path / "big.zip", f"{'x' * 20}{'':478}\n".encode()
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("big.txt", "w", force_zip64=True) as member,
+    ):
+        for _ in range(120):
+            member.write(line * 2100)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ALL, str(path)], capture_output=True, text=True, check=True
+    )
+    before, after, records = map(int, done.stdout.split())
+    assert records == 120 * 2100
+    assert after - before < 60_000  # KiB
+
+
+READ_ALL = """
+import resource, sys
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.fixed_layout import FixedField
+from ringhaul.formats.fixed_read import fixed_dialect, read_fixed
+from ringhaul.formats.split import START, read_blocks
+from ringhaul.sources.files import open_whole
+from ringhaul.sources.find import find_sources
+
+dialect, records, before = fixed_dialect(CsvDialect()), 0, 0
+(source,) = find_sources([sys.argv[1]], file_format="fixed")
+with open_whole(source, dialect) as stream:
+    for block in read_blocks(stream, dialect, block_bytes=2**21, start=START):
+        records += len(read_fixed(block, dialect, [FixedField("a", 1, 400)], ["a"]).records)
+        before = before or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, records)
+"""
+
+
+def test_members_behind_a_url(tmp_path: Path) -> None:
+    data = pack(tmp_path / "a.zip", {"a.csv": TEXT, "b.csv": TEXT}).read_bytes()
+    before = access()
+    set_access(Access(private_addresses=True))
+    try:
+        with running_web_server() as server:
+            server.files["a.zip"] = data
+            url = f"{server.url}/a.zip"
+            assert read_all(url) == {"a.csv": TEXT, "b.csv": TEXT}
+            (source,) = find_sources([f"{url}!b.csv"])
+            assert source.path == f"{url}!b.csv" and content(source) == TEXT
+            server.etag = '"2"'
+            with pytest.raises(SourceChanged, match="the file was replaced"):
+                content(source)
+            server.ranges = False
+            with pytest.raises(UsageError, match="does not serve parts of a file, which zip needs"):
+                find_sources([url])
+    finally:
+        set_access(before)
+
+
+def test_an_archive_outside_of_the_allowed_roots_is_not_opened(tmp_path: Path) -> None:
+    (source,) = find_sources([str(pack(tmp_path / "a.zip", {"a.csv": TEXT}))])
+    before = access()
+    set_access(Access(allowed_roots=(str(tmp_path / "in"),)))
+    try:
+        with pytest.raises(OutsideRoots, match=r"a.zip: on host"):
+            content(source)
+    finally:
+        set_access(before)
