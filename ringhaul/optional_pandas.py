@@ -1,4 +1,4 @@
-"""pandas, which pyarrow imports with the first array that it makes, wherever pandas is installed."""
+"""pandas, which pyarrow imports with its first array, wherever pandas is installed."""
 
 from __future__ import annotations
 
