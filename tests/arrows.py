@@ -123,6 +123,7 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.statements ringhaul.storage "
         "ringhaul.transform"
     ),
+    "producer.translate": "producer.outputs",
     "producer.commands": (
         "producer.doctor producer.local producer.outputs producer.report producer.request "
         "producer.run producer.services ringhaul.cluster ringhaul.cql ringhaul.formats "
