@@ -5,7 +5,7 @@ The options are those of `HELP COPY` in cqlsh of Cassandra 3.11 to 5.0, where th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from producer.translate.copy_statement import CopyStatement
 from producer.translate.translation import Draft, NotTranslatable, Translation
@@ -40,18 +40,26 @@ def translate_copy(statement: CopyStatement, draft: Draft | None = None) -> Tran
         draft.add("--columns", ",".join(statement.columns))
     given = dict(statement.options)
     _set_defaults(draft, given, reads)
-    handlers = COPY_OPTIONS["FROM" if reads else "TO"]
-    for name, value in statement.options:
-        draft.option = name
-        handler = handlers.get(name)
-        if handler is None:
-            raise NotTranslatable(f"COPY {'FROM' if reads else 'TO'} has no option {name}")
-        handler(value, draft)
+    apply_options(statement.options, draft, reads=reads)
     skipped, most = given.get("SKIPROWS", ""), given.get("MAXROWS", "")
     if draft.has("--max-rows") and skipped.isdecimal() and most.isdecimal():
         # COPY counts the rows that it skips, too.
         draft.add("--max-rows", str(max(int(most) - int(skipped), 1)))
     return draft.finish()
+
+
+def apply_options(options: Iterable[tuple[str, str]], draft: Draft, *, reads: bool) -> None:
+    """Set what options of COPY FROM, or of COPY TO, are in ringhaul; `options`: NAME, value.
+
+    Raises `NotTranslatable` for a name that is none.
+    """
+    direction = "FROM" if reads else "TO"
+    for name, value in options:
+        draft.option = name
+        handler = COPY_OPTIONS[direction].get(name)
+        if handler is None:
+            raise NotTranslatable(f"COPY {direction} has no option {name}")
+        handler(value, draft)
 
 
 def _set_defaults(draft: Draft, given: Mapping[str, str], reads: bool) -> None:
@@ -145,7 +153,7 @@ _BOTH: Mapping[str, Handler] = {
     "MAXATTEMPTS": _note("a setting of the workers: load.retries_max"),
     "REPORTFREQUENCY": _note("--progress says how progress is shown"),
     "RATEFILE": _note("--summary FILE writes the figures at the end"),
-    "CONFIGFILE": _lose("give its options in the command, or its file with --cqlshrc"),
+    "CONFIGFILE": _option("--cqlshrc"),
 }
 _FROM: Mapping[str, Handler] = {
     "ESCAPE": _option("--escape"),

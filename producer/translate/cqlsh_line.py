@@ -122,7 +122,7 @@ _OPTIONS: Mapping[str, Handler] = {
     "--secure-connect-bundle": _lose("secure connect bundles cannot be read"),
     "--consistency-level": _add("--consistency"),
     "--ssl": _note("settings: cluster.tls and cluster.tls_ca, such as RINGHAUL_CLUSTER_TLS=true"),
-    "--cqlshrc": _lose("give its options in the command"),
+    "--cqlshrc": _add("--cqlshrc"),
     "--request-timeout": _note("a setting of the workers: cluster.request_timeout_s"),
     "--connect-timeout": _note("a setting of the workers: cluster.connect_timeout_s"),
     "--protocol-version": _note("not needed: it is found out"),
