@@ -32,9 +32,9 @@ class Measured(NamedTuple):
 
 
 def measure(running: Stage, folder: Path, size_bytes: int) -> Measured:
-    """Load about `size_bytes` of records from a zip archive, which is written if it is missing.
+    """Load about `size_bytes` of records from a zip archive with the running worker.
 
-    Raise `RuntimeError` if the load is not complete.
+    The archive is written if it is missing. Raise `RuntimeError` if the load is not complete.
     """
     records = size_bytes // (GEO_CHARACTERS + 1)
     path = zip_file(folder, GEO, records)
@@ -53,7 +53,7 @@ def measure(running: Stage, folder: Path, size_bytes: int) -> Measured:
         *("--format", "fixed", "--layout", str(geo_layout(running.folder))),
         *("--json", "--progress", "none"),
     ]
-    done = run_command(command, running.env_embedded)
+    done = run_command(command, running.env)
     messages = [json.loads(line) for line in done.out.splitlines()]
     summary = next(m for m in messages if m["message_type"] == "summary")
     if summary["state"] != "COMPLETE" or summary["rows"] != records:
@@ -69,7 +69,7 @@ def measure(running: Stage, folder: Path, size_bytes: int) -> Measured:
 
 def run(size_bytes: int) -> None:
     """Load, and print peak memory. Raise if a bound is exceeded."""
-    with stage() as running:
+    with stage() as running, running.worker(2):
         print(f"loading {size_bytes / 1e9:.2f} GB from a zip archive ...", flush=True)
         found = measure(running, cache_dir_default() / "bench", size_bytes)
     print(
