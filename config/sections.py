@@ -30,6 +30,7 @@ from config.values import (
     LogFormat,
     LogLevel,
     MaxErrors,
+    Networks,
     OptionalBool,
     OptionalPath,
     Profile,
@@ -56,6 +57,9 @@ class ClusterSettings(Section):
     local_dc: str = ""
     #: Empty: any cluster. Otherwise only a cluster that has one of these nodes is accepted.
     host_ids: HostIds = ()
+    #: Addresses and networks. Empty: all nodes of the local data centre, and none.
+    allowed_nodes: Networks = ()
+    denied_nodes: Networks = ()
     user: str = ""
     password_file: OptionalPath = None
     tls: bool = False

@@ -61,6 +61,8 @@ def cluster_config(settings: Settings) -> ClusterConfig:
         port=cluster.port,
         local_dc=cluster.local_dc,
         host_ids=cluster.host_ids,
+        allowed_nodes=cluster.allowed_nodes,
+        denied_nodes=cluster.denied_nodes,
         user=cluster.user,
         password=password,
         tls=cluster.tls,

@@ -36,12 +36,14 @@ from cassandra.policies import (
     DCAwareRoundRobinPolicy,
     ExponentialReconnectionPolicy,
     FallthroughRetryPolicy,
+    LoadBalancingPolicy,
     TokenAwarePolicy,
 )
 
 from ringhaul.backoff import pause_s, spread
 from ringhaul.cluster.connection import PromptConnection
 from ringhaul.cluster.errors import ConnectionsExhausted, translate_error
+from ringhaul.cluster.node_filter import NodeFilter
 from ringhaul.errors import ClusterError, UsageError
 
 #: Seconds between a topology or schema event and the refresh it causes; with the driver's 2 s every
@@ -63,6 +65,9 @@ class ClusterConfig:
     port: int = 9042
     local_dc: str = ""  #: empty: that of the first contact point
     host_ids: tuple[str, ...] = ()  #: a cluster with none of these nodes is refused; empty: any
+    #: Addresses and networks of the nodes to use, empty: all; and of those that are left alone.
+    allowed_nodes: tuple[str, ...] = ()
+    denied_nodes: tuple[str, ...] = ()
     user: str = ""
     password: str = ""
     tls: bool = False
@@ -127,7 +132,10 @@ def _open(config: ClusterConfig, version: int) -> Session:
     """Return a session that uses this version of the native protocol or an older one."""
     # Without a name, the local data centre is that of the first contact point: a coordinator
     # elsewhere would make LOCAL_QUORUM a quorum of the wrong data centre.
-    local = DCAwareRoundRobinPolicy(local_dc=config.local_dc)
+    local: LoadBalancingPolicy = DCAwareRoundRobinPolicy(local_dc=config.local_dc)
+    nodes = NodeFilter(config.allowed_nodes, config.denied_nodes)
+    if nodes:
+        local = nodes.applied_to(local)
     profile = ExecutionProfile(
         # Shuffled, so that a retried statement does not meet the same silent replica.
         load_balancing_policy=TokenAwarePolicy(local, shuffle_replicas=True),
@@ -161,7 +169,7 @@ def _open(config: ClusterConfig, version: int) -> Session:
     # checksums, so it is only used for nodes that support nothing else.
     cluster.protocol_version = version
     try:
-        session = _connect(cluster, config.local_dc)
+        session = _connect(cluster, config.local_dc, nodes)
         _check_host_ids(cluster, config.host_ids)
     except Exception as error:
         cluster.shutdown()
@@ -245,14 +253,17 @@ def _ssl_context(config: ClusterConfig) -> ssl.SSLContext | None:
     return context
 
 
-def _connect(cluster: Cluster, local_dc: str) -> Session:
-    """Return the session. With a mistyped data centre the driver finds the nodes but uses none."""
+def _connect(cluster: Cluster, local_dc: str, nodes: NodeFilter) -> Session:
+    """Return the session. With a mistyped data centre, or lists that leave out every node, the
+    driver finds the nodes but uses none."""
     try:
         session = cluster.connect()
     except NoHostAvailable:
         _check_local_dc(cluster, local_dc)
+        nodes.check(cluster.metadata.all_hosts())
         raise
     _check_local_dc(cluster, local_dc)
+    nodes.check(cluster.metadata.all_hosts())
     return session
 
 
