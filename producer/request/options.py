@@ -206,6 +206,8 @@ class UnloadOptions(JobOptions, RowsOutput, Preserving):
     transforms: tuple[str, ...]
     max_errors: str | None
     skip_failed: bool
+    single_file: bool = False
+    file_name_format: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -162,6 +162,7 @@ class UnloadOptions(JobOptions, total=False):
     escape: Value
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     false_words: Listed
+    file_name_format: Value
     format: Literal["csv", "jsonl", "parquet"]
     header: Switch
     json_layout: Literal["lines", "array", "pretty"]
@@ -178,6 +179,7 @@ class UnloadOptions(JobOptions, total=False):
     preserve_ttl: Flag
     quote: Value
     quote_all: Flag
+    single_file: Flag
     skip_failed_ranges: Flag
     thousands_sep: Value
     time_format: Repeated

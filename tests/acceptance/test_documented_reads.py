@@ -179,6 +179,17 @@ def check_zipped(folder: Path) -> None:
     assert list(found[0]) == ["id", "total", "writetime(total)"]
 
 
+def check_one_file(folder: Path) -> None:
+    found = csv_rows(gzip.decompress((folder / "orders.csv.gz").read_bytes()).decode())
+    assert ids(found) == list(range(ROWS))
+
+
+def check_named(folder: Path) -> None:
+    rows, files = listed(folder / "named")
+    assert rows == ROWS
+    assert [file.name for file in files] == [f"orders-{n:04}.csv" for n in range(1, len(files) + 1)]
+
+
 def check_spelled(folder: Path) -> None:
     rows, files = listed(folder / "spelled")
     found = [row for file in files for row in csv_rows(file.read_text())]
@@ -287,6 +298,11 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "-o dialect/": lambda folder: check_dialect(folder / "dialect"),
     "-o spelled/": check_spelled,
     "-o array/": check_array,
+    "-o orders.csv.gz": check_one_file,
+    "-o one/": lambda folder: (
+        listed(folder / "one") == (ROWS, [folder / "one/orders.csv"]) or fail()
+    ),
+    "-o named/": check_named,
     "--keys floats.csv": check_found,
     "--params floats.csv": check_found,
     "--json-layout pretty": check_pretty,
