@@ -59,6 +59,7 @@ class LoadOptions(JobOptions, total=False):
     exact_timestamps: Flag
     false_words: Listed
     format: Literal["auto", "csv", "jsonl", "parquet"]
+    format_profile: Value
     header: Switch
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
@@ -119,6 +120,7 @@ class VerifyOptions(JobOptions, total=False):
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     false_words: Listed
     format: Literal["auto", "csv", "jsonl", "parquet"]
+    format_profile: Value
     header: Switch
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
@@ -245,6 +247,7 @@ class LookupOptions(JobOptions, total=False):
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
     values_format: Literal["auto", "csv", "jsonl", "parquet"]
+    values_format_profile: Value
     values_header: Switch
     values_json_layout: Literal["lines", "documents", "commented"]
     values_line_end: Literal["any", "lf"]
@@ -306,6 +309,7 @@ class ExecOptions(JobOptions, total=False):
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
     values_format: Literal["auto", "csv", "jsonl", "parquet"]
+    values_format_profile: Value
     values_header: Switch
     values_json_layout: Literal["lines", "documents", "commented"]
     values_line_end: Literal["any", "lf"]
