@@ -120,6 +120,7 @@ class Spelling(ValueSpelling):
     null_strings: tuple[str, ...]  #: empty: an empty field
     allow_nul: bool
     dialect: str | None = None  #: name of a preset; its values are in the other fields
+    format_profile: str | None = None  #: as `dialect`, of the settings file
     escape_style: str = "plain"
     line_end: str = "any"
     json_layout: str = "lines"
@@ -211,6 +212,8 @@ class UnloadOptions(JobOptions, RowsOutput, Preserving):
     transforms: tuple[str, ...]
     max_errors: str | None
     skip_failed: bool
+    single_file: bool = False
+    file_name_format: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,6 +60,7 @@ class LoadOptions(JobOptions, total=False):
     exact_timestamps: Flag
     false_words: Listed
     format: Literal["auto", "csv", "jsonl", "parquet"]
+    format_profile: Value
     header: Switch
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
@@ -120,6 +121,7 @@ class VerifyOptions(JobOptions, total=False):
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     false_words: Listed
     format: Literal["auto", "csv", "jsonl", "parquet"]
+    format_profile: Value
     header: Switch
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
@@ -163,6 +165,7 @@ class UnloadOptions(JobOptions, total=False):
     escape: Value
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     false_words: Listed
+    file_name_format: Value
     format: Literal["csv", "jsonl", "parquet"]
     header: Switch
     json_layout: Literal["lines", "array", "pretty"]
@@ -179,6 +182,7 @@ class UnloadOptions(JobOptions, total=False):
     preserve_ttl: Flag
     quote: Value
     quote_all: Flag
+    single_file: Flag
     skip_failed_ranges: Flag
     thousands_sep: Value
     time_format: Repeated
@@ -244,6 +248,7 @@ class LookupOptions(JobOptions, total=False):
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
     values_format: Literal["auto", "csv", "jsonl", "parquet"]
+    values_format_profile: Value
     values_header: Switch
     values_json_layout: Literal["lines", "documents", "commented"]
     values_line_end: Literal["any", "lf"]
@@ -305,6 +310,7 @@ class ExecOptions(JobOptions, total=False):
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
     values_format: Literal["auto", "csv", "jsonl", "parquet"]
+    values_format_profile: Value
     values_header: Switch
     values_json_layout: Literal["lines", "documents", "commented"]
     values_line_end: Literal["any", "lf"]
