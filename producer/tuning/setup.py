@@ -21,7 +21,7 @@ STRATEGIES = ("pipeline", "single", "token-batch")
 
 
 class Knob(StrEnum):
-    """A setting that is tried, by its key; the order is the one in which they are tried."""
+    """A setting that is tried, by its key."""
 
     STRATEGY = "load.strategy"
     WORKERS = "worker.concurrency"

@@ -64,11 +64,14 @@ SURFACES = (busy_server, busy_client, far_server, overloaded_server, costly_unit
 
 def grid(space: Space = SPACE) -> list[Setup]:
     """Return every setup of a space."""
-    return [
-        Setup(strategy=str(s), workers=int(w), batch_rows=int(b), in_flight=int(f), unit_bytes=int(u))
-        for s, w, b, f, u in itertools.product(*(space[knob] for knob in Knob))
-        if applies(Knob.BATCH_ROWS, Setup(strategy=str(s))) or not b
-    ]
+    found: list[Setup] = []
+    for values in itertools.product(*(space[knob] for knob in Knob)):
+        setup = Setup()
+        for knob, value in zip(Knob, values, strict=True):
+            setup = setup.having(knob, value)
+        if applies(Knob.BATCH_ROWS, setup) or not setup.batch_rows:
+            found.append(setup)
+    return found
 
 
 @dataclass

@@ -62,7 +62,7 @@ def test_values_that_are_equal_stay_as_they_were() -> None:
 
 
 def test_a_gain_below_the_noise_changes_nothing() -> None:
-    found = Rig(lambda setup: 1000.0 + 20 * (setup.workers == 6)).run()
+    found = Rig(lambda setup: 1000.0 + 10 * (setup.workers == 6)).run()
     assert found.best.workers == 4
 
 
