@@ -47,6 +47,7 @@ from producer.tuning.table import (
     setup_text,
     table_lines,
     to_json,
+    wrapped,
 )
 from ringhaul.cluster.schema import TableSchema, quote_identifier
 from ringhaul.errors import EXIT_COMPLETE, ClusterError, UsageError
@@ -59,9 +60,15 @@ from tasks.transforms import transforms_of
 END_SHARE, END_MIN_S, END_MAX_S = 0.15, 4.0, 15.0
 #: About so many trials fit into the time; bounds of the seconds of one.
 TRIALS = 80
-TRIAL_MIN_S, TRIAL_MAX_S = 0.4, 5.0
+TRIAL_MIN_S, TRIAL_MAX_S = 0.8, 5.0
 #: How long the first load runs, in trials: connections, caches and the server's compiler get warm.
+#: It runs again, twice as long, until this many rows were written, or this share of the time is up.
 FIRST_TRIALS = 2.0
+ROWS_MIN = 5_000
+FIRST_SHARE = 0.15
+#: The sample grows at most so often, while the rate is not within this of what it was taken to be.
+CALIBRATIONS = 3
+CLOSE = 1.3
 SOURCE_S = 1.0
 ROUND_TRIPS = 20
 #: What is left for the report, in seconds.
@@ -244,33 +251,48 @@ def _refuse_rows(session: Session, table: TableSchema, options: TuneOptions) -> 
         )
 
 
-def _first_load(
+def _first_loads(
     trials: Trials, start: Setup, counts: Sequence[int], stops_s: float, *, repeat: bool
 ) -> tuple[Sample, float, Space]:
-    """Load the beginning once, and choose the sample, the seconds of a trial and the space by that.
+    """Load the beginning until all is warm, and choose by that the sample, the seconds of a trial,
+    and the space.
 
     Raises `ClusterError` if no row was written.
     """
-    seconds = min(max((stops_s - time.monotonic()) / TRIALS, TRIAL_MIN_S), TRIAL_MAX_S)
+    left_s = stops_s - time.monotonic()
+    seconds = min(max(left_s / TRIALS, TRIAL_MIN_S), TRIAL_MAX_S)
     if counts and counts[-1] > start.workers:  # all processes open their connections
         trials.first(start.having(Knob.WORKERS, counts[-1]), seconds)
-    figures, all_loaded = trials.first(start, seconds * FIRST_TRIALS)
+    bound_s, all_loaded = seconds * FIRST_TRIALS, False
+    figures = None
+    while figures is None or figures.rows < ROWS_MIN:
+        figures, all_loaded = trials.first(start, bound_s)
+        if all_loaded or bound_s > left_s * FIRST_SHARE:
+            break
+        bound_s *= 2
     if not figures.rows:
         raise ClusterError(
-            f"no row of the sample was written in {seconds * FIRST_TRIALS:.0f} s: see "
-            "`ringhaul load --dry-run` and `ringhaul doctor`, or give more with --budget"
+            f"no row of the sample was written in {bound_s:.0f} s: see `ringhaul load --dry-run` "
+            "and `ringhaul doctor`, or give more with --budget"
         )
-    sample = cut_sample(
-        trials.job,
-        records_wanted=max(int(figures.rate * seconds), 1),
-        loaded=figures.rows,
-        loaded_bytes=figures.bytes_count,
-        all_loaded=all_loaded,
-        repeat=repeat,
-    )
+    rate = figures.rate
+    for _ in range(CALIBRATIONS):
+        sample = cut_sample(
+            trials.job,
+            records_wanted=max(int(rate * seconds), 1),
+            loaded=figures.rows,
+            loaded_bytes=figures.bytes_count,
+            all_loaded=all_loaded,
+            repeat=repeat,
+        )
+        took = trials.measure(start, sample, seconds)
+        trials.figures.clear()  # it was warming up
+        if not sample.records or took < rate * CLOSE:
+            break
+        rate = took
     space = make_space(start, worker_counts=counts, sample_bytes=sample.bytes_count)
-    fixed = all(one.file.whole or one.format == "parquet" for one in trials.job.sources)
-    if fixed:  # their units are files or row groups, whatever is set
+    if all(one.file.whole or one.format == "parquet" for one in trials.job.sources):
+        # Their units are files or row groups, whatever is set.
         space = {**space, Knob.UNIT_BYTES: [start.unit_bytes]}
     return sample, seconds, space
 
@@ -287,11 +309,8 @@ def _search(
     """Run the search to its end; `found` is complete at any time."""
     if trials.groups is not None:
         trials.groups.wait(trials.ledger)
-    sample, seconds, space = _first_load(trials, found.best, counts, stops_s, repeat=repeat)
-    shown.say(
-        f"  a trial is {count_text(sample.records, 'record')}, {bytes_text(sample.bytes_count)}, "
-        f"about {seconds:.1f} s"
-    )
+    sample, seconds, space = _first_loads(trials, found.best, counts, stops_s, repeat=repeat)
+    shown.say(f"  {_sample_text(sample)}, about {seconds:.1f} s")
     began_s = time.monotonic()
     steps = search(found, space, lambda: (time.monotonic() - began_s) / (stops_s - began_s))
     said = 0
@@ -302,9 +321,18 @@ def _search(
         except StopIteration:
             break
         for race in found.races[said : len(found.races) - 1]:
-            shown.say(f"  {race_line(race)}")
+            if line := race_line(race):
+                shown.say(lines_of(wrapped(line, "  ", "    ")))
             said += 1
         rate = trials.measure(setup, sample, seconds)
+
+
+def _sample_text(sample: Sample) -> str:
+    size = bytes_text(sample.bytes_count)
+    if not sample.records:
+        return f"a trial is the beginning of {count_text(len(sample.sources), 'file')}, {size}"
+    again = f" (the files {sample.passes} times)" if sample.passes > 1 else ""
+    return f"a trial is {count_text(sample.records, 'record')}, {size}{again}"
 
 
 def _evidence(
@@ -348,7 +376,8 @@ def _first_lines(
     return lines_of(
         [
             f"tune {run}  {job.table.name}   {count_text(len(job.sources), 'file')}"
-            f"  {bytes_text(job.total_bytes)}   {workers.text}   {time_text(options.budget_s)} min",
+            f"  {bytes_text(job.total_bytes)}   {workers.text}"
+            f"   within {time_text(options.budget_s)}",
             f"  {where}",
         ]
     )
@@ -367,20 +396,21 @@ def _report_lines(
 ) -> Iterator[str]:
     yield from table_lines(found, trials.figures)
     yield ""
-    yield f" limit     {verdict.limit}: {verdict.reason}"
+    yield from wrapped(f"{verdict.limit}: {verdict.reason}", " limit     ")
     for line in evidence_lines(evidence):
         yield f"           {line}"
-    yield f" advice    {verdict.advice}"
+    yield from wrapped(verdict.advice, " advice    ")
     changed = [knob for knob in Knob if found.best.value(knob) != start.value(knob)]
     if not changed:
         yield f" best      the settings as they are, {rate_text(evidence.rate)} rows/s"
     else:
         gain = "" if found.gain is None else f", {found.gain:.2f} times the rate of before"
-        yield f" best      {setup_text(found.best, changed)}{gain}"
+        yield from wrapped(f"{setup_text(found.best, changed)}{gain}", " best      ")
     if start.workers == 0:
-        yield (
-            " not tried worker processes: those that run are not this command's; "
-            "--broker none starts some"
+        yield from wrapped(
+            "worker processes: those that run are not this command's, and --broker none starts "
+            "some that are",
+            " not tried ",
         )
 
 
@@ -409,7 +439,7 @@ def _write(
         if knob in found.tried and (knob is not Knob.WORKERS or found.best.workers)
     }
     if file is None:
-        shown.say(lines_of([" not written:", section_text(values)]))
+        shown.say(lines_of([" not written:", *section_text(values).splitlines()]))
         return
     before = file.read_text(encoding="utf-8") if file.exists() else ""
     text = edited(before, values, {"load": _comments(found, evidence, options)})
@@ -425,9 +455,10 @@ def _write(
 def _comments(found: Found, evidence: Evidence, options: TuneOptions) -> Sequence[str]:
     verdict = judge(evidence)
     gain = "" if found.gain is None else f", {found.gain:.2f} times that of the settings before"
-    return [
+    lines = [
         f"by `ringhaul tune` on {time.strftime('%Y-%m-%d')}, for {options.table}: "
         f"{rate_text(evidence.rate)} rows/s{gain}",
         f"limit: {verdict.limit}: {verdict.reason}",
-        *(line for race in found.races if (line := race_line(race))),
+        *map(race_line, found.races),
     ]
+    return [part for line in filter(None, lines) for part in wrapped(line, "", "  ")]

@@ -20,7 +20,9 @@ from producer.tuning.setup import Knob, Setup, Space, Value, applies
 #: Rounds of one setting, at most.
 ROUNDS_MAX = 5
 #: After so many rounds, a value is out if its median is this much below the best one.
-DROP = (0.30, 0.15, 0.08, 0.05)
+DROP = (0.40, 0.20, 0.10, 0.05)
+#: A value that is to replace the best so far is measured beside it in this many rounds.
+CONFIRMED = 3
 #: A value replaces that of the best setup if it is this much faster: less is noise, and a setting
 #: that is left alone needs no reason.
 KEEP = 0.02
@@ -36,9 +38,9 @@ DONE_BY: Mapping[Knob, float] = {
     Knob.BATCH_ROWS: 0.60,
     Knob.UNIT_BYTES: 0.70,
 }
-#: Settings that depend on each other, so that a second pass may find more.
+#: Settings that depend on each other, so that further passes may find more.
 AGAIN = (Knob.IN_FLIGHT, Knob.WORKERS, Knob.BATCH_ROWS)
-SECOND_PASS_BY = 0.92
+FURTHER_PASSES_BY = 0.92
 #: Rounds of the winner beside the first setup, for the gain that is reported.
 FINAL_ROUNDS = 3
 
@@ -108,11 +110,14 @@ def search(found: Found, space: Space, spent: Callable[[], float]) -> Trials:
     for knob, done_by in DONE_BY.items():
         setups = [found.best.having(knob, value) for value in space[knob]]
         yield from _race(found, knob, setups, lambda: spent() < done_by)  # noqa: B023 - at once
-    for knob in AGAIN:
-        setups = _near(found.best, knob, space)
-        if knob is Knob.IN_FLIGHT:
-            setups += _diagonal(found.best, space)
-        yield from _race(found, knob, setups, lambda: spent() < SECOND_PASS_BY)
+    before: Setup | None = None
+    while found.best != before and spent() < FURTHER_PASSES_BY:
+        before = found.best
+        for knob in AGAIN:
+            setups = _near(found.best, knob, space)
+            if knob is Knob.IN_FLIGHT:
+                setups += _diagonal(found.best, space)
+            yield from _race(found, knob, setups, lambda: spent() < FURTHER_PASSES_BY)
     for _ in range(FINAL_ROUNDS if found.best != first else 0):
         if spent() >= 1:
             return
@@ -157,12 +162,13 @@ def _choose(found: Found, race: Sequence[Line], base: Setup) -> None:
 
 
 def _still_running(running: Sequence[Line], base: Setup) -> list[Line]:
-    """Drop what is clearly worse than the best. The base stays: ratios are to it."""
+    """Drop what is clearly worse than the best. The base stays as long as others are compared with
+    it, and until what is to replace it is confirmed."""
     best = max(line.ratio for line in running)
     rounds = len(running[0].ratios)
     bound = best * (1 - DROP[min(rounds, len(DROP)) - 1])
     kept = [line for line in running if line.ratio >= bound]
-    if all(line.setup != base for line in kept) and len(kept) > 1:
+    if all(line.setup != base for line in kept) and (len(kept) > 1 or rounds < CONFIRMED):
         kept.insert(0, next(line for line in running if line.setup == base))
     return kept
 

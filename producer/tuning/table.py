@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from producer.tuning.limits import Evidence, Verdict
 from producer.tuning.search import Found, Line
 from producer.tuning.setup import Knob, Setup, Value
 
+WIDTH = 79
 #: Setting -> its heading and the name of its default.
 _NAMES: Mapping[Knob, tuple[str, str]] = {
     Knob.STRATEGY: ("strategy", ""),
@@ -75,9 +77,13 @@ def table_lines(found: Found, figures: Mapping[Setup, Sequence[Figures]]) -> Ite
     yield (
         f" {'setting':<19} {'value':<20} {'ratio':>6} {'rows/s':>9} {'us/row':>7} {'p99':>8} rounds"
     )
+    seen: set[Knob] = set()
     for race in found.races:
         tried = [line for line in race if line.ratios]
         name = _NAMES[race[0].knob][0]
+        if race[0].knob in seen:
+            name = "  again, with that"
+        seen.add(race[0].knob)
         for line in tried:
             middle = median_figures(figures[line.setup])
             mark = " <" if line.chosen else ""
@@ -97,6 +103,17 @@ def race_line(race: Sequence[Line]) -> str:
         return ""
     ratios = ", ".join(f"{_shown(line, race)} {line.ratio:.2f}" for line in tried)
     return f"{_NAMES[race[0].knob][0]}: {ratios}"
+
+
+def wrapped(text: str, head: str, indent: str | None = None) -> list[str]:
+    """Return a text in lines of at most `WIDTH` characters, the first one behind `head`.
+
+    `indent`: of the others; None: as wide as `head`.
+    """
+    rest = " " * len(head) if indent is None else indent
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=head, subsequent_indent=rest, break_long_words=False
+    )
 
 
 def _cpu(figures: Figures) -> str:
