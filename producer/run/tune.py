@@ -60,7 +60,7 @@ from tasks.transforms import transforms_of
 END_SHARE, END_MIN_S, END_MAX_S = 0.15, 4.0, 15.0
 #: About so many trials fit into the time; bounds of the seconds of one.
 TRIALS = 80
-TRIAL_MIN_S, TRIAL_MAX_S = 0.8, 5.0
+TRIAL_MIN_S, TRIAL_MAX_S = 0.5, 5.0
 #: How long the first load runs, in trials: connections, caches and the server's compiler get warm.
 #: It runs again, twice as long, until this many rows were written, or this share of the time is up.
 FIRST_TRIALS = 2.0

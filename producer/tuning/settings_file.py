@@ -73,10 +73,14 @@ def _with_section(
                 body.append(_line(key[1], left.pop(key[1])))
             continue
         body.append(line)
-    # Missing ones in front of the blank lines that part this section from the next.
-    last = next((n for n in range(len(body), 0, -1) if body[n - 1].strip()), 0)
+    # Missing ones behind the last setting: comments that follow it may be about the next section.
+    last = next((n for n in range(len(body), 0, -1) if _is_setting(body[n - 1])), 0)
     body[last:last] = [_line(*pair) for pair in left.items()]
     return [*lines[:first], *noted, *body, *lines[end:]]
+
+
+def _is_setting(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
 def _line(name: str, value: str | int) -> str:
