@@ -80,8 +80,9 @@ WORKER_BYTES = 250 * 2**20
 FILE_NAME = "ringhaul.toml"
 
 
-class _TimeOver(BaseException):
-    """The time for trials is over. Not an `Exception`, so that nothing takes it for a failure."""
+class _TimeOver(KeyboardInterrupt):
+    """The time for trials is over. Like Ctrl-C, so that nothing takes it for a failure, least of
+    all of a user's transform."""
 
 
 def run_tune(options: TuneOptions, services: Services, run: str, ends_s: float) -> int:

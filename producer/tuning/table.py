@@ -75,7 +75,7 @@ def setup_text(setup: Setup, knobs: Sequence[Knob]) -> str:
 def table_lines(found: Found, figures: Mapping[Setup, Sequence[Figures]]) -> Iterator[str]:
     """Yield the table of all races: at most 79 characters a line. `<` marks what was chosen."""
     yield (
-        f" {'setting':<19} {'value':<20} {'ratio':>6} {'rows/s':>9} {'us/row':>7} {'p99':>8} rounds"
+        f" {'setting':<18} {'value':<19} {'ratio':>6} {'rows/s':>9} {'us/row':>7} {'p99':>7} rounds"
     )
     seen: set[Knob] = set()
     for race in found.races:
@@ -88,9 +88,9 @@ def table_lines(found: Found, figures: Mapping[Setup, Sequence[Figures]]) -> Ite
             middle = median_figures(figures[line.setup])
             mark = " <" if line.chosen else ""
             yield (
-                f" {name:<19} {_shown(line, race):<20} {line.ratio:>6.2f} "
+                f" {name:<18} {_shown(line, race):<19} {line.ratio:>6.2f} "
                 f"{rate_text(line.rate):>9} {_cpu(middle):>7} "
-                f"{ms_text(middle.p99_ms):>8} {len(line.ratios):>3}{mark}"
+                f"{ms_text(middle.p99_ms):>7} {len(line.ratios):>3}{mark}"
             )
             name = ""
 
