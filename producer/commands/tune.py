@@ -88,8 +88,6 @@ def tune_command(**params: Any) -> int:
     """
     began_s = time.monotonic() - (time.time() - psutil.Process().create_time())
     from producer.request.password import prompting_for_password
-    from producer.request.presets import with_preset
-    from producer.request.values import given_options
     from producer.services.start import start_tune
     from producer.startup import take_sigterm
     from ringhaul.errors import UsageError
@@ -97,17 +95,7 @@ def tune_command(**params: Any) -> int:
     take_sigterm()
     context = click.get_current_context()
     assert context is not None
-    given = frozenset(given_options(context))
-    options = TuneOptions(
-        **params,
-        job_id=None,
-        rate=None,
-        priority=NORMAL,
-        on_interrupt=None,
-        unit_size=None,
-        given=given,
-    )
-    options, _ = with_preset(options, given)
+    options = tune_options(context)
     if options.overwrite and not options.in_place:
         raise UsageError("--overwrite goes with --in-place: give both, or leave it out")
     if options.write is not None and options.no_write:
@@ -118,3 +106,21 @@ def tune_command(**params: Any) -> int:
         from producer.run.tune import run_tune
 
         return run_tune(options, services, run, began_s + options.budget_s)
+
+
+def tune_options(context: click.Context) -> TuneOptions:
+    """Return the options of a parsed command."""
+    from producer.request.presets import with_preset
+    from producer.request.values import given_options
+
+    given = frozenset(given_options(context))
+    options = TuneOptions(
+        **context.params,
+        job_id=None,
+        rate=None,
+        priority=NORMAL,
+        on_interrupt=None,
+        unit_size=None,
+        given=given,
+    )
+    return with_preset(options, given)[0]

@@ -121,10 +121,10 @@ def search(found: Found, space: Space, spent: Callable[[], float]) -> Trials:
     for _ in range(FINAL_ROUNDS if found.best != first else 0):
         if spent() >= 1:
             return
-        before = yield first
-        after = yield found.best
-        if before:
-            found.gains.append(after / before)
+        first_rate = yield first
+        best_rate = yield found.best
+        if first_rate:
+            found.gains.append(best_rate / first_rate)
 
 
 def _race(found: Found, knob: Knob, setups: Sequence[Setup], in_time: Callable[[], bool]) -> Trials:
