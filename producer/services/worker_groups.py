@@ -40,7 +40,6 @@ class WorkerGroups:
     def running(self) -> Iterator[None]:
         """Start the groups; end them at once at the end, whatever they do."""
         with ExitStack() as stack:
-            stack.callback(self._remove_queues)
             for group in self._groups:
                 stack.enter_context(group)
             try:
@@ -49,6 +48,7 @@ class WorkerGroups:
                 for group in self._groups:
                     if not group.dismiss():
                         group.stop(now=True)
+                self._forget()
 
     def wait(self, ledger: Ledger) -> None:
         """Wait until all processes take units. Raises `ClusterError` if they do not start."""
@@ -71,21 +71,18 @@ class WorkerGroups:
         for group in self._groups:
             group.revive()
 
-    def leave(self, ledger: Ledger) -> None:
-        """Deregister the groups, which are killed and cannot do it themselves."""
-        workers = Workers(ledger.caller)
-        for group in self._groups:
-            workers.leave(group.registered)
-
     def _id(self, count: int) -> str:
         return f"{LOAD_PREFIX}-tune-{self._run}-c{count}"
 
-    def _remove_queues(self) -> None:
-        """Remove the queues. Without Redis, the keepers of other workers do it later."""
+    def _forget(self) -> None:
+        """Deregister the groups, which were killed and cannot do it themselves, and remove their
+        queues. Without Redis, the keepers of other workers do it later."""
         from tasks.connect import PARENT_PATIENCE_MS, open_ledger
 
         with suppress(RinghaulError):
             caller = open_ledger(self._settings, PARENT_PATIENCE_MS).caller
+            for group in self._groups:
+                Workers(caller).leave(group.registered)
             for count in self._counts:
                 remove_queue(caller, self._settings.broker.key_prefix, self._id(count))
             caller.client.close()
