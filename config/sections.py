@@ -129,6 +129,8 @@ class LoadSettings(Section):
     #: Per worker process. 0: the default of the strategy, see `ringhaul.load.write.base`.
     in_flight_requests_max: Count = Field(default=0, ge=0, le=32768)
     in_flight_bytes_max: Bytes = Field(default=8 * 2**20, ge=64 * 2**10)
+    #: Rows in one request. 0: as many as the server takes without a warning.
+    batch_rows_max: Count = Field(default=0, ge=0, le=100)
     #: Per request, after timeouts, unavailability and overload, with backoff and jitter.
     retries_max: Count = Field(default=10, ge=0, le=1000)
     max_errors: MaxErrors = "1000"

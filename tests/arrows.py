@@ -102,8 +102,9 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.ledger ringhaul.load ringhaul.output ringhaul.records ringhaul.scan "
         "ringhaul.schedule ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.units"
     ),
+    "producer.tuning": "",
     "producer.plan": (
-        "producer.outputs producer.request ringhaul.cluster ringhaul.cql "
+        "producer.outputs producer.request producer.tuning ringhaul.cluster ringhaul.cql "
         "ringhaul.cql.typed ringhaul.formats ringhaul.ledger ringhaul.load ringhaul.query "
         "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
         "ringhaul.statements ringhaul.storage ringhaul.transform ringhaul.units"
@@ -118,7 +119,7 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.run": (
         "producer.inputs producer.outputs producer.plan producer.report producer.request "
-        "producer.services ringhaul.cluster ringhaul.cql ringhaul.cql.decode "
+        "producer.services producer.tuning ringhaul.cluster ringhaul.cql ringhaul.cql.decode "
         "ringhaul.dataplane ringhaul.formats.write ringhaul.ledger ringhaul.load "
         "ringhaul.output ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
         "ringhaul.statements ringhaul.storage "
@@ -127,7 +128,7 @@ ROOMS: Mapping[str, str] = {
     "producer.commands": (
         "producer.doctor producer.local producer.outputs producer.report producer.request "
         "producer.run producer.services ringhaul.cluster ringhaul.cql ringhaul.formats "
-        "ringhaul.ledger"
+        "ringhaul.ledger ringhaul.schedule"
     ),
     "producer.cli": "producer.commands",
     "producer.errors": "producer.outputs",
@@ -166,6 +167,7 @@ PURE = (
     "ringhaul.formats.write",
     "ringhaul.sstables",
     "ringhaul.records",
+    "producer.tuning",
 )
 #: Modules of other rooms that are also tested without any service.
 PURE_MODULES = (

@@ -100,6 +100,8 @@ def plan_load(
         kind=request.kind,
         sstables=sstables,
         exact_timestamps=request.exact_timestamps,
+        in_flight_requests_max=settings.load.in_flight_requests_max,
+        batch_rows_max=settings.load.batch_rows_max,
     )
     if not job.repeatable:
         # A batch that is refused would be sent again as rows.

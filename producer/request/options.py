@@ -178,6 +178,17 @@ class LoadOptions(JobOptions, Spelling, Preserving):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TuneOptions(LoadOptions):
+    """`tune`: those of the load that is tried, and what becomes of the result."""
+
+    budget_s: int = 300  #: seconds after which the command is over
+    in_place: bool = False  #: no scratch table
+    overwrite: bool = False  #: in place, even if the table has rows
+    write: Path | None = None  #: the settings file; None: the one that is read
+    no_write: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class RowsOutput(ValueSpelling):
     """Where rows are written, and how. None: the format's default."""
 

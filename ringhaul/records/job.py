@@ -177,6 +177,10 @@ class LoadJob:
     marker_ttls: tuple[str, ...] = ()
     #: Rows with a list are written at their times exactly, hence once (--exact-timestamps).
     exact_timestamps: bool = False
+    #: The command's own bounds on requests in flight and on rows in one; a worker's may be lower.
+    #: 0: none.
+    in_flight_requests_max: int = 0
+    batch_rows_max: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", JobKind(self.kind))  # a spec has its value
@@ -230,7 +234,7 @@ class LoadJob:
         return sum(source.file.size_bytes for source in self.sources)
 
     def to_json(self) -> dict[str, Any]:
-        data = {name: getattr(self, name) for name in _PLAIN}
+        data = {name: getattr(self, name) for name in (*_PLAIN, *_BOUNDS)}
         return data | {
             "table": self.table.to_json(),
             "sources": [source.to_json() for source in self.sources],
@@ -255,9 +259,12 @@ class LoadJob:
             marker_timestamps=tuple(data["marker_timestamps"]),
             marker_ttls=tuple(data["marker_ttls"]),
             **{name: data[name] for name in _PLAIN},
+            **{name: data.get(name, 0) for name in _BOUNDS},
         )
 
 
+#: Jobs of older versions have none.
+_BOUNDS = ("in_flight_requests_max", "batch_rows_max")
 _NAMES = ("empty_texts", "marker_timestamps", "marker_ttls")
 _PLAIN = (
     "cluster_name",

@@ -44,7 +44,9 @@ def run_records(
         unit,
         job,
         child.target(statements_of(job, unit), job.table.keyspace),
-        child.bounds,
+        child.bounds.within(
+            requests_in_flight_max=job.in_flight_requests_max, batch_rows_max=job.batch_rows_max
+        ),
         _hooks(attempt),
         transforms_of(child.settings, job.transforms),
     )

@@ -78,6 +78,7 @@ class Child:
             bytes_in_flight_max=settings.load.in_flight_bytes_max,
             retries_max=settings.load.retries_max,
             request_timeout_s=settings.cluster.request_timeout_s,
+            batch_rows_max=settings.load.batch_rows_max,
         )
         self._session: Session | None = None
         self._plane: ConnectionPool | None = None
