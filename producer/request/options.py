@@ -110,7 +110,7 @@ class ValueSpelling:
 class Spelling(ValueSpelling):
     """How the input text is written."""
 
-    file_format: str  #: auto, csv, jsonl or parquet
+    file_format: str  #: auto, csv, jsonl, parquet or fixed
     header: bool
     delimiter: str
     quote: str  #: empty: none
@@ -134,6 +134,8 @@ class Spelling(ValueSpelling):
     empty: str | None = None  #: text, null, or COLUMN=text,...
     # Which records, and what their fields fill:
     columns: str | None = None
+    columns_at: str | None = None  #: NAME:FIRST-LAST,... of fixed-width records
+    layout: Path | None = None  #: or a file that says so
     mapping: str | None = None
     skip_columns: str | None = None
     skip_rows: int = 0
