@@ -77,6 +77,7 @@ class LoadRequest:
     #: The table is created first, for what the files hold; with this key, or the usual one.
     create_table: bool = False
     primary_key: str | None = None
+    via: str = "cql"  #: cql | streaming: how rows reach the cluster
     to_sstables: Path | None = None  #: write SSTables to this folder, and no rows to the cluster
 
     @property
@@ -224,6 +225,7 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         times=options.times,
         create_table=options.create_table,
         primary_key=options.primary_key,
+        via=options.via,
         to_sstables=options.to_sstables,
     )
     refuse_blank("--primary-key", options.primary_key, "A,B or (A,B),C")
