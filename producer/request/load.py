@@ -233,5 +233,21 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         if name in options.given and not options.create_table:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} goes with --create-table: give both, or leave it out")
+    if request.via == "streaming":
+        _refuse_beside_streaming(options.given)
     check_request(request)
     return request
+
+
+def _refuse_beside_streaming(given: Collection[str]) -> None:
+    """Raise `UsageError` for an option that does not go with --via streaming."""
+    if "strategy" in given:
+        raise UsageError(
+            "--strategy says how requests are sent, and --via streaming sends none: leave one of "
+            "them out"
+        )
+    if "create_table" in given:
+        raise UsageError(
+            "--via streaming needs the table's options, such as its compression: create the table "
+            "first (`--create-table --dry-run` prints a statement for what the files hold)"
+        )

@@ -6,6 +6,7 @@ session from another thread.
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 import threading
@@ -28,6 +29,8 @@ CONNECT_S = 5.0
 STALL_S = 30.0
 #: Once it has all bytes a node opens the SSTable, and builds the table's indexes of its rows.
 COMPLETE_S = 600.0
+#: How long a node that ended a connection may take to say why.
+LAST_WORDS_S = 2.0
 _PIECE_BYTES = 2**20
 
 
@@ -142,12 +145,22 @@ class StreamSession:
         except OSError:
             # A node that refuses closes this connection, and says so on the other one.
             with suppress(TimeoutError):
-                control.settimeout(1.0)
+                control.settimeout(LAST_WORDS_S)
                 self._expect(control, Kind.RECEIVED)
             raise
-        control.settimeout(COMPLETE_S)
+        self._await_answer(control, files)
         self._expect(control, Kind.RECEIVED)
         self._expect(control, Kind.COMPLETE)
+
+    def _await_answer(self, control: socket.socket, files: socket.socket) -> None:
+        """Wait for the answer to a file. If the connection for files ends before, it must come
+        soon: the node may not have noticed that there was to be a file."""
+        control.settimeout(COMPLETE_S)
+        if _pending(control):
+            return
+        readable, _, _ = select.select([control, files], [], [], COMPLETE_S)
+        if control not in readable:
+            control.settimeout(LAST_WORDS_S)
 
     def _open(self) -> socket.socket:
         connection, _ = connect(self._node, self._tls)
@@ -243,6 +256,11 @@ def _versions(connection: socket.socket, node: Node) -> Versions:
             "storage_compatibility_mode CASSANDRA_4, its default"
         )
     return versions
+
+
+def _pending(connection: socket.socket) -> bool:
+    """Return whether TLS has decrypted more than was read."""
+    return isinstance(connection, ssl.SSLSocket) and bool(connection.pending())
 
 
 def _received(connection: socket.socket, count: int) -> bytes:
