@@ -66,6 +66,7 @@ class Proxy:
         self._requests: Callable[[bytes], bytes | None] | None = None
         self._threads: list[threading.Thread] = []
         self._listener = socket.create_server(listen)
+        self.port: int = self._listener.getsockname()[1]
         self._start(self._accept)
 
     def cut_answers(self) -> None:

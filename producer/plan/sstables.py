@@ -171,6 +171,9 @@ def _check_table(option: str, described: TableMetadata, table: TableSchema) -> N
         "it has materialized views, which a node fills from writes": bool(described.views),
         "it has change data capture (cdc), which logs writes": _is_on(described.options, "cdc"),
         "it has triggers, which run with writes": bool(described.triggers),
+        "it has counters, which are only ever added to": any(
+            column.cql_type == "counter" for column in table.columns
+        ),
         "it is a virtual table": bool(described.virtual),
         "it has COMPACT STORAGE": bool(described.is_compact_storage),
     }

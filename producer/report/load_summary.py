@@ -13,13 +13,13 @@ from typing import Any
 from rich.cells import cell_len
 
 from producer.inputs.stdin_spool import path_as_given
+from producer.report.next_command import next_command
 from producer.report.outcome import (
     Closing,
     check_rejects,
     check_sums,
     error_json,
     exit_code,
-    next_command,
     next_line,
     sharing_json,
     unfinished,

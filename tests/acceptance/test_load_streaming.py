@@ -171,7 +171,7 @@ def test_a_node_discards_what_was_damaged_on_the_way(
 @pytest.mark.parametrize(
     ("definition", "more", "why"),
     [
-        ("(k int PRIMARY KEY, v counter)", "", "counter"),
+        ("(k int PRIMARY KEY, w counter)", "", "it has counters"),
         ("(k int, c int, v int static, PRIMARY KEY (k, c))", "", "a static column"),
         ("(k int PRIMARY KEY, v int) WITH cdc = true", "", "change data capture"),
         (
