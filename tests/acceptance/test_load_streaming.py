@@ -171,7 +171,7 @@ def test_a_node_discards_what_was_damaged_on_the_way(
 @pytest.mark.parametrize(
     ("definition", "more", "why"),
     [
-        ("(k int PRIMARY KEY, w counter)", "", "it has counters"),
+        ("(k int PRIMARY KEY, n counter)", "", "it has counters"),
         ("(k int, c int, v int static, PRIMARY KEY (k, c))", "", "a static column"),
         ("(k int PRIMARY KEY, v int) WITH cdc = true", "", "change data capture"),
         (
@@ -212,7 +212,7 @@ def test_small_inputs_and_other_options_are_refused(
     late = stream(ringhaul, f"{keyspace}.t", "--ttl", 600_000_000)
 
     assert (small.code, both.code, sent.code, late.code) == (2, 2, 2, 2)
-    assert "is for large loads, and the sources have 4 bytes: load it over CQL" in small.err
+    assert "is for large loads, and the sources have 4 B: load it over CQL" in small.err
     assert "--via says how rows reach the cluster" in both.err
     assert "--strategy says how requests are sent" in sent.err
     assert "2038-01-19" in late.err
