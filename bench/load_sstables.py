@@ -46,7 +46,7 @@ class NodeCpu(NamedTuple):
 class Meter:
     """Measures the node's CPU in the runs of each system."""
 
-    def __init__(self, site: Site, *, settle_s_max: float = 120.0) -> None:
+    def __init__(self, site: Site, *, settle_s_max: float = 20.0) -> None:
         self._pid = _listener(site.stage.endpoints.port)
         self._settle_s_max = settle_s_max
         self.runs: dict[str, list[NodeCpu]] = defaultdict(list)
