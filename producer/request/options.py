@@ -175,6 +175,7 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     profile_dir: Path | None = None
     create_table: bool = False
     primary_key: str | None = None
+    via: str = "cql"  #: or streaming
     to_sstables: Path | None = None  #: a folder
     yes: bool = False  #: the statement that --create-table shows need not be confirmed
 

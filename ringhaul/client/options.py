@@ -97,6 +97,7 @@ class LoadOptions(JobOptions, total=False):
     ttl: int
     ttl_field: Value
     unit_size: Value
+    via: Literal["cql", "streaming"]
     where: Value
     yes: Flag
 

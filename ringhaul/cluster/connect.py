@@ -230,25 +230,40 @@ def _auth(config: ClusterConfig) -> PlainTextAuthProvider | None:
 def _ssl_context(config: ClusterConfig) -> ssl.SSLContext | None:
     if not config.tls:
         return None
+    return tls_context(
+        "cluster",
+        ca=config.tls_ca,
+        cert=config.tls_cert,
+        key=config.tls_key,
+        verify_hostname=config.tls_verify_hostname,
+    )
+
+
+def tls_context(
+    section: str, *, ca: str, cert: str, key: str, verify_hostname: bool
+) -> ssl.SSLContext:
+    """Return a client's TLS context. Empty paths: the system's authorities, no certificate.
+
+    `section`: of the settings. Raises `UsageError`, which names the setting that is wrong.
+    """
     for option, path in (
-        ("cluster.tls_ca", config.tls_ca),
-        ("cluster.tls_cert", config.tls_cert),
-        ("cluster.tls_key", config.tls_key),
+        (f"{section}.tls_ca", ca),
+        (f"{section}.tls_cert", cert),
+        (f"{section}.tls_key", key),
     ):
         if path and not Path(path).is_file():
             raise UsageError(f"{option}: no such file {path}")
     try:
-        context = ssl.create_default_context(cafile=config.tls_ca or None)
+        context = ssl.create_default_context(cafile=ca or None)
     except OSError as error:
-        raise UsageError(f"cluster.tls_ca: {config.tls_ca} cannot be used: {error}") from error
-    context.check_hostname = config.tls_verify_hostname
-    if config.tls_cert:
+        raise UsageError(f"{section}.tls_ca: {ca} cannot be used: {error}") from error
+    context.check_hostname = verify_hostname
+    if cert:
         try:
-            context.load_cert_chain(config.tls_cert, config.tls_key or None)
+            context.load_cert_chain(cert, key or None)
         except OSError as error:
             raise UsageError(
-                f"cluster.tls_cert {config.tls_cert} with cluster.tls_key {config.tls_key} "
-                f"cannot be used: {error}"
+                f"{section}.tls_cert {cert} with {section}.tls_key {key} cannot be used: {error}"
             ) from error
     return context
 

@@ -82,6 +82,8 @@ def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.Monke
         "load.block_bytes": "64KiB",
         "load.in_flight_bytes_max": "1MB",
         "query.partial_bytes_max": "64KiB",
+        "streaming.tls": "true",
+        "streaming.tls_verify_hostname": "true",
         "storage.schemes": "s3, https",
         "storage.s3_endpoint_url": "https://minio.example:9000",
         "storage.private_addresses": "true",
