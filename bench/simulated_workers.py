@@ -1,11 +1,10 @@
 """Workers that do everything except write rows: they coordinate, through the real ledger and queue.
 
 `python -m bench.simulated_workers FIRST LAST` registers the workers FIRST .. LAST - 1, each of one
-process, prints `ready`, and takes units from Celery's queue until its standard input ends. Each unit
-is claimed, renewed once and committed with the figures of a unit of a real size; then the next units
-are published, and the worker's events are sent. All of these workers run in this one process, so its
-own CPU says nothing; that of Redis does. The ledger and the messages come from the settings in the
-environment.
+process, prints `ready`, and takes units from Celery's queue until its standard input ends. Each
+unit is claimed and committed with the figures of a unit of a real size; then the next units are
+published. All of these workers run in this one process, so its own CPU says nothing; that of Redis
+does. The ledger and the messages come from the settings in the environment.
 """
 
 from __future__ import annotations
@@ -18,17 +17,18 @@ from collections import deque
 from typing import Any, NamedTuple
 
 import redis
+from kombu import Consumer
 
 from bench.made_jobs import UNIT_BYTES, UNIT_ROWS
 from config.celery_config import QUEUE_LOAD
 from ringhaul.ledger.host_requests import HostRequests
 from ringhaul.ledger.ledger import Claimed, Ledger
-from ringhaul.ledger.reading import Live
 from ringhaul.ledger.workers import Worker, Workers
 from ringhaul.records.unit import UnitResult
 from tasks.application import app
 from tasks.base import attempt_token
 from tasks.connect import open_ledger
+from tasks.parent.preflight import ASK_EVERY_S
 from tasks.publish import publish_next
 from tasks.settings import process_settings
 
@@ -39,7 +39,8 @@ ALIVE_MS = 3_600_000
 LATENCY_BUCKETS = 24
 TOTALS = {"rows": UNIT_ROWS, "rejected": 0, "bytes": UNIT_BYTES, "retries": 0}
 LATENCIES = {str(40 + bucket): 9_000 for bucket in range(LATENCY_BUCKETS)}
-IDLE_S = 0.005
+#: How long to wait for a message while there are units to finish, and while there are none.
+BUSY_S, IDLE_S = 0.002, 0.05
 
 
 class Held(NamedTuple):
@@ -93,9 +94,9 @@ class Fleet:
         self._look_at = 0.0
         self._connection = app.connection_for_read()
         channel = self._connection.default_channel
-        self._queue = app.amqp.queues[QUEUE_LOAD](channel)
-        self._queue.declare()
-        self._events = app.events.Dispatcher(self._connection, hostname="celery@sim")
+        queue = app.amqp.queues[QUEUE_LOAD]
+        channel.basic_qos(0, len(numbers), False)
+        Consumer(channel, [queue], on_message=self._take, accept=["json"]).consume()
 
     def join(self) -> None:
         """Register all workers."""
@@ -105,40 +106,36 @@ class Fleet:
     def step(self) -> None:
         """Take a message if a worker is idle, else finish a unit."""
         if time.monotonic() >= self._look_at:
-            self._look_at = time.monotonic() + 0.05
+            self._look_at = time.monotonic() + ASK_EVERY_S
             self._answer_requests()
-        message = self._queue.get(no_ack=False) if self._idle else None
-        if message is not None:
-            self._take(message)
-        elif self._held:
+        if self._idle:
+            try:
+                self._connection.drain_events(timeout=BUSY_S if self._held else IDLE_S)
+                return
+            except TimeoutError:
+                pass
+        if self._held:
             self._finish(self._held.popleft())
-        else:
-            time.sleep(IDLE_S)
 
     def _take(self, message: Any) -> None:
         number = self._idle.popleft()
         facts = message.payload[1]
         job, unit, epoch = facts["job"], facts["unit"], facts["epoch"]
         uuid = message.headers["id"]
-        self._events.send("task-received", uuid=uuid, name=message.headers["task"])
         token = attempt_token(uuid, f"celery@sim{number}", 4000 + number)
         claim = self._ledger.claim(job, unit, epoch, token, LEASE_MS)
         if not isinstance(claim, Claimed):
             message.ack()
             self._idle.append(number)
             return
-        self._events.send("task-started", uuid=uuid)
         self._held.append(Held(number, message, job, unit, epoch, token))
 
     def _finish(self, held: Held) -> None:
         job, unit, token = held.job, held.unit, held.token
-        live = Live(rows=UNIT_ROWS // 2, rejected=0, bytes=UNIT_BYTES // 2, in_flight=256)
-        self._ledger.renew(job, unit, token, LEASE_MS, live)
         packed = result(f"sim{held.worker}:{4000 + held.worker}").pack()
         self._ledger.commit(job, unit, held.epoch, token, packed, TOTALS, LATENCIES)
         publish_next(self._ledger, job)
         held.message.ack()
-        self._events.send("task-succeeded", uuid=held.message.headers["id"], result="")
         self._idle.append(held.worker)
 
     def _answer_requests(self) -> None:

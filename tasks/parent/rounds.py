@@ -1,7 +1,7 @@
 """The rounds of a keeper: heartbeat, sweep of the running jobs, and cleaning up after others.
 
 Every worker reports its heartbeat at each round. The rest concerns the whole fleet, so at most
-`workers.KEEPERS_MAX` workers do it: with a thousand workers it would cost Redis more than all units.
+`workers.KEEPERS_MAX` workers do it: in a large fleet it would cost Redis more than units do.
 """
 
 from __future__ import annotations

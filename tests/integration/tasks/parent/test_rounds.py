@@ -1,4 +1,4 @@
-"""Rounds of the workers' parent processes: all report a heartbeat, and a few sweep for the fleet."""
+"""Rounds of the workers' parent processes: all report a heartbeat, a few sweep for the fleet."""
 
 from __future__ import annotations
 
