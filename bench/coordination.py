@@ -13,7 +13,7 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -37,15 +37,19 @@ from ringhaul.ledger.workers import Worker, Workers
 BY_UNITS = ((10, 10), (1_000, 10), (10_000, 10), (100_000, 10))
 BY_WORKERS = ((10_000, 10), (10_000, 100), (10_000, 1_000), (10_000, 5_000))
 BOUND_MS = 2.0
+LOOK = "look at the fleet, added up"
 #: One record of the file is one unit.
 UNIT_BYTES = 16
 DATABASE = 7
 #: Processes that simulate the workers: each waits most of the time for Redis.
 SIMULATORS = 6
+#: Operations that each unit needs once.
+OF_A_UNIT = ("claim", "commit", LOOK, "issue")
 #: Calls of each operation that is measured by itself.
 CALLS = 1_000
-#: Settings by default: how often a worker's parent makes its round and polls, and a unit renews.
-ROUND_S, POLL_S, RENEW_S = 5.0, 0.25, 0.8
+
+#: The default of worker.sweep_s.
+ROUND_S = 5.0
 
 
 class Cost(NamedTuple):
@@ -89,15 +93,16 @@ def run(by_units: Sequence[tuple[int, int]], by_workers: Sequence[tuple[int, int
     with stage() as shared:
         running = apart(shared)
         costs = measure(running, [*by_units, *by_workers])
-        fleet = max(workers for _, workers in by_workers)
-        operations = measure_operations(running, fleet, CALLS)
+        small, large = by_workers[0][1], by_workers[-1][1]
+        operations = {n: measure_operations(running, n, CALLS) for n in (small, large)}
         messages = message_bytes(running)
     title = "coordination: producer and Redis, CPU by unit"
     print(f"\n{title}\n{machine()}\n\n{table(costs)}\n")
-    print(f"\nRedis, by operation, with {fleet:,} workers\n\n{operations_table(operations)}\n")
+    for workers, found in operations.items():
+        print(f"\nRedis, by operation, with {workers:,} workers\n\n{operations_table(found)}\n")
     print(f"one unit in the queue: {messages:,} bytes")
     print("\nclaims")
-    for line in claims(costs[: len(by_units)], costs[len(by_units) :]):
+    for line in claims(costs, operations):
         print(line)
     runs = {name(cost): [cost.run()] for cost in costs}
     systems = [System(one, OURS, lambda: None, lambda of=of: of) for one, (of,) in runs.items()]
@@ -118,18 +123,21 @@ def name(cost: Cost) -> str:
     return f"{cost.units:,} units, {cost.workers:,} workers"
 
 
-def claims(by_units: Sequence[Cost], by_workers: Sequence[Cost]) -> list[str]:
-    """Return the lines that compare the costs with their bounds."""
-    most = max(by_units, key=lambda cost: cost.units)
-    fewest, all_ = by_workers[0], by_workers[-1]
+def claims(costs: Sequence[Cost], operations: Mapping[int, Sequence[Operation]]) -> list[str]:
+    """Return the lines that compare costs with their bounds. `operations`: by workers."""
+    most = max(costs, key=lambda cost: cost.units)
+    (few, in_few), (many, in_many) = sorted(operations.items())
+    ratio = unit_us(in_many) / unit_us(in_few)
+    text = f"Redis: CPU of a unit's scripts with {many:,} workers, of that with {few}"
     return [
         claim(f"ms of CPU a unit at {most.units:,} units", most.ms, at_most=BOUND_MS),
-        claim(
-            f"ms of CPU a unit with {all_.workers:,} workers, of that with {fewest.workers}",
-            all_.ms / fewest.ms,
-            at_most=1.5,
-        ),
+        claim(text, ratio, at_most=1.5),
     ]
+
+
+def unit_us(operations: Sequence[Operation]) -> float:
+    """Return Redis's CPU for the scripts that run once for each unit."""
+    return sum(one.redis_us for one in operations if one.name in OF_A_UNIT)
 
 
 def table(costs: Sequence[Cost]) -> str:
@@ -239,7 +247,7 @@ def measure_operations(running: Stage, workers: int, calls: int) -> list[Operati
         ("claim", lambda: _claim(ledger, next(claimed))),
         ("renewal", lambda: ledger.renew("ld-ops", (u := next(renewed)), f"t{u}", 60_000, live)),
         ("commit", lambda: _commit(ledger, next(committed))),
-        ("look at the fleet, added up", lambda: look_at_slots(ledger.caller)),
+        (LOOK, lambda: look_at_slots(ledger.caller)),
         ("issue", lambda: ledger.issue("ld-ops", 2)),
         ("poll for a command's request", lambda: HostRequests(ledger.caller).wanted(())),
         ("heartbeat", lambda: alive.heartbeat(next(beating), 3_600_000)),

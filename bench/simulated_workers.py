@@ -150,8 +150,8 @@ def hold_connections(count: int) -> list[redis.Connection]:
     """Open idle connections, as many workers have them: Redis goes over all its clients."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, count + 1000)), hard))
-    client = open_ledger(process_settings()).caller.client
-    held = [client.connection_pool.make_connection() for _ in range(count)]
+    pool = open_ledger(process_settings()).caller.client.connection_pool
+    held = [pool.connection_class(**pool.connection_kwargs) for _ in range(count)]
     for connection in held:
         connection.connect()
     return held
