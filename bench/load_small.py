@@ -31,9 +31,10 @@ def run(rows: int, rounds: int, *, short: bool = False, without: Sequence[str] =
         peers = [cqlsh_copy(site, processes=1), bulk_loader(site, batch_mode="REPLICA_SET")]
         return [*limits(site), ours(site), *peers]
 
-    lines = contest("load_small", f"load of {rows:,} small rows", choose, rounds=rounds)
-    mine = named(lines, "ringhaul pipeline")
     more = rows > ROWS
+    name = "load_small_short" if short else "load_small_more" if more else "load_small"
+    lines = contest(name, f"load of {rows:,} small rows", choose, rounds=rounds)
+    mine = named(lines, "ringhaul pipeline")
     print("\nclaims")
     print(claim("CPU of the worker path, us a row", mine.path_us_per_row, at_most=2.5))
     print_shares(lines, mine)
