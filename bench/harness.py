@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from cassandra import DriverException
+
 from bench.picture import Bar, Panel, picture
 
 RESULTS = Path(__file__).parent / "results"
@@ -90,12 +92,20 @@ class Median:
 
 
 def interleave(systems: Sequence[System], rounds: int) -> dict[str, list[Run]]:
-    """Run every system once a round, each after a reset."""
+    """Run every system once a round, each after a reset.
+
+    A run that fails is printed and left out: the hours of the others would be lost with it. Raise
+    `RuntimeError` for a system that never succeeded.
+    """
     runs: dict[str, list[Run]] = {system.name: [] for system in systems}
     for number in range(rounds):
         for system in systems:
-            system.reset()
-            run = system.run()
+            try:
+                system.reset()
+                run = system.run()
+            except (RuntimeError, DriverException) as error:
+                print(f"  round {number + 1}/{rounds}  {system.name} FAILED: {error}", flush=True)
+                continue
             runs[system.name].append(run)
             print(
                 f"  round {number + 1}/{rounds}  {system.name:<34} {run.rows / run.work_s:>9,.0f} "
@@ -103,6 +113,9 @@ def interleave(systems: Sequence[System], rounds: int) -> dict[str, list[Run]]:
                 f"{run.cpu_s / run.rows * 1e6:>6.2f} us/row",
                 flush=True,
             )
+    never = [name for name, of_one in runs.items() if not of_one]
+    if never:
+        raise RuntimeError(f"failed in every round: {', '.join(never)}")
     return runs
 
 

@@ -25,6 +25,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import NamedTuple
 
+from cassandra import OperationTimedOut, Timeout
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import (
@@ -43,6 +44,8 @@ POOL_CHUNK = 10
 UNIT_ROWS = 100
 #: For the asynchronous patterns: rows in flight.
 IN_FLIGHT_ROWS = 8000
+#: Of a statement that times out.
+TRIES = 5
 #: Rows of a batch; with small rows far above the server's warning, well below its limit.
 BATCH_ROWS = 100
 
@@ -261,7 +264,10 @@ def _batch(statements: list[BoundStatement]) -> BatchStatement:
 
 
 class _Window:
-    """A bounded number of asynchronous requests in flight."""
+    """A bounded number of asynchronous requests in flight.
+
+    A request that timed out on the server is sent again, or a busy node would end the run.
+    """
 
     def __init__(self, session: Session, requests_max: int) -> None:
         self._session, self._requests_max = session, requests_max
@@ -270,22 +276,28 @@ class _Window:
 
     def send(self, statement: Statement) -> None:
         self._free.acquire()
-        if self._error is not None:
-            raise self._error
-        self._session.execute_async(statement).add_callbacks(self._answered, self._failed)
+        self._raise()
+        self._send(statement, TRIES)
 
     def wait(self) -> None:
         for _ in range(self._requests_max):
             self._free.acquire()
+        self._raise()
+
+    def _raise(self) -> None:
         if self._error is not None:
             raise self._error
 
-    def _answered(self, _: object) -> None:
-        self._free.release()
+    def _send(self, statement: Statement, tries: int) -> None:
+        def failed(error: Exception) -> None:
+            if isinstance(error, Timeout | OperationTimedOut) and tries > 1:
+                self._send(statement, tries - 1)
+                return
+            self._error = error
+            self._free.release()
 
-    def _failed(self, error: Exception) -> None:
-        self._error = error
-        self._free.release()
+        answer = self._session.execute_async(statement)
+        answer.add_callbacks(lambda _: self._free.release(), failed)
 
 
 class _Pool:
