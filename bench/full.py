@@ -42,7 +42,7 @@ FULL = (
     Bench("load_ring", ("load_ring",)),
     Bench("census_seeds", ("census_geo", "census_wide", "census_ways")),
     Bench("transform_census", ()),
-    Bench("pools", ("pools",)),
+    Bench("pools", ("pools", "pool_loads")),
     Bench("unload_small", ("unload_small",)),
     Bench("unload_small --rows 5000000", ("unload_small_more",)),
     Bench("count_small", ("count_small",)),

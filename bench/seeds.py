@@ -140,9 +140,10 @@ STREAMS: dict[str, Stream] = {
     "S3b": mixed_batches,
     "S3c": batches_by_replicas,
 }
-#: Patterns of a process pool: S0b, one query a task, and S0c, units of 100 queries that each
-#: process runs concurrently.
-POOLS = ("S0b", "S0c")
+#: Patterns of a process pool. S0b: one query a task. S0c: units of 100 queries that each process
+#: runs concurrently. S0d: a file a task, where FILE is a folder, and a bucket a task, of which a
+#: query returns many rows.
+POOLS = ("S0b", "S0c", "S0d-files", "S0d-buckets")
 
 
 def main() -> None:
@@ -235,11 +236,15 @@ def _opened(part: Part) -> Iterator[Row]:
 
 def _pooled(pattern: str, part: Part, processes: int) -> Timed:
     """Run a pattern of a process pool."""
-    rows, unit_rows = _opened(part), part.in_flight or UNIT_ROWS
+    unit_rows = part.in_flight or UNIT_ROWS
     with _Pool(part.target, processes, part.in_flight) as pool:
-        if pattern == "S0b":
-            return pool.time(_run_one, rows, POOL_CHUNK)
-        return pool.time(_run_unit, iter(lambda: list(itertools.islice(rows, unit_rows)), []), 1)
+        if pattern == "S0d-files":
+            return pool.time(_load_file, map(str, sorted(Path(part.path).iterdir())), 1)
+        rows = _opened(part)
+        if pattern == "S0c":
+            units = iter(lambda: list(itertools.islice(rows, unit_rows)), [])
+            return pool.time(_run_unit, units, 1)
+        return pool.time(_run_one, rows, POOL_CHUNK if pattern == "S0b" else 1)
 
 
 def open_client(target: Target) -> Client:
@@ -252,9 +257,13 @@ def open_client(target: Target) -> Client:
 def _readers(target: Target) -> list[Callable[[str], object]]:
     client = open_client(target)
     try:
-        return [_READERS[marker.type.typename] for marker in client.prepared.column_metadata]
+        return _readers_of(client.prepared)
     finally:
         client.session.cluster.shutdown()
+
+
+def _readers_of(prepared: PreparedStatement) -> list[Callable[[str], object]]:
+    return [_READERS[marker.type.typename] for marker in prepared.column_metadata]
 
 
 def _batch(statements: list[BoundStatement]) -> BatchStatement:
@@ -339,11 +348,20 @@ def _run_one(values: Row) -> Rows:
     return rows
 
 
-def _run_unit(units: list[Row]) -> Rows:
+def _run_unit(units: Sequence[Row]) -> Rows:
     results = execute_concurrent_with_args(
         _client.session, _client.prepared, units, concurrency=_in_flight or UNIT_ROWS
     )
     return [row for _, result in results for row in result.all()]
+
+
+def _load_file(path: str) -> Rows:
+    readers = _readers_of(_client.prepared)
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        records = itertools.islice(csv.reader(file), 1, None)
+        values = [[read(field) for read, field in zip(readers, r, strict=True)] for r in records]
+    _run_unit(values)
+    return [()] * len(values)
 
 
 if __name__ == "__main__":

@@ -81,11 +81,13 @@ class Stage:
         return int(self.session.execute(query, timeout=60).one()[0])
 
     @contextmanager
-    def worker(self, processes: int, program: Sequence[str] = PROGRAM) -> Iterator[int]:
+    def worker(
+        self, processes: int, program: Sequence[str] = PROGRAM, pool: str = "prefork"
+    ) -> Iterator[int]:
         """Run a `ringhaul worker`, and yield its pid. `program`: Python's arguments before it."""
         log = (self.folder / "worker.log").open("wb")
         process = subprocess.Popen(
-            [sys.executable, "-P", *program, "worker", "-c", str(processes)],
+            [sys.executable, "-P", *program, "worker", "-c", str(processes), "--pool", pool],
             env=self.env,
             stdin=subprocess.DEVNULL,
             stdout=log,
