@@ -49,7 +49,7 @@ class Connections(NamedTuple):
 
 
 def run(processes: int) -> list[Connections]:
-    """Watch both ways, print the table and save it; return what was seen of the pool and of ours."""
+    """Watch both ways, print the table and save it; return what was seen: the pool, then ours."""
     with stage() as running:
         ways: dict[str, Callable[[], None]] = {
             f"S0e a pool of {processes}, all at once": lambda: _run_pool(running, processes),
