@@ -76,7 +76,7 @@ $(VENV)/.stamp-bench: $(STAMP) bench/requirements.txt
 bench: $(VENV)/.stamp-bench ## ours beside cqlsh COPY, Bulk Loader and the server's own limit, in ten minutes
 	$(BIN)/python -m bench
 
-bench-full: $(VENV)/.stamp-bench ## all benches, some hours: more rows, 1 kB and wide rows, articles' patterns, memory
+bench-full: $(VENV)/.stamp-bench ## all benches and every system of the articles, some hours; writes docs/explanation/benchmarks.md
 	$(BIN)/python -m bench --full
 
 pins: ## after a change of versions: write the hashes of all their files anew
