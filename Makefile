@@ -35,7 +35,7 @@ demo: setup ## load a sample into a real Cassandra and verify it (starts everyth
 
 # Most of them wait for servers most of the time: three processes keep two cores busy. Each starts
 # servers of its own: 3 GB.
-test: setup test-tools ## all tests, against real services that the tests start and stop
+test: setup test-tools $(VENV)/.stamp-bench ## all tests, against real services that the tests start and stop
 	$(PYTEST) -n 3
 
 test-tools: setup ## chromium and prometheus for the tests, from Debian's packages

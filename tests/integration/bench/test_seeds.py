@@ -12,8 +12,8 @@ import pytest
 from bench import exec_sweep, load_locality, load_sweep, work_units
 from bench.data import SMALL, Table, data_file, local_table, same_file
 from bench.exec_seeds import STATEMENT
-from bench.harness import DRIVER, OURS, System
-from bench.peers import driver_pattern
+from bench.harness import COPY, DRIVER, OURS, System
+from bench.peers import cqlsh_copy, driver_pattern
 from bench.read_peers import select_pattern
 from bench.read_systems import execute
 from bench.sessions import watched
@@ -71,6 +71,10 @@ def test_a_way_writes_every_row(site: Site, pattern: str, processes: int, in_fli
         site,
         driver_pattern(site, pattern, pattern, rows=ROWS, processes=processes, in_flight=in_flight),
     )
+
+
+def test_copy_writes_every_row(site: Site) -> None:
+    check(site, cqlsh_copy(site, processes=1), COPY)
 
 
 @pytest.mark.parametrize("pattern", ["S0a", "S0b", "S0c"])
