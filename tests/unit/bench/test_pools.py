@@ -19,7 +19,7 @@ def test_a_way_encodes_the_file_as_often_as_it_says(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if way == "greenlets" and NO_GEVENT:
-        pytest.skip("gevent comes with `make bench`")
+        pytest.skip("gevent comes with `make test`")
     encoded = []
     monkeypatch.setattr("bench.pools.encode", encoded.append)
     assert time_way(way, 1 if way == "alone" else 3, tmp_path) > 0
