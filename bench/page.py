@@ -86,7 +86,7 @@ def _row(row: Row, find: Find) -> list[str]:
         _rate(ours.rate_beside(theirs)),
         _times(ours.rate_beside(theirs) / theirs.rate),
         _us(theirs.cpu_us_per_row),
-        _us(ours.cpu_us_per_row),
+        _us(ours.cpu_beside(theirs)),
     ]
 
 
@@ -105,7 +105,7 @@ def behind(row: Row, find: Find) -> list[str]:
         return []
     theirs, ours = pair
     found = ["rows/s"] if ours.rate_beside(theirs) / theirs.rate <= _AHEAD else []
-    if (ours.cpu_us_per_row or 0) >= (theirs.cpu_us_per_row or float("inf")):
+    if (ours.cpu_beside(theirs) or 0) >= (theirs.cpu_us_per_row or float("inf")):
         found.append("CPU per row")
     return found
 

@@ -39,6 +39,13 @@ class Line:
         """Rows a second in the terms of another system: its work alone if only that is known."""
         return self.rate if other.rate == other.rows_s_whole else self.rows_s
 
+    def cpu_beside(self, other: Line) -> float | None:
+        """CPU in us a row in the terms of another system: without the start of a command beside
+        the driver's ways, whose start is not counted either."""
+        if other.family == DRIVER and self.worker_cpu_us_per_row is not None:
+            return self.worker_cpu_us_per_row
+        return self.cpu_us_per_row
+
 
 @dataclass(frozen=True, kw_only=True)
 class Record:

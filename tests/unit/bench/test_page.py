@@ -111,6 +111,11 @@ def test_a_row_compares_the_work_of_a_way_of_the_driver() -> None:
 
     assert overview(record).endswith("| 100 | 400 | 4.0x | 50.0 | 5.0 |")
     assert behind(ROW, lambda _: record) == []
+    # Its command's start is not counted either.
+    mine = dataclasses.replace(record.lines[-1], cpu_us_per_row=90.0, worker_cpu_us_per_row=2.0)
+    record = dataclasses.replace(record, lines=(*record.lines[:-1], mine))
+    assert overview(record).endswith("| 4.0x | 50.0 | 2.0 |")
+    assert behind(ROW, lambda _: record) == []
 
 
 def test_a_row_compares_a_tool_from_start_to_exit() -> None:
@@ -120,6 +125,8 @@ def test_a_row_compares_a_tool_from_start_to_exit() -> None:
     pair = lines_of(ROW, lambda _: record)
     assert pair is not None
     assert (pair[0].rate, pair[1].rate_beside(pair[0])) == (10.0, 40.0)
+    mine = dataclasses.replace(pair[1], worker_cpu_us_per_row=2.0)
+    assert mine.cpu_beside(pair[0]) == 5.0
 
 
 @pytest.mark.parametrize(
