@@ -113,7 +113,7 @@ def behind(row: Row, find: Find) -> list[str]:
 def behind_block(_: str, find: Find) -> str:
     """Write where ours is not ahead, and why; and which rows have not run."""
     lost = [(row, what) for row in ROWS if (what := behind(row, find))]
-    lines = [f"- **{row.row}, {row.what}**, in {' and '.join(w)}: {row.why}" for row, w in lost]
+    lines = [f"- **{row.row}, {row.what}**, in {' and '.join(w)}: {row.why}." for row, w in lost]
     if not lost:
         lines = ["ringhaul is ahead in rows/s and in CPU per row in every row that was run."]
     missing = [row for row in ROWS if not row.shown and find(row.result) is None]

@@ -1,6 +1,7 @@
 """Results of the benches: medians, ratios, the table and the chart."""
 
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -137,7 +138,9 @@ def test_the_picture_has_bars_in_proportion() -> None:
 
 
 def test_a_run_that_fails_is_left_out_and_a_system_that_never_succeeds_is_an_error() -> None:
-    outcomes = iter([run_of(work_s=1.0, whole_s=1.0, worker_cpu_s=None), RuntimeError("timed out")])
+    outcomes: Iterator[Run | Exception] = iter(
+        [run_of(work_s=1.0, whole_s=1.0, worker_cpu_s=None), RuntimeError("timed out")]
+    )
 
     def sometimes() -> Run:
         outcome = next(outcomes)
