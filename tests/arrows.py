@@ -86,8 +86,9 @@ ROOMS: Mapping[str, str] = {
     "producer": "",
     "producer.outputs": ("ringhaul.cql ringhaul.formats.write ringhaul.ledger ringhaul.output"),
     "producer.local": "producer.outputs",
+    "producer.translate": "producer.outputs",
     "producer.request": (
-        "producer.outputs ringhaul.cluster ringhaul.cql ringhaul.formats "
+        "producer.outputs producer.translate ringhaul.cluster ringhaul.cql ringhaul.formats "
         "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.query "
         "ringhaul.records ringhaul.storage"
     ),

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.pace import Limits, Pace
+
+if TYPE_CHECKING:
+    from producer.request.cqlshrc import Cqlshrc
 
 #: A `--broker` that turns off the configured broker and all its settings.
 NO_BROKER = "none"
@@ -29,6 +33,7 @@ class Connection:
     password_file: str | None
     broker: str | None
     config_file: Path | None
+    cqlshrc: Cqlshrc | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

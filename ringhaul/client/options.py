@@ -26,6 +26,7 @@ class JobOptions(TypedDict, total=False):
     """Options of every job."""
 
     consistency: Value
+    cqlshrc: Path
     job_id: Value
     on_interrupt: Literal["cancel", "detach"]
     priority: Literal["high", "normal", "low"]

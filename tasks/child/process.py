@@ -33,6 +33,7 @@ from ringhaul.errors import RinghaulError, Terminal, Transient
 from ringhaul.ledger.openings import Openings
 from ringhaul.load.statement import Statements
 from ringhaul.load.write import RequestBounds, Target
+from ringhaul.optional_pandas import put_off_pandas
 from tasks.child.throttle import JobThrottle
 from tasks.connect import cluster_config, open_ledger, use_storage
 from tasks.kinds import Job, job_of
@@ -276,6 +277,8 @@ def start_child(settings: Settings) -> Child:
     """Replace state inherited from the parent by new state of this process."""
     global _child
     use_storage(settings)
+    if not settings.transform.allowed:
+        put_off_pandas()
     _child = Child(settings)
     return _child
 
