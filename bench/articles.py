@@ -177,12 +177,12 @@ ROWS = (
     ),
     Row(
         "S4b",
-        "threads, row by row",
+        "threads, the best of 15 to 350 workers",
         "first of three",
         "census_ways",
         "S4b threads",
         "ringhaul",
     ),
-    Row("S4b", "gevent", "second", "census_ways", "S4b gevent", "ringhaul"),
-    Row("S4b", "asyncio", "last", "census_ways", "S4b asyncio", "ringhaul"),
+    Row("S4b", "the same with gevent", "second", "census_ways", "S4b gevent", "ringhaul"),
+    Row("S4b", "the same with asyncio", "last", "census_ways", "S4b asyncio", "ringhaul"),
 )

@@ -41,6 +41,7 @@ FULL = (
     Bench("load_locality", ("load_locality", "load_locality_rates")),
     Bench("load_ring", ("load_ring",)),
     Bench("census_seeds", ("census_geo", "census_wide", "census_ways")),
+    Bench("load_zip", ()),
     Bench("transform_census", ()),
     Bench("scale_out", ("scale_out",), ("cargo",)),
     Bench("coordination", ("coordination",)),
