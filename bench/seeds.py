@@ -236,7 +236,8 @@ def _opened(part: Part) -> Iterator[Row]:
 
 def _pooled(pattern: str, part: Part, processes: int) -> Timed:
     """Run a pattern of a process pool."""
-    unit_rows = part.in_flight or UNIT_ROWS
+    # At least one unit for each process, however many may be in flight.
+    unit_rows = min(part.in_flight or UNIT_ROWS, -(-part.rows // processes))
     with _Pool(part.target, processes, part.in_flight) as pool:
         if pattern == "S0d-files":
             return pool.time(_load_file, map(str, sorted(Path(part.path).iterdir())), 1)
