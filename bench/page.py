@@ -40,6 +40,12 @@ _PICTURES = {
     "load_seeds": "Small rows",
     "census_ways": "Census records",
 }
+#: Result -> the figure of the fourth article that it is.
+_CENSUS = {
+    "census_geo": "geographic records",
+    "census_wide": "wide records, queue being filled",
+    "census_ways": "wide records, queue filled",
+}
 #: Ours is ahead above this ratio.
 _AHEAD = 1.0
 
@@ -192,8 +198,23 @@ def latency_block(_: str, find: Find) -> str:
     cells = []
     for label in labels:
         lines = [record.named(name_of(label, ms)) for ms in DELAYS_MS]
-        cells.append([label, *(f"{_rate(x.rows_s)} ({_us(x.cpu_us_per_row)})" for x in lines)])
+        cells.append([label, *map(_rate_and_us, lines)])
     return table(head, cells, left=1)
+
+
+def census_block(_: str, find: Find) -> str:
+    """Write the fourth article's three figures for each of its ways, and for ours."""
+    records = [record for name in _CENSUS if (record := find(name)) is not None]
+    if len(records) < len(_CENSUS):
+        return _not_run(next(iter(_CENSUS)))
+    by_name = [{line.name: line for line in record.lines} for record in records]
+    names = dict.fromkeys(name for lines in by_name for name in lines)
+    cells = [[name, *(_rate_and_us(lines.get(name)) for lines in by_name)] for name in names]
+    return table(("rows/s (CPU us a row)", *_CENSUS.values()), cells, left=1)
+
+
+def _rate_and_us(line: Line | None) -> str:
+    return "" if line is None else f"{_rate(line.rows_s)} ({_us(line.cpu_us_per_row)})"
 
 
 def distance_block(_: str, find: Find) -> str:
@@ -224,6 +245,7 @@ _BLOCKS: dict[str, Callable[[str, Find], str]] = {
     "systems": systems_block,
     "table": table_block,
     "latency": latency_block,
+    "census": census_block,
     "distance": distance_block,
     "picture": picture_block,
 }

@@ -172,5 +172,27 @@ def test_a_saved_result_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert read_record("never", tmp_path) is None
 
 
+def test_a_block_has_the_figures_of_the_result_it_names() -> None:
+    ours, other = line("ringhaul load", OURS, 400.0, 200.0, 5.0), line("way", "COPY", 9, 10.0, 50.0)
+    of_limit = line("limit", "limit", 800.0, 800.0, 1.0)
+    record = dataclasses.replace(
+        record_of(ours, other, of_limit), load_before=1.0, load_after=2.0, note="a note"
+    )
+
+    def block(words: str) -> str:
+        text = f"before\n<!-- bench:{words} -->\n<!-- /bench -->\nafter"
+        assert written(written(text, lambda _: record), lambda _: record).startswith("before\n")
+        return written(text, lambda _: record)
+
+    systems = block("systems load_kb1")
+    assert "| ringhaul load | 400 | 200 | 5.0 | | |" in systems
+    assert "| way | 9 | 10 | 50.0 | | 20x |" in systems
+    assert "| limit | 800 | 800 | 1.0 | | |" in systems  # nothing is faster than the limit
+    assert "| way | 9 (50.0) | 9 (50.0) | 9 (50.0) |" in block("census")
+    runs = block("runs")
+    assert "Machine: m." in runs and "a note" in runs
+    assert "| `load_kb1` | 2026-01-02 | 3 | 100 | 1.0 and 2.0 | `c` |" in runs
+
+
 def test_results_are_saved_beside_the_benches() -> None:
     assert (ROOT / "bench" / "results" / "load_small.json").exists()
