@@ -90,6 +90,11 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
             help="Format of the files; auto: by suffix (.jsonl .ndjson .json, .parquet, else csv).",
         ),
         option(
+            "--format-profile",
+            metavar="NAME",
+            help="Options of [format.NAME] in ringhaul.toml; those on the command line win.",
+        ),
+        option(
             "--header/--no-header", default=True, help="The first record names the fields [yes]."
         ),
         option("--columns", metavar="A,B,...", help="Names of the file's fields, in their order."),

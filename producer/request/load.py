@@ -87,6 +87,7 @@ class LoadRequest:
     #: The table is created first, for what the files hold; with this key, or the usual one.
     create_table: bool = False
     primary_key: str | None = None
+    via: str = "cql"  #: cql | streaming: how rows reach the cluster
     to_sstables: Path | None = None  #: write SSTables to this folder, and no rows to the cluster
 
     @property
@@ -236,6 +237,7 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         times=options.times,
         create_table=options.create_table,
         primary_key=options.primary_key,
+        via=options.via,
         to_sstables=options.to_sstables,
     )
     refuse_blank("--primary-key", options.primary_key, "A,B or (A,B),C")
@@ -243,5 +245,21 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         if name in options.given and not options.create_table:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} goes with --create-table: give both, or leave it out")
+    if request.via == "streaming":
+        _refuse_beside_streaming(options.given)
     check_request(request)
     return request
+
+
+def _refuse_beside_streaming(given: Collection[str]) -> None:
+    """Raise `UsageError` for an option that does not go with --via streaming."""
+    if "strategy" in given:
+        raise UsageError(
+            "--strategy says how requests are sent, and --via streaming sends none: leave one of "
+            "them out"
+        )
+    if "create_table" in given:
+        raise UsageError(
+            "--via streaming needs the table's options, such as its compression: create the table "
+            "first (`--create-table --dry-run` prints a statement for what the files hold)"
+        )

@@ -120,6 +120,7 @@ class Spelling(ValueSpelling):
     null_strings: tuple[str, ...]  #: empty: an empty field
     allow_nul: bool
     dialect: str | None = None  #: name of a preset; its values are in the other fields
+    format_profile: str | None = None  #: as `dialect`, of the settings file
     escape_style: str = "plain"
     line_end: str = "any"
     json_layout: str = "lines"
@@ -174,8 +175,20 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     profile_dir: Path | None = None
     create_table: bool = False
     primary_key: str | None = None
+    via: str = "cql"  #: or streaming
     to_sstables: Path | None = None  #: a folder
     yes: bool = False  #: the statement that --create-table shows need not be confirmed
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions(LoadOptions):
+    """`tune`: those of the load that is tried, and what becomes of the result."""
+
+    budget_s: int = 300  #: seconds after which the command is over
+    in_place: bool = False  #: no scratch table
+    overwrite: bool = False  #: in place, even if the table has rows
+    write: Path | None = None  #: the settings file; None: the one that is read
+    no_write: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +226,8 @@ class UnloadOptions(JobOptions, RowsOutput, Preserving):
     transforms: tuple[str, ...]
     max_errors: str | None
     skip_failed: bool
+    single_file: bool = False
+    file_name_format: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

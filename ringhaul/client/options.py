@@ -61,6 +61,7 @@ class LoadOptions(JobOptions, total=False):
     exact_timestamps: Flag
     false_words: Listed
     format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
+    format_profile: Value
     header: Switch
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
@@ -96,6 +97,7 @@ class LoadOptions(JobOptions, total=False):
     ttl: int
     ttl_field: Value
     unit_size: Value
+    via: Literal["cql", "streaming"]
     where: Value
     yes: Flag
 
@@ -123,6 +125,7 @@ class VerifyOptions(JobOptions, total=False):
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     false_words: Listed
     format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
+    format_profile: Value
     header: Switch
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
@@ -167,6 +170,7 @@ class UnloadOptions(JobOptions, total=False):
     escape: Value
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     false_words: Listed
+    file_name_format: Value
     format: Literal["csv", "jsonl", "parquet"]
     header: Switch
     json_layout: Literal["lines", "array", "pretty"]
@@ -183,6 +187,7 @@ class UnloadOptions(JobOptions, total=False):
     preserve_ttl: Flag
     quote: Value
     quote_all: Flag
+    single_file: Flag
     skip_failed_ranges: Flag
     thousands_sep: Value
     time_format: Repeated
@@ -249,6 +254,7 @@ class LookupOptions(JobOptions, total=False):
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
     values_format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
+    values_format_profile: Value
     values_header: Switch
     values_json_layout: Literal["lines", "documents", "commented"]
     values_layout: Path
@@ -312,6 +318,7 @@ class ExecOptions(JobOptions, total=False):
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
     values_format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
+    values_format_profile: Value
     values_header: Switch
     values_json_layout: Literal["lines", "documents", "commented"]
     values_layout: Path
