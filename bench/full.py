@@ -54,6 +54,7 @@ FULL = (
     Bench("lookup_small", ("lookup_small",)),
     Bench("remote_parquet", ()),
     Bench("load_memory", ("load_memory",)),
+    Bench("load_zip", ("load_zip",)),
     Bench("unload_memory --full", ()),
     Bench("flower_pages", ()),
 )

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from bench.census import GEO, GEO_CHARACTERS, geo_layout, zip_file
 from bench.command import run_command
+from bench.harness import save_table
 from bench.load_memory import PRODUCER_MB_MAX, WORKER_MB_MAX
 from bench.stage import KEYSPACE, Stage, stage
 from config.sections import cache_dir_default
@@ -78,8 +79,27 @@ def run(size_bytes: int) -> None:
     )
     print(f"  largest worker process  {found.worker_mb:6.0f} MB  (bound {WORKER_MB_MAX})")
     print(f"  producer                {found.producer_mb:6.0f} MB  (bound {PRODUCER_MB_MAX})")
+    show(found, size_bytes)
     if found.worker_mb > WORKER_MB_MAX or found.producer_mb > PRODUCER_MB_MAX:
         raise SystemExit("a bound was passed")
+
+
+def show(found: Measured, size_bytes: int) -> None:
+    """Save the figures for the page of benchmarks."""
+    save_table(
+        "load_zip",
+        "Peak memory of a load from a zip archive of fixed-width records",
+        ["unpacked", "archive", "rows", "largest worker process, MB", "command, MB"],
+        [
+            [
+                f"{size_bytes / 1e9:.2f} GB",
+                f"{found.zip_bytes / 1e9:.2f} GB",
+                found.rows,
+                round(found.worker_mb),
+                round(found.producer_mb),
+            ]
+        ],
+    )
 
 
 def main() -> None:
