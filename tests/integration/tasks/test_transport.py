@@ -9,6 +9,7 @@ import signal
 from typing import Any
 
 import kombu
+import kombu.messaging
 import pytest
 
 from producer.local.valkey import EmbeddedValkey
@@ -54,7 +55,7 @@ def receive(channel: Any) -> Any:
     """Send a message to the queue, and return it as received through the channel."""
     queue = kombu.Queue("ringhaul.load", channel=channel)
     queue.declare()
-    kombu.Producer(channel).publish({}, routing_key=queue.name)
+    kombu.messaging.Producer(channel).publish({}, routing_key=queue.name)
     return queue.get()
 
 
