@@ -195,6 +195,9 @@ def show(lines_of: dict[str, dict[str, list[Run]]], rounds: int) -> None:
     """Print a table for each figure, and save it."""
     for key, title in RESULTS.items():
         runs = lines_of[key]
+        if len(runs) < 2:
+            print(f"\n{title}: the queue was filled before a way had inserted {ROWS_MIN} rows")
+            continue
         systems = [
             System(name, OURS if name.startswith("ringhaul") else DRIVER, _nothing, _never)
             for name in runs

@@ -115,10 +115,11 @@ class Meter:
 
     def parts(self) -> list[Part]:
         """Return what was done while the queue was filled, and after that."""
-        marks = [*self._marks, _now()] if len(self._marks) == 2 else [*self._marks * 2, _now()]
+        end = _now()
+        begin, middle = self._marks[0], self._marks[-1] if len(self._marks) == 2 else end
         return [
-            Part(rows, marks[i + 1][0] - marks[i][0], marks[i + 1][1] - marks[i][1])
-            for i, rows in enumerate(self._rows)
+            Part(rows, then[0] - since[0], then[1] - since[1])
+            for rows, since, then in zip(self._rows, (begin, middle), (middle, end), strict=True)
         ]
 
 
