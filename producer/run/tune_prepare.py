@@ -192,7 +192,7 @@ def _plan(options: TuneOptions, services: Services, shown: Shown) -> tuple[LoadJ
         job = plan_load(request, files, session, loaded.settings, workers.slots)
         visibility.judge(workers.workers, shown.warn)
     for statement in left_behind(session.cluster.metadata, request.keyspace):
-        shown.warn(f"a run that was killed left its scratch table: {statement};")
+        shown.warn(f"another run has a scratch table; if it was killed, drop that: {statement};")
     return job, workers
 
 
