@@ -21,6 +21,7 @@ from bench import (
     query_small,
     remote_parquet,
     transform_census,
+    tune_grid,
     unload_memory,
     unload_small,
 )
@@ -50,6 +51,7 @@ def main() -> None:
     transform_census.run(transform_census.RECORDS, rounds=5)
     remote_parquet.run(remote_parquet.MIB, rounds=5)
     flower_pages.run(flower_pages.UNITS, flower_pages.JOBS)
+    tune_grid.run(tune_grid.BUDGET_S, rounds=tune_grid.ROUNDS)
     if shutil.which("cargo"):  # for the proxy that delays
         load_latency.run(load_latency.ROWS, rounds=3)
         latency_seeds.run(latency_seeds.ROWS, rounds=3)
