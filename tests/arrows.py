@@ -31,6 +31,7 @@ ROOMS: Mapping[str, str] = {
     "ringhaul.cql.typed": "ringhaul.cql",
     "ringhaul.dataplane": "ringhaul.cluster ringhaul.cql",
     "ringhaul.sstables": "ringhaul.cql",
+    "ringhaul.streaming": "ringhaul.sstables",
     "ringhaul.storage": "",
     "ringhaul.formats": "ringhaul.cql ringhaul.cql.typed ringhaul.storage",
     "ringhaul.formats.write": "ringhaul.cql ringhaul.cql.spell ringhaul.formats",
@@ -45,7 +46,8 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.sstables ringhaul.transform"
     ),
     "ringhaul.load.write": (
-        "ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.records ringhaul.sstables"
+        "ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.records ringhaul.sstables "
+        "ringhaul.streaming"
     ),
     "ringhaul.units": ("ringhaul.dataplane ringhaul.formats ringhaul.records ringhaul.sources"),
     "ringhaul.load": (
@@ -75,7 +77,7 @@ ROOMS: Mapping[str, str] = {
     "tasks.child": (
         "ringhaul.cluster ringhaul.dataplane ringhaul.ledger ringhaul.load "
         "ringhaul.load.write ringhaul.records ringhaul.scan ringhaul.statements "
-        "ringhaul.units"
+        "ringhaul.streaming ringhaul.units"
     ),
     "tasks.kernels": (
         "ringhaul.cql ringhaul.cql.decode ringhaul.cql.spell ringhaul.formats "
@@ -107,7 +109,8 @@ ROOMS: Mapping[str, str] = {
         "producer.outputs producer.request producer.tuning ringhaul.cluster ringhaul.cql "
         "ringhaul.cql.typed ringhaul.formats ringhaul.ledger ringhaul.load ringhaul.query "
         "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
-        "ringhaul.statements ringhaul.storage ringhaul.transform ringhaul.units"
+        "ringhaul.statements ringhaul.storage ringhaul.streaming ringhaul.transform "
+        "ringhaul.units"
     ),
     "producer.services": (
         "producer.local producer.outputs producer.report producer.request "

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from config.sections import Settings
+from config.settings import load_settings
 from manual.site import ROOT
 from producer.schedule.file import read_schedule_file
 from ringhaul.errors import UsageError
@@ -37,6 +37,7 @@ RUN_BY = {
     "docs/how-to": "tests/acceptance/test_how_to.py",
     "docs/reference/answers.md": "tests/acceptance/test_documented_reads.py",
     "docs/reference/values.md": "tests/acceptance/test_documented_reads.py",
+    "docs/reference/records.md": "tests/acceptance/test_documented_commands.py",
     "docs/reference/spelling.md": "tests/acceptance/test_documented_commands.py",
     "docs/reference/mapping.md": "tests/acceptance/test_documented_commands.py",
     "docs/reference/job-options.md": "tests/acceptance/test_documented_options.py",
@@ -84,7 +85,9 @@ def read_toml(body: str, folder: Path) -> None:
         path.write_text(body)
         assert read_schedule_file(path)
     else:
-        Settings.model_validate(found)
+        path = folder / "ringhaul.toml"
+        path.write_text(body)
+        load_settings(config_file=path)
 
 
 def read_ini(body: str, folder: Path) -> None:
