@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pytest
+
+from bench import harness
 from bench.data import SMALL, data_file
 from bench.site import Site
 from bench.stage import KEYSPACE, Stage, stage_at
-from bench.tune_grid import compare, report, setups_of
+from bench.tune_grid import compare, keep_outcomes, report, setups_of
 from producer.local.stack import Endpoints
 from producer.tuning.setup import Knob, Setup
 
@@ -35,7 +39,9 @@ def tables(stage: Stage) -> set[str]:
     return {row.table_name for row in rows}
 
 
-def test_the_choice_meets_the_best_of_the_grid(endpoints: Endpoints, tmp_path: Path) -> None:
+def test_the_choice_meets_the_best_of_the_grid(
+    endpoints: Endpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with stage_at(endpoints, tmp_path) as stage:
         stage.create(SMALL)
         site = Site(stage, SMALL, data_file(tmp_path, SMALL, rows=ROWS), ROWS, worker_pid=0)
@@ -46,4 +52,7 @@ def test_the_choice_meets_the_best_of_the_grid(endpoints: Endpoints, tmp_path: P
         stage.session.execute(f"DROP KEYSPACE {KEYSPACE}", timeout=60)
     assert found.setups == 7
     assert 1 <= found.rank <= 7 and found.ratio > 0
-    assert "of the best of 7 setups" in report(found)
+    assert "to the best of 7 setups" in report(found)
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+    (row,) = json.loads(keep_outcomes([found], 20, 1).read_text())["rows"]
+    assert row[0] == SMALL.name and row[3:6] == [round(found.ratio, 2), found.rank, 7]
