@@ -24,6 +24,7 @@ from unittest.mock import patch
 
 from bench.command import run_command
 from bench.data import KB1, SMALL
+from bench.harness import claim, save_table
 from bench.site import Site, make_site
 from bench.stage import stage
 from producer.commands.tune import tune_command, tune_options
