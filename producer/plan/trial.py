@@ -14,8 +14,8 @@ from ringhaul.records.job import LoadJob, LoadSource
 SOURCES_MAX = 200
 #: A file that is smaller than a sample is loaded so often, at most.
 PASSES_MAX = 50
-#: The smallest unit of a trial. That of a load would be most of a small sample: the process that has
-#: it would be measured, and others that have nothing to do.
+#: The smallest unit of a trial. That of a load would be most of a small sample: the process that
+#: has it would be measured, and others would have nothing to do.
 UNIT_BYTES_MIN = 64 << 10
 
 

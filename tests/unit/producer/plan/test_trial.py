@@ -57,7 +57,7 @@ def test_a_small_source_is_loaded_several_times(wanted: int, passes: int) -> Non
 
 
 def test_compressed_files_are_loaded_until_the_trial_is_cut_off() -> None:
-    source = replace(JOB.sources[0], file=replace(JOB.sources[0].file, whole=True))
+    source = replace(JOB.sources[0], file=JOB.sources[0].file._replace(whole=True))
     job = replace(JOB, sources=(source,) * (SOURCES_MAX + 50))
     sample = sample_of(job)
     assert sample.records == 0 and len(sample.sources) == SOURCES_MAX
