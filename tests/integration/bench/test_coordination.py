@@ -58,6 +58,6 @@ def test_claims_are_about_the_largest_job_and_the_largest_fleet() -> None:
 
     costs = [cost(10, 1.0), cost(100_000, 90.0)]
     per_unit, per_worker = claims(costs, {5_000: scripts(44), 10: scripts(40)})
-    assert per_unit.split() == "kept ms of CPU a unit at 100,000 units: 1.80 (at most 2)".split()
+    assert per_unit.split() == ["kept", "ms", "of", "CPU", "a", "unit", "at", "100,000", "units:", "1.80", "(at", "most", "2)"]
     assert "5,000 workers, of that with 10: 1.10 (at most 1.5)" in per_worker
     assert all("MISSED" in line for line in claims([cost(10, 1)], {1: scripts(1), 2: scripts(2)}))
