@@ -6,6 +6,7 @@ import argparse
 import shutil
 
 from bench import (
+    coordination,
     count_small,
     exec_seeds,
     flower_pages,
@@ -20,6 +21,7 @@ from bench import (
     lookup_small,
     query_small,
     remote_parquet,
+    scale_out,
     transform_census,
     unload_memory,
     unload_small,
@@ -50,9 +52,11 @@ def main() -> None:
     transform_census.run(transform_census.RECORDS, rounds=5)
     remote_parquet.run(remote_parquet.MIB, rounds=5)
     flower_pages.run(flower_pages.UNITS, flower_pages.JOBS)
-    if shutil.which("cargo"):  # for the proxy that delays
+    coordination.run(coordination.BY_UNITS, coordination.BY_WORKERS)
+    if shutil.which("cargo"):  # for the proxy that delays and the bounded server
         load_latency.run(load_latency.ROWS, rounds=3)
         latency_seeds.run(latency_seeds.ROWS, rounds=3)
+        scale_out.run(scale_out.SIZES)
 
 
 if __name__ == "__main__":

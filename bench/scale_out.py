@@ -127,37 +127,26 @@ def _load(running: Stage, path: Path, rows: int, units: int, slots: int = 1) -> 
     return Result(run, idle_ms / len(results))
 
 
-def run(
-    sizes: Sequence[tuple[int, int]], *, rows_per_worker: int, rows_busy: int, pause_units: int
-) -> None:
+def run(sizes: Sequence[tuple[int, int]]) -> None:
     """Run the bench and print its tables."""
     with running_hosts() as hosts, stage() as running:
-        print_curves(hosts, running, sizes, rows_per_worker, rows_busy, pause_units)
+        print_curves(hosts, running, sizes)
 
 
-def print_curves(
-    hosts: Hosts,
-    running: Stage,
-    sizes: Sequence[tuple[int, int]],
-    rows_per_worker: int,
-    rows_busy: int,
-    pause_units: int,
-) -> None:
+def print_curves(hosts: Hosts, running: Stage, sizes: Sequence[tuple[int, int]]) -> None:
     """Measure on a running stage, print the tables, and save them."""
     running.create(SMALL)
     found: dict[str, Result] = {}
     for count, on in sizes:
-        rows = {FAR: rows_per_worker * count, BUSY: rows_busy}
+        rows = {FAR: ROWS_PER_WORKER * count, BUSY: ROWS_BUSY}
         for setting, of in rows.items():
             name = _name(setting, count, on)
-            found[name] = measure(
-                hosts, running, setting, count, on, of, UNITS_PER_WORKER * max(count, 1)
-            )
+            found[name] = measure(hosts, running, setting, count, on, of, UNITS_PER_WORKER * count)
             print(f"  {name:<44} {found[name].rows_s:>9,.0f} rows/s", flush=True)
     for redis_ms in REDIS_MS:
-        setting = BUSY._replace(name="busy", redis_ms=redis_ms)
+        setting = BUSY._replace(redis_ms=redis_ms)
         name = f"1 worker, Redis {redis_ms:g} ms away each way"
-        found[name] = measure(hosts, running, setting, 1, 1, rows_busy, pause_units)
+        found[name] = measure(hosts, running, setting, 1, 1, ROWS_BUSY, PAUSE_UNITS)
         print(f"  {name:<44} {found[name].pause_ms:>9.0f} ms between units", flush=True)
     runs = {name: [result.run] for name, result in found.items()}
     lines = medians([_system(name, of[0]) for name, of in runs.items()], runs)
@@ -199,12 +188,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.scale_out", description=__doc__)
     parser.add_argument("--workers-max", type=int, default=16, help="default 16")
     options = parser.parse_args()
-    run(
-        [size for size in SIZES if size[0] <= options.workers_max],
-        rows_per_worker=ROWS_PER_WORKER,
-        rows_busy=ROWS_BUSY,
-        pause_units=PAUSE_UNITS,
-    )
+    run([size for size in SIZES if size[0] <= options.workers_max])
 
 
 if __name__ == "__main__":
