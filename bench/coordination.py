@@ -22,7 +22,7 @@ import redis
 
 from bench.command import run_command
 from bench.data import SMALL, data_file
-from bench.harness import OURS, Run, System, claim, machine, medians, report, save
+from bench.harness import claim, machine, save_table
 from bench.stage import KEYSPACE, Stage, stage
 from bench.tools import summary_of
 from config.celery_config import QUEUE_LOAD
@@ -37,6 +37,7 @@ from ringhaul.ledger.workers import Worker, Workers
 BY_UNITS = ((10, 10), (1_000, 10), (10_000, 10), (100_000, 10))
 BY_WORKERS = ((10_000, 10), (10_000, 100), (10_000, 1_000), (10_000, 5_000))
 BOUND_MS = 2.0
+COLUMNS = ("what", "workers", "the command, ms of CPU", "Redis, ms of CPU")
 LOOK = "look at the fleet, added up"
 #: One record of the file is one unit.
 UNIT_BYTES = 16
@@ -68,17 +69,6 @@ class Cost(NamedTuple):
         """CPU of producer and Redis, in milliseconds a unit."""
         return (self.producer_s + self.redis_s) / self.units * 1000
 
-    def run(self) -> Run:
-        """Return this as a run whose rows are units."""
-        return Run(
-            rows=self.units,
-            bytes_count=0,
-            work_s=self.work_s,
-            whole_s=self.whole_s,
-            cpu_s=self.producer_s + self.redis_s,
-            rss_bytes_max=self.rss_bytes_max,
-        )
-
 
 class Operation(NamedTuple):
     """One operation on Redis, measured by itself."""
@@ -104,12 +94,9 @@ def run(by_units: Sequence[tuple[int, int]], by_workers: Sequence[tuple[int, int
     print("\nclaims")
     for line in claims(costs, operations):
         print(line)
-    runs = {name(cost): [cost.run()] for cost in costs}
-    systems = [as_system(one, of) for one, (of,) in runs.items()]
-    lines = medians(systems, runs)
-    print(report("as saved: rows are units", lines))
-    path = save("coordination", f"{title}; rows are units", lines, runs)
-    print(f"\nkept in {path} and {path.with_suffix('.svg').name}", flush=True)
+    save_table(
+        "coordination", f"{title}, and of Redis by operation", COLUMNS, rows(costs, operations)
+    )
 
 
 def apart(shared: Stage) -> Stage:
@@ -118,14 +105,24 @@ def apart(shared: Stage) -> Stage:
     return replace(shared, env=shared.env | {"RINGHAUL_BROKER_URL": f"{server}/{DATABASE}"})
 
 
-def name(cost: Cost) -> str:
-    """Return the name of a run in the results."""
-    return f"{cost.units:,} units, {cost.workers:,} workers"
-
-
-def as_system(name: str, run: Run) -> System:
-    """Return a run that is over as a system, for the table of medians."""
-    return System(name, OURS, lambda: None, lambda: run)
+def rows(
+    costs: Sequence[Cost], operations: Mapping[int, Sequence[Operation]]
+) -> list[tuple[str, str, float | str, float]]:
+    """Return the table to save: jobs, then single operations."""
+    jobs: list[tuple[str, str, float | str, float]] = [
+        (
+            f"{cost.units:,} units",
+            f"{cost.workers:,}",
+            round(cost.producer_s / cost.units * 1000, 3),
+            round(cost.redis_s / cost.units * 1000, 3),
+        )
+        for cost in costs
+    ]
+    return jobs + [
+        (one.name, f"{workers:,}", "", round(one.redis_us / 1000, 3))
+        for workers, found in operations.items()
+        for one in found
+    ]
 
 
 def claims(costs: Sequence[Cost], operations: Mapping[int, Sequence[Operation]]) -> list[str]:

@@ -20,7 +20,7 @@ import redis
 from bench.bounded import bounded_server
 from bench.command import run_command
 from bench.data import SMALL, data_file
-from bench.harness import OURS, Run, System, claim, medians, report, save
+from bench.harness import Run, claim, save_table
 from bench.hosts import WORKER_HOSTS, Hosts, running_hosts, workers
 from bench.stage import KEYSPACE, Stage, stage
 from bench.tools import summary_of
@@ -49,6 +49,7 @@ ROWS_BUSY = 40_000
 UNITS_PER_WORKER = 4
 REDIS_MS = (0.0, 10.0)
 PAUSE_UNITS = 24
+COLUMNS = ("workers", "rows/s", "CPU us a row", "ms between two units of a worker")
 
 
 class Result(NamedTuple):
@@ -148,15 +149,24 @@ def print_curves(hosts: Hosts, running: Stage, sizes: Sequence[tuple[int, int]])
         name = f"1 worker, Redis {redis_ms:g} ms away each way"
         found[name] = measure(hosts, running, setting, 1, 1, ROWS_BUSY, PAUSE_UNITS)
         print(f"  {name:<44} {found[name].pause_ms:>9.0f} ms between units", flush=True)
-    runs = {name: [result.run] for name, result in found.items()}
-    lines = medians([_system(name, of[0]) for name, of in runs.items()], runs)
-    title = "scale-out: rows a second by workers and hosts"
-    print(report(title, lines))
     print("\nclaims")
     for line in claims(found, sizes):
         print(line)
-    path = save("scale_out", title, lines, runs)
-    print(f"\nkept in {path} and {path.with_suffix('.svg').name}", flush=True)
+    title = "scale-out: small rows, by what limits the workers"
+    save_table("scale_out", title, COLUMNS, rows(found))
+
+
+def rows(found: Mapping[str, Result]) -> list[tuple[str, int, float, float]]:
+    """Return the table to save."""
+    return [
+        (
+            name,
+            round(one.rows_s),
+            round(one.run.cpu_s / one.run.rows * 1e6, 1),
+            round(one.pause_ms),
+        )
+        for name, one in found.items()
+    ]
 
 
 def claims(found: Mapping[str, Result], sizes: Sequence[tuple[int, int]]) -> list[str]:
@@ -178,10 +188,6 @@ def claims(found: Mapping[str, Result], sizes: Sequence[tuple[int, int]]) -> lis
 
 def _name(setting: Setting, count: int, on: int) -> str:
     return f"{setting.name}, {count} worker{'s'[: count > 1]} on {on} host{'s'[: on > 1]}"
-
-
-def _system(name: str, run: Run) -> System:
-    return System(name, OURS, lambda: None, lambda: run)
 
 
 def main() -> None:

@@ -79,8 +79,9 @@ class Visibility:
             return
         if output and not is_url(output):
             self._probe.write(output)
+        opened = dict.fromkeys(file.stored for file in files)
         what = request(
-            [(file.path, file.size_bytes, file.version) for file in sample(files)],
+            [(file.path, file.size_bytes, file.version) for file in sample([*opened])],
             output,
             self._probe.name,
         )

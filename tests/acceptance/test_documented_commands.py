@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -115,6 +116,29 @@ def test_load_and_verify(
     assert_table(cassandra_session, orders, "region, id, total", ORDERS + more)
 
 
+def test_a_format_profile(
+    fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
+) -> None:
+    # Given the page's settings file and a file as it describes
+    cassandra_session.execute(
+        f"CREATE TABLE {keyspace}.orders (region text, id int, total decimal, note text, "
+        "PRIMARY KEY (region, id))"
+    )
+    page = (REFERENCE / "records.md").read_text()
+    (profile,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (at_work / "ringhaul.toml").write_text(profile)
+    (at_work / "tills.txt").write_text("north;1;2,50;NULL\nsouth;2;-;x\n")
+    loaded, planned = examples("records")
+    assert (
+        f"[format.till] of {at_work}/ringhaul.toml: --delimiter ';'"
+        in run(fleet, keyspace, loaded).err
+    )
+    rows = [("north", 1, Decimal("2.50"), None), ("south", 2, None, "x")]
+    assert_table(cassandra_session, f"{keyspace}.orders", "region, id, total, note", rows)
+    plan = run(fleet, keyspace, planned)
+    assert "--delimiter" not in plan.err and "--null 'NULL' --null '-'" in plan.err
+
+
 def test_mappings(
     fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
 ) -> None:
@@ -147,13 +171,52 @@ def test_files_like_those_of_copy(
     fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
 ) -> None:
     orders = create_orders(cassandra_session, keyspace)
-    load, _, unload = examples("copy-from")
+    copy, load, _, unload = examples("copy-from")
+    translated = run(fleet, keyspace, copy).out
+    assert translated.replace(keyspace, "shop") in (REFERENCE / "copy-from.md").read_text()
+    run(fleet, keyspace, translated)
+    assert_table(cassandra_session, orders, "region, id, total", ORDERS)
     run(fleet, keyspace, load)
     assert_table(cassandra_session, orders, "region, id, total", ORDERS)
     run(fleet, keyspace, unload)
     assert sorted((at_work / "orders.csv").read_text().splitlines()[1:]) == sorted(
         csv_of(ORDERS, header="").splitlines()
     )
+
+
+def test_translated_commands_do_what_the_others_did(
+    fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
+) -> None:
+    orders = create_orders(cassandra_session, keyspace)
+    (at_work / "orders.csv").write_text("north;1;10\nsouth;2;\n")
+    (at_work / "nightly.sh").write_text(
+        "# as a scheduler runs it\n"
+        f"dsbulk load -k {keyspace} -t orders -url more.csv -delim '|' -m 'total,region,id'\n"
+    )
+    (at_work / "more.csv").write_text("total|region|id|extra\n30|we\\\\st|3|x\n")
+    copy, load, script = examples("commands/translate")
+    for line in (copy, script):
+        run(fleet, keyspace, run(fleet, keyspace, line).out)
+    rows = [("north", 1, 10), ("south", 2, None), ("we\\st", 3, 30)]
+    assert_table(cassandra_session, orders, "region, id, total", rows)
+    limited = run(fleet, keyspace, load).out
+    assert limited.endswith(
+        f"--table {keyspace}.orders --escape '\\' --allow-extra-fields --blob any --max-errors 10\n"
+    )
+
+    # The way back, and what has no counterpart
+    copy_to = f"COPY {keyspace}.orders (id, total) TO STDOUT WITH FLOATPRECISION = 3"
+    done = fleet.run("translate", copy_to, "--json")
+    (document,) = map(json.loads, done.out.splitlines())
+    assert (done.code, document["complete"]) == (1, False)
+    assert [note["option"] for note in document["notes"]] == ["FLOATPRECISION"]
+    unloaded = fleet.run(*document["command"][1:])
+    assert sorted(unloaded.out.splitlines()) == ["1,10", "2,", "3,30"]
+
+    # And text that is no command
+    wrong = fleet.run("translate", "COPY x FROM")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "a file in quotes or STDIN is missing" in wrong.err
 
 
 def test_jobs_that_ended(
