@@ -33,9 +33,13 @@ from ringhaul.ledger.ledger import Claimed, Ledger
 from ringhaul.ledger.reading import Live
 from ringhaul.ledger.workers import Worker, Workers
 
-#: (units, workers) of each run.
-BY_UNITS = ((10, 10), (1_000, 10), (10_000, 10), (100_000, 10))
-BY_WORKERS = ((10_000, 10), (10_000, 100), (10_000, 1_000), (10_000, 5_000))
+#: (units, workers) of each job.
+SIZES = (
+    *((10, 10), (1_000, 10), (10_000, 10), (100_000, 10)),
+    *((10_000, 100), (10_000, 1_000), (10_000, 5_000)),
+)
+#: Workers while single operations are measured.
+FLEETS = (10, 5_000)
 BOUND_MS = 2.0
 COLUMNS = ("what", "workers", "the command, ms of CPU", "Redis, ms of CPU")
 LOOK = "look at the fleet, added up"
@@ -62,7 +66,6 @@ class Cost(NamedTuple):
     whole_s: float
     producer_s: float  #: CPU
     redis_s: float  #: CPU
-    rss_bytes_max: int  #: of the command
 
     @property
     def ms(self) -> float:
@@ -78,13 +81,12 @@ class Operation(NamedTuple):
     redis_us: float  #: Redis's CPU
 
 
-def run(by_units: Sequence[tuple[int, int]], by_workers: Sequence[tuple[int, int]]) -> None:
+def run(sizes: Sequence[tuple[int, int]]) -> None:
     """Run the bench and print its tables."""
     with stage() as shared:
         running = apart(shared)
-        costs = measure(running, [*by_units, *by_workers])
-        small, large = by_workers[0][1], by_workers[-1][1]
-        operations = {n: measure_operations(running, n, CALLS) for n in (small, large)}
+        costs = measure(running, sizes)
+        operations = {workers: measure_operations(running, workers, CALLS) for workers in FLEETS}
         messages = message_bytes(running)
     title = "coordination: producer and Redis, CPU by unit"
     print(f"\n{title}\n{machine()}\n\n{table(costs)}\n")
@@ -187,7 +189,7 @@ def measure_job(running: Stage, units: int, workers: int) -> Cost:
     if summary["state"] != "COMPLETE" or summary["units_done"] != units:
         raise RuntimeError(f"{units} units were to be done: {summary}")
     work_s = summary["elapsed_s"] or done.whole_s
-    return Cost(units, workers, work_s, done.whole_s, done.cpu_s, redis_s, done.rss_bytes_max)
+    return Cost(units, workers, work_s, done.whole_s, done.cpu_s, redis_s)
 
 
 @contextmanager
@@ -341,10 +343,7 @@ def main() -> None:
     parser.add_argument("--units-max", type=int, default=100_000, help="default 100,000")
     parser.add_argument("--workers-max", type=int, default=5_000, help="default 5,000")
     options = parser.parse_args()
-    run(
-        [size for size in BY_UNITS if size[0] <= options.units_max],
-        [size for size in BY_WORKERS if size[1] <= options.workers_max],
-    )
+    run([(u, w) for u, w in SIZES if u <= options.units_max and w <= options.workers_max])
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def test_the_scripts_of_a_unit_run_as_many_commands_in_a_large_fleet(stage: Stag
 
 def test_claims_are_about_the_largest_job_and_the_largest_fleet() -> None:
     def cost(units: int, cpu_s: float) -> Cost:
-        return Cost(units, 10, 1.0, 1.0, cpu_s, cpu_s, 0)
+        return Cost(units, 10, 1.0, 1.0, cpu_s, cpu_s)
 
     def scripts(us: float) -> list[Operation]:
         return [Operation(name, 1, us) for name in OF_A_UNIT] + [Operation("heartbeat", 1, 1e6)]
