@@ -25,6 +25,7 @@ PAGES = tuple(
     ROOT / "docs" / name
     for name in (
         "explanation/benchmarks.md",
+        "explanation/scaling.md",
         "how-to/distance.md",
         "reference/commands/worker.md",
     )
