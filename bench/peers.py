@@ -9,15 +9,21 @@ from bench.site import Site
 from bench.stage import KEYSPACE
 from bench.tools import Measured, run_bulk_loader, run_copy, run_program
 
+#: COPY with its defaults, except for the number of processes.
+COPY_STATEMENT = (
+    "COPY {table} ({columns}) FROM '{path}' WITH HEADER = true AND NUMPROCESSES = {processes}"
+)
+
 
 def cqlsh_copy(site: Site, *, processes: int) -> System:
     """cqlsh's `COPY ... FROM` with its defaults, except for the number of processes."""
 
     def run() -> Run:
-        columns = ", ".join(site.table.columns)
-        copy = (
-            f"COPY {site.name} ({columns}) FROM '{site.path}' "
-            f"WITH HEADER = true AND NUMPROCESSES = {processes}"
+        copy = COPY_STATEMENT.format(
+            table=site.name,
+            columns=", ".join(site.table.columns),
+            path=site.path,
+            processes=processes,
         )
         return checked(site, run_copy(site.stage, copy))
 

@@ -40,6 +40,8 @@ from config.names import (
 from config.trust import is_taken, warn_of_writable
 
 FILE_NAME = "ringhaul.toml"
+#: `[format.NAME]`: options about records, for `--format-profile NAME`.
+FORMAT_SECTION = "format"
 LOCAL_STACK_FILE = "local.json"
 
 #: Keys of `local.json` that are settings, with the setting each stands for.
@@ -164,6 +166,8 @@ class File(TomlConfigSettingsSource, Layer):
 
     def __init__(self, settings_cls: type[BaseSettings], path: Path | None) -> None:
         self.path = path
+        #: The sections [format.NAME], whose values are options and not settings.
+        self.formats: dict[str, dict[str, Any]] = {}
         #: 1-based line by dotted key.
         self.lines: dict[str, int] = {}
         super().__init__(settings_cls, toml_file=path)
@@ -194,6 +198,7 @@ class File(TomlConfigSettingsSource, Layer):
 
     def __call__(self) -> dict[str, Any]:
         tables = super().__call__()
+        self.formats = self._formats(tables.pop(FORMAT_SECTION, {}))
         for section in sections(self.settings_cls):
             # Check it here: if a higher layer sets the section, the library never sees this value.
             if not isinstance(tables.get(section, {}), dict):
@@ -201,6 +206,15 @@ class File(TomlConfigSettingsSource, Layer):
                     f"{self.path}: {section} is a section, expected [{section}] and its settings"
                 )
         return self.keep(tables, self.path.parent if self.path else Path.cwd())
+
+    def _formats(self, found: Any) -> dict[str, dict[str, Any]]:
+        """Return the dialects by name; their options are checked by the command that uses one."""
+        if isinstance(found, dict) and all(isinstance(one, dict) for one in found.values()):
+            return found
+        raise ConfigError(
+            f"{self.path}: {FORMAT_SECTION} holds dialects by name, expected "
+            f"[{FORMAT_SECTION}.NAME] and options about records"
+        )
 
     def origin(self, key: str) -> str:
         return f"file {self.path}"
@@ -293,7 +307,7 @@ def _read_local_stack(path: Path) -> dict[str, Any]:
 
 #: More digits than Python's `int` accepts; as in `ringhaul/schedule/parse.py`.
 _MANY_DIGITS = re.compile(r"[0-9][0-9_]{4300,}")
-_TABLE_LINE = re.compile(r"\s*\[\s*([\w-]+)\s*\]")
+_TABLE_LINE = re.compile(r"\s*\[\s*([\w.-]+)\s*\]")
 _KEY_LINE = re.compile(r"\s*([\w.-]+)\s*=")
 
 

@@ -14,12 +14,20 @@ from pydantic import ValidationError
 
 from config.errors import ConfigError
 from config.known_secrets import hide, remember
-from config.layers import Layer, all_layers, find_file
+from config.layers import FORMAT_SECTION, File, Layer, all_layers, find_file
 from config.names import flat, nearest, nested, sections
 from config.secrets import mask_value
 from config.sections import Settings, setting_keys
 
-__all__ = ["ConfigError", "Described", "Loaded", "Settings", "load_settings"]
+__all__ = [
+    "ConfigError",
+    "Described",
+    "Formats",
+    "Loaded",
+    "Settings",
+    "load_formats",
+    "load_settings",
+]
 
 #: Secrets in the environment that clients of object stores read, and may quote in errors.
 _SECRET_VARIABLES = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
@@ -91,6 +99,32 @@ def load_settings(
     return Loaded(settings=settings, origins=origins, config_file=path)
 
 
+@dataclass(frozen=True)
+class Formats:
+    """The dialects in a settings file, `[format.NAME]`."""
+
+    path: Path | None  #: None: there is no settings file
+    sections: Mapping[str, Mapping[str, Any]]
+    lines: Mapping[str, int]  #: 1-based, by dotted key, of what is plainly written
+
+    def place(self, name: str, key: str) -> str:
+        """Return the file, and the line of an option of a dialect if it is known."""
+        spelled = (f"{FORMAT_SECTION}.{name}.{one}" for one in (key, key.replace("-", "_")))
+        line = next((self.lines[one] for one in spelled if one in self.lines), None)
+        return f"{self.path}, line {line}" if line else str(self.path)
+
+
+def load_formats(config_file: Path | None = None) -> Formats:
+    """Return the dialects of the settings file that `load_settings` would read.
+
+    Raises `ConfigError` for a file that cannot be read.
+    """
+    path = find_file(config_file)
+    file = File(Settings, path)
+    file()
+    return Formats(path, file.formats, file.lines)
+
+
 def _problems(error: ValidationError, layers: Sequence[Layer]) -> list[str]:
     """Return a message for each problem, with the setting, its value and its origin."""
     return [
@@ -103,7 +137,7 @@ def _problem(kind: str, reason: str, key: str, layers: Sequence[Layer]) -> str:
     if kind == "extra_forbidden":
         # Report an unknown section under its own name, and not each setting in it.
         layer = next(layer for layer in layers if key in {*layer.values, *nested(layer.values)})
-        names = [] if "." in key else sections(Settings)
+        names = [] if "." in key else [FORMAT_SECTION, *sections(Settings)]
         return layer.unknown(key, nearest(key, [*names, *setting_keys()]))
     reason = _EXPECTED.get(kind) or reason
     reason = reason.removeprefix("Value error, ").removeprefix("Input should be ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from producer.commands.format_profile import apply_profile
 from producer.commands.job_command import job_options
 from producer.commands.options import AS_STEP
 from producer.commands.registry import find_command
@@ -14,4 +15,6 @@ def parse_options(command: str, *arguments: str) -> Any:
     """The options record of a command. Paths are not checked, as in a step of a schedule."""
     found = find_command(command)
     assert found is not None
-    return job_options(JobKind(command), found.make_context(command, [*arguments], obj=AS_STEP))
+    context = found.make_context(command, [*arguments], obj=AS_STEP)
+    apply_profile(context)
+    return job_options(JobKind(command), context)

@@ -45,6 +45,8 @@ def job_command(kind: JobKind) -> Callable[[Callable[[Options], int]], Callable[
     def decorate(command: Callable[[Options], int]) -> Callable[..., int]:
         @wraps(command)
         def run(**params: Any) -> int:
+            from producer.commands.format_profile import apply_profile
+            from producer.report.reporter import Shown
             from producer.request.conflicts import refuse_together
             from producer.request.fingerprint import fingerprint_of
             from producer.run.existing_job import run_or_continue
@@ -52,10 +54,13 @@ def job_command(kind: JobKind) -> Callable[[Callable[[Options], int]], Callable[
             take_sigterm()
             context = click.get_current_context()
             assert context is not None
+            profile = apply_profile(context)
             for warning in apply_cqlshrc(context):
                 print(f"warning: {warning}", file=sys.stderr)
             refuse_together(given_options(context))
             options: Any = job_options(kind, context, fingerprint=fingerprint_of(context))
+            if profile is not None:
+                Shown.from_options(options).say(profile)
             with prompting_for_password(options) as options:
                 code: int = run_or_continue(options, kind, command)
             return code

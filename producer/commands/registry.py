@@ -148,6 +148,11 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "Run a real Cassandra and Valkey on this machine, without Docker.",
             "ringhaul local up",
         ),
+        "tune": Entry(
+            "producer.commands.tune:tune_command",
+            "Find the fastest settings for a load, and what limits it.",
+            "ringhaul tune orders.csv -t shop.orders",
+        ),
         "config": Entry(
             "producer.commands.config:config_command",
             "Show the settings, and where each comes from.",

@@ -58,8 +58,16 @@ from ringhaul.ledger.kinds import JobKind
     "-o",
     "--output",
     required=True,
-    metavar="DIR|URL|-",
-    help="An empty or new folder, a URL of one, or - for standard output.",
+    metavar="DIR|FILE|URL|-",
+    help="An empty or new folder, one file such as out.csv, a URL of them, or -: standard output.",
+)
+@click.option(
+    "--single-file", is_flag=True, help="One file: -o names it, or the folder where it is made."
+)
+@click.option(
+    "--file-name-format",
+    metavar="PATTERN",
+    help="Names of the files, with {number:06}, {keyspace}, {table}, {job}, or %06d.",
 )
 @output_options
 @spelling_options()
@@ -87,8 +95,8 @@ from ringhaul.ledger.kinds import JobKind
 def unload_command(options: UnloadOptions) -> int:
     """Write a table's rows to files: CSV, JSON Lines or Parquet.
 
-    Each file appears when it is complete; manifest.json comes last and lists them. `ringhaul load`
-    loads them again.
+    Each file appears when it is complete; manifest.json comes last and lists them. `-o out.csv`
+    makes one file. `ringhaul load` loads them again.
     """
     from producer.services.start import start_job
 

@@ -131,4 +131,4 @@ def _sources(job: LoadJob) -> str:
 def _output(output: Output | None, *, streams: bool) -> str:
     if output is None:
         return ""
-    return "standard output" if streams else f"{mask_url(output.url)}, {output.format.kind}"
+    return "standard output" if streams else f"{mask_url(output.place)}, {output.format.kind}"

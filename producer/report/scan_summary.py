@@ -80,9 +80,9 @@ def _data(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> dic
         "rejected": report.rejected,
         "rejected_unfinished": report.rejected_unfinished,
         "bytes_read": report.bytes_read,
-        "files": report.parts,
+        "files": _files(job, report),
         "bytes_written": report.bytes_written,
-        "output": job.output.url if job.output and not job.streams else None,
+        "output": job.output.place if job.output and not job.streams else None,
         "pages": report.pages,
         "retries": report.retries,
         "splits": report.splits,
@@ -102,6 +102,11 @@ def _data(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> dic
     }
 
 
+def _files(job: ReadJob, report: ReadReport) -> int:
+    """Return how many files the user finds."""
+    return 1 if job.output is not None and job.output.file else report.parts
+
+
 def _figures(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
     """Return lines about what was read and written, and how fast."""
     elapsed_s, worked_s = status.elapsed_s, status.worked_s
@@ -111,7 +116,8 @@ def _figures(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
     if wanted != report.rows_read:
         figures.append(f"{wanted:,} of them wanted")
     if job.output is not None and not job.streams:
-        figures.append(f"{count_text(report.parts, 'file')}, {bytes_text(report.bytes_written)}")
+        files = count_text(_files(job, report), "file")
+        figures.append(f"{files}, {bytes_text(report.bytes_written)}")
     figures += [time_text(elapsed_s), f"{speed} rows/s"]
     details = [
         f"pages {report.pages:,}: p50 {ms_text(report.p50_ms)}  p99 {ms_text(report.p99_ms)}",
@@ -144,7 +150,7 @@ def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> Sequence[st
     part = f"{status.done:,} of {status.units:,} units are done"
     went = ""
     if job.output is not None:
-        went = "went to standard output" if job.streams else f"are in {job.output.url}"
+        went = "went to standard output" if job.streams else f"are in {job.output.place}"
     match status.state:
         case JobState.COMPLETE:
             if job.output is None:

@@ -32,6 +32,7 @@ _HOW = frozenset(
         *("workers", "on_interrupt", "progress", "as_json", "quiet", "summary", "report"),
         *("rate", "priority", "consistency", "strategy", "unit_size", "max_errors"),
         "result_format",
+        *("format_profile", "values_format_profile"),  # its options count
         # How the table came about. Its key counts: rows of one key overwrite each other.
         *("create_table", "yes"),
     )

@@ -110,7 +110,7 @@ class ValueSpelling:
 class Spelling(ValueSpelling):
     """How the input text is written."""
 
-    file_format: str  #: auto, csv, jsonl or parquet
+    file_format: str  #: auto, csv, jsonl, parquet or fixed
     header: bool
     delimiter: str
     quote: str  #: empty: none
@@ -120,6 +120,7 @@ class Spelling(ValueSpelling):
     null_strings: tuple[str, ...]  #: empty: an empty field
     allow_nul: bool
     dialect: str | None = None  #: name of a preset; its values are in the other fields
+    format_profile: str | None = None  #: as `dialect`, of the settings file
     escape_style: str = "plain"
     line_end: str = "any"
     json_layout: str = "lines"
@@ -133,6 +134,8 @@ class Spelling(ValueSpelling):
     empty: str | None = None  #: text, null, or COLUMN=text,...
     # Which records, and what their fields fill:
     columns: str | None = None
+    columns_at: str | None = None  #: NAME:FIRST-LAST,... of fixed-width records
+    layout: Path | None = None  #: or a file that says so
     mapping: str | None = None
     skip_columns: str | None = None
     skip_rows: int = 0
@@ -172,8 +175,20 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     profile_dir: Path | None = None
     create_table: bool = False
     primary_key: str | None = None
+    via: str = "cql"  #: or streaming
     to_sstables: Path | None = None  #: a folder
     yes: bool = False  #: the statement that --create-table shows need not be confirmed
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions(LoadOptions):
+    """`tune`: those of the load that is tried, and what becomes of the result."""
+
+    budget_s: int = 300  #: seconds after which the command is over
+    in_place: bool = False  #: no scratch table
+    overwrite: bool = False  #: in place, even if the table has rows
+    write: Path | None = None  #: the settings file; None: the one that is read
+    no_write: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,6 +226,8 @@ class UnloadOptions(JobOptions, RowsOutput, Preserving):
     transforms: tuple[str, ...]
     max_errors: str | None
     skip_failed: bool
+    single_file: bool = False
+    file_name_format: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

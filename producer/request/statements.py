@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import shlex
 
-from producer.request.input_format import dialect_of, empty_of, mapping_of, text_of
+from producer.request.input_format import (
+    dialect_of,
+    empty_of,
+    fields_of,
+    layout_of,
+    mapping_of,
+    text_of,
+)
 from producer.request.load import LoadRequest
 from producer.request.options import ExecOptions, LookupOptions, Spelling
 from producer.request.values import comma_list
@@ -44,12 +51,14 @@ def check_inputs(options: ExecOptions) -> None:
 
 def values_request(values: Spelling, kind: str) -> LoadRequest:
     """Return how the rows of values are read. Raises `UsageError`, which names the wrong option."""
+    layout = layout_of(values, VALUES_PREFIX)
     return LoadRequest(
         keyspace=kind,
         table="values",
         file_format=values.file_format,
-        header=values.header,
-        columns=comma_list(values.columns),
+        header=values.header and not layout,
+        columns=fields_of(values, layout, VALUES_PREFIX),
+        layout=layout,
         mapping=mapping_of(values, VALUES_PREFIX),
         skip_columns=comma_list(values.skip_columns),
         skip_rows=values.skip_rows,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from config.settings import Loaded
+from producer.request.one_file import OneFile, check_names, one_file_of, with_file_format
 from producer.request.options import UnloadOptions
 from producer.request.output import output_of, refuse_two_on_stdout
 from producer.request.preserved import preserving
@@ -22,7 +23,8 @@ class UnloadRequest:
     """What an unload is asked to do."""
 
     wanted: Wanted
-    output: Output
+    output: Output  #: for one file, of its folder: see `in_one_file`
+    file: OneFile | None = None
     error_limit: ErrorLimit | None  #: None: no row can be rejected
 
 
@@ -41,9 +43,13 @@ def unload_request(options: UnloadOptions, loaded: Loaded, job_id: str) -> Unloa
         limit = ErrorLimit.parse(options.max_errors or loaded.settings.load.max_errors)
     elif options.max_errors:
         raise UsageError("--max-errors is about transforms: without one no row is rejected")
-    return UnloadRequest(
-        wanted=wanted, output=output_of(options, loaded, job_id), error_limit=limit
-    )
+    file = one_file_of(options)
+    if file is not None:
+        options = with_file_format(options, file)
+    output = output_of(options, loaded, job_id)
+    if file is None or not file.name:
+        output = check_names(options, output, single=file is not None)
+    return UnloadRequest(wanted=wanted, output=output, file=file, error_limit=limit)
 
 
 def _wanted(options: UnloadOptions) -> Wanted:

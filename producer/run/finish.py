@@ -52,6 +52,7 @@ def publish_end(
     if again or (output is not None and not output.path):
         _write(ledger, status, job, output)
         ledger.note_published(status.job)
+        _tidy(job)
     else:
         _write_once(ledger, status, job, output)
 
@@ -98,7 +99,17 @@ def _write_once(
             ledger.not_published(status.job, token)
         raise
     ledger.note_published(status.job)
+    _tidy(job)
     return True
+
+
+def _tidy(job: Any) -> None:
+    """Remove the parts of an unload to one file. Only now, as without them nothing of `_write` can
+    be repeated after a crash."""
+    if job.kind == "unload" and job.output.file:
+        from ringhaul.output.one_file import remove_parts
+
+        remove_parts(job.output)
 
 
 def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | None) -> None:
@@ -112,9 +123,10 @@ def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | N
 
         publish_sstables(ledger, status.job, job.sstables)
     elif job.kind == "unload":
-        from ringhaul.scan.finish import publish_manifest
+        from ringhaul.scan.finish import is_joined, publish_manifest
 
-        publish_manifest(ledger, status.job)
+        if not is_joined(ledger, status.job, job):
+            publish_manifest(ledger, status.job)
     else:
         from ringhaul.statements.finish import publish_ask_manifest
 

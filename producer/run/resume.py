@@ -56,7 +56,7 @@ def run_resume(options: ResumeOptions) -> int:
         result = _result_of(job, options)
         status = ledger.status(options.job)
         if _is_published_again(job, status):
-            return _publish_again(ledger, status, options, result)
+            return _publish_again(ledger, status, job, options, result)
         _check_resumable(job, status)
         close_session(open_session(cluster_config(settings)))
         epoch = resumed_epoch(ledger, status, limit)
@@ -185,12 +185,19 @@ def _result_of(job: Job, options: ResumeOptions) -> ResultOutput | None:
 
 
 def _publish_again(
-    ledger: Ledger, status: JobStatus, options: ResumeOptions, result: ResultOutput | None
+    ledger: Ledger,
+    status: JobStatus,
+    job: Job,
+    options: ResumeOptions,
+    result: ResultOutput | None,
 ) -> int:
-    """Write the manifest or the result of a complete job once more; return the exit code."""
+    """Write the manifest, the one file or the result of a complete job once more; return the exit
+    code."""
     publish_end(ledger, status, result, again=True)
     shown = Shown.from_options(options)
     if result is None or result.path:
-        written = "manifest is written" if result is None else f"result is in {result.path}"
+        one_file = isinstance(job, ReadJob) and job.output is not None and job.output.file
+        rows = f"rows are in {one_file}" if one_file else "manifest is written"
+        written = rows if result is None else f"result is in {result.path}"
         shown.say(f"{status.job} is complete; its {written}")
     return close_job(ledger, status.job, shown)

@@ -17,6 +17,7 @@ from producer.outputs.stdout_spool import spool_folder
 from producer.plan.scan import Read, plan_units, read_select
 from producer.plan.selection import without_times
 from producer.report.reporter import Shown
+from producer.request.one_file import OneFile, in_one_file
 from producer.request.options import UnloadOptions
 from producer.request.output import (
     STDOUT,
@@ -54,14 +55,19 @@ def run_unload(options: UnloadOptions, services: Services) -> int:
         output = request.output
         if to_stdout and not options.dry_run:
             stack.enter_context(spool_folder(Path(output.url)))
-        elif not to_stdout and not options.adopted:
+        elif not to_stdout and not options.adopted and not _is_named(request.file):
             check_empty(output.url)
         slots = plan_slots(loaded, own_workers=to_stdout)
 
         def plan(session: Session) -> Plan:
-            return _plan(options, request, functions, loaded, session, slots)
+            return _plan(options, request, functions, services, session, slots)
 
         return run_read(options, services, plan, output="" if to_stdout else output.url)
+
+
+def _is_named(file: OneFile | None) -> bool:
+    """Return whether the user names one file, so that others in its folder do not matter."""
+    return file is not None and bool(file.name)
 
 
 def _say_dropped(options: UnloadOptions, fmt: OutputFormat, types: Sequence[CqlType]) -> None:
@@ -85,12 +91,15 @@ def _plan(
     options: UnloadOptions,
     request: UnloadRequest,
     functions: Sequence[Transform],
-    loaded: Loaded,
+    services: Services,
     session: Session,
     slots: int,
 ) -> Plan:
-    output = request.output
+    loaded = services.loaded
     read = read_select(session, request.wanted)
+    output = request.output
+    if request.file is not None:
+        output = in_one_file(output, request.file, read.table, services.job_id)
     timeless = without_times(read.table, request.wanted.mapping)
     if timeless:
         Shown.from_options(options).say(
@@ -135,7 +144,7 @@ def _plan(
     units = plan_units(session, read, slots)
     to_stdout = options.output == STDOUT
     headline = (
-        f"unload {job.table.name} -> {'standard output' if to_stdout else output.url}   "
+        f"unload {job.table.name} -> {'standard output' if to_stdout else output.place}   "
         f"{count_text(len(units), 'unit')}"
     )
     plan = Plan(
@@ -168,7 +177,7 @@ def _dry_run_json(job: ReadJob, units: int, slots: int) -> dict[str, Any]:
         "message_type": "plan",
         "kind": job.kind,
         "table": job.table.name,
-        "output": None if job.streams else job.output.url,
+        "output": None if job.streams else job.output.place,
         "transforms": list(job.transforms),
         "consistency": job.consistency,
         "columns": [{"column": name, "type": kind} for name, kind in job.columns],

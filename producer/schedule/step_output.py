@@ -6,7 +6,8 @@ be intended, if the user empties the folders: that is only a warning.
 
 from __future__ import annotations
 
-from producer.request.options import ExecOptions, RowsOutput
+from producer.request.one_file import one_file_of
+from producer.request.options import ExecOptions, RowsOutput, UnloadOptions
 from ringhaul.errors import UsageError
 from ringhaul.schedule.samples import find_repeat
 from ringhaul.schedule.schedules import Schedule
@@ -39,6 +40,9 @@ def check_output(schedule: Schedule, options: RowsOutput, output: str, now_ms: i
         if isinstance(options, ExecOptions) and not _has_answers(options.statement):
             return None
         raise UsageError("-o: a step writes to a folder, not to standard output")
+
+    if isinstance(options, UnloadOptions) and (file := one_file_of(options)) and file.name:
+        return None  # each run puts its file in the place of the one before
 
     def filled(due_ms: int) -> str:
         facts = Facts(name=schedule.name, due_ms=due_ms, zone=schedule.timing.zone)

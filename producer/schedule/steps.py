@@ -19,6 +19,7 @@ from click.exceptions import Exit
 
 from config.errors import ConfigError
 from config.settings import Loaded
+from producer.commands.format_profile import apply_profile
 from producer.commands.job_command import job_options
 from producer.commands.options import AS_STEP
 from producer.commands.registry import find_command
@@ -232,6 +233,10 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
         raise UsageError("--help is not allowed in a step") from None
     except click.ClickException as error:
         raise UsageError(error.format_message()) from None
+    try:
+        apply_profile(context)
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
     apply_cqlshrc(context)
     if context.meta.get(ASK_KEY):
         raise UsageError("-p: a step has no terminal to ask on: give --password-file")

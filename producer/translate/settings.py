@@ -252,6 +252,13 @@ def _compression(value: str, draft: Draft) -> None:
         draft.lose(f"unload writes {', '.join(_COMPRESSIONS.values())}")
 
 
+def _files(value: str, draft: Draft) -> None:
+    if as_text(value) == "1":
+        draft.add("--single-file")
+    else:
+        draft.note("each unit writes its own file")
+
+
 def _strategy(value: str, draft: Draft) -> None:
     if as_text(value).upper() == "NON_NULL":
         draft.add("--no-json-nulls")
@@ -399,7 +406,8 @@ _UNLOAD: Mapping[str, Handler] = {
     "connector.*.encoding": _lose_unless("utf-8", "unload writes UTF-8"),
     "connector.*.maxRecords": _unlimited("--max-rows-per-file"),
     "connector.*.skipRecords": _lose_unless("0", "there is nothing to skip in a table"),
-    "connector.*.fileNameFormat": _lose("manifest.json lists the names of the files"),
+    "connector.*.fileNameFormat": _option("--file-name-format"),
+    "connector.*.maxConcurrentFiles": _files,
     "connector.*.escape": _note("quotes within quotes are doubled, as in RFC 4180"),
     "connector.*.comment": _note("a load reads no comments unless --comment is given"),
     "connector.*.nullValue": _null_value,

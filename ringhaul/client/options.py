@@ -45,6 +45,7 @@ class LoadOptions(JobOptions, total=False):
     allow_nul: Flag
     blob: Value
     columns: Listed
+    columns_at: Value
     comment: Value
     create_table: Flag
     date_format: Repeated
@@ -59,10 +60,12 @@ class LoadOptions(JobOptions, total=False):
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     exact_timestamps: Flag
     false_words: Listed
-    format: Literal["auto", "csv", "jsonl", "parquet"]
+    format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
+    format_profile: Value
     header: Switch
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
+    layout: Path
     line_end: Literal["any", "lf"]
     locale: Value
     mapping: Value
@@ -94,6 +97,7 @@ class LoadOptions(JobOptions, total=False):
     ttl: int
     ttl_field: Value
     unit_size: Value
+    via: Literal["cql", "streaming"]
     where: Value
     yes: Flag
 
@@ -107,6 +111,7 @@ class VerifyOptions(JobOptions, total=False):
     allow_nul: Flag
     blob: Value
     columns: Listed
+    columns_at: Value
     comment: Value
     date_format: Repeated
     decimal_sep: Value
@@ -119,10 +124,12 @@ class VerifyOptions(JobOptions, total=False):
     escape: Value
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     false_words: Listed
-    format: Literal["auto", "csv", "jsonl", "parquet"]
+    format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
+    format_profile: Value
     header: Switch
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
+    layout: Path
     line_end: Literal["any", "lf"]
     locale: Value
     mapping: Value
@@ -163,6 +170,7 @@ class UnloadOptions(JobOptions, total=False):
     escape: Value
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     false_words: Listed
+    file_name_format: Value
     format: Literal["csv", "jsonl", "parquet"]
     header: Switch
     json_layout: Literal["lines", "array", "pretty"]
@@ -179,6 +187,7 @@ class UnloadOptions(JobOptions, total=False):
     preserve_ttl: Flag
     quote: Value
     quote_all: Flag
+    single_file: Flag
     skip_failed_ranges: Flag
     thousands_sep: Value
     time_format: Repeated
@@ -231,6 +240,7 @@ class LookupOptions(JobOptions, total=False):
     values_allow_nul: Flag
     values_blob: Value
     values_columns: Listed
+    values_columns_at: Value
     values_comment: Value
     values_date_format: Repeated
     values_decimal_sep: Value
@@ -243,9 +253,11 @@ class LookupOptions(JobOptions, total=False):
     values_escape: Value
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
-    values_format: Literal["auto", "csv", "jsonl", "parquet"]
+    values_format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
+    values_format_profile: Value
     values_header: Switch
     values_json_layout: Literal["lines", "documents", "commented"]
+    values_layout: Path
     values_line_end: Literal["any", "lf"]
     values_locale: Value
     values_mapping: Value
@@ -292,6 +304,7 @@ class ExecOptions(JobOptions, total=False):
     values_allow_nul: Flag
     values_blob: Value
     values_columns: Listed
+    values_columns_at: Value
     values_comment: Value
     values_date_format: Repeated
     values_decimal_sep: Value
@@ -304,9 +317,11 @@ class ExecOptions(JobOptions, total=False):
     values_escape: Value
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
-    values_format: Literal["auto", "csv", "jsonl", "parquet"]
+    values_format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
+    values_format_profile: Value
     values_header: Switch
     values_json_layout: Literal["lines", "documents", "commented"]
+    values_layout: Path
     values_line_end: Literal["any", "lf"]
     values_locale: Value
     values_mapping: Value

@@ -2,28 +2,63 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import posixpath
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ringhaul.formats.write import OutputFormat
+
+#: Compressions whose files, put one after the other, are one file.
+_CONCATENATED = ("none", "gzip", "zstd", "bz2", "xz", "lz4")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
     """Where the parts of an unload go, and their format."""
 
-    url: str  #: a folder: an absolute path, or a URL that fsspec knows
+    url: str  #: a folder of the parts: an absolute path, or a URL that fsspec knows
     format: OutputFormat
     rows_max: int = 0  #: per part; 0: no bound
     bytes_max: int = 0  #: per part's file, approximate; 0: no bound
+    #: The one file that the parts become at the end: a path or a URL; empty: they stay files. Then
+    #: `url` is a hidden folder beside it.
+    file: str = ""
+    #: Whether the folder of `file` gets a manifest.
+    listed: bool = True
+    #: Pattern of the files' names at the end, see `FileNames`; empty: they keep those of parts.
+    names: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where the user finds the rows: a folder or a file."""
+        return self.file or self.url
+
+    @property
+    def manifest_folder(self) -> str:
+        """The folder that gets a manifest, if it is `listed`."""
+        return posixpath.dirname(self.file) if self.file else self.url
+
+    @property
+    def part_format(self) -> OutputFormat:
+        """The format of parts: for one file, such that they can be put one after the other."""
+        if not self.file:
+            return self.format
+        fmt = (
+            replace(self.format, header=False, bom=None)
+            if self.format.kind == "csv"
+            else self.format
+        )
+        return replace(fmt, compression="none") if self.is_compressed_late else fmt
+
+    @property
+    def is_compressed_late(self) -> bool:
+        """Whether the one file is compressed when it is put together, since parts cannot be."""
+        if self.format.kind == "parquet":
+            return False
+        return self.format.json_layout is not None or self.format.compression not in _CONCATENATED
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "url": self.url,
-            "format": self.format.to_json(),
-            "rows_max": self.rows_max,
-            "bytes_max": self.bytes_max,
-        }
+        return asdict(self) | {"format": self.format.to_json()}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Output:

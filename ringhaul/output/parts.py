@@ -141,7 +141,7 @@ class PartSet:
     def _begin(self) -> _OpenPart:
         name = part_name(self._job, self._unit, self._number, self._attempt, self._format)
         self._number += 1
-        file = _Measured(self._folder.create(name), self._checksum)
+        file = Measured(self._folder.create(name), self._checksum)
         try:
             writer = open_writer(self._format, file, self._names, self._types)
         except BaseException:
@@ -165,7 +165,7 @@ class PartSet:
 
 
 class _OpenPart:
-    def __init__(self, name: str, file: _Measured, writer: RowWriter) -> None:
+    def __init__(self, name: str, file: Measured, writer: RowWriter) -> None:
         self.name, self.file, self.writer = name, file, writer
         self.rows = 0
 
@@ -203,7 +203,7 @@ class _Crc32:
         return f"{self._value:08x}"
 
 
-class _Measured:
+class Measured:
     """A new file, with its size and checksum so far."""
 
     def __init__(self, inner: NewFile, checksum: str) -> None:

@@ -14,12 +14,16 @@ from datetime import UTC, datetime
 from ringhaul.errors import OutputUnusable
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.reading import Reader
+from ringhaul.output.file_names import FileNames
+from ringhaul.output.job import Output
 from ringhaul.output.manifest import Manifest, Transformed, check_parts, write_manifest
 from ringhaul.output.missing import MissingRange, join_missing
+from ringhaul.output.one_file import file_exists, join_parts
 from ringhaul.output.parts import PartInfo, remove_orphans
 from ringhaul.output.unloadable import Unloadable, join_unloadable
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.result import ReadResult
+from ringhaul.storage.folders import open_folder
 
 
 def publish_manifest(ledger: Reader, job_id: str) -> Manifest:
@@ -28,19 +32,63 @@ def publish_manifest(ledger: Reader, job_id: str) -> Manifest:
     Idempotent.
     """
     job = ReadJob.from_json(json.loads(ledger.job_spec(job_id)))
-    assert job.output is not None
+    output = job.output
+    assert output is not None
     parts = list(job_parts(ledger, job_id))
     check_parts_counted(ledger, job_id, parts)
-    check_seen(job.output.url, parts)
+    if output.file:
+        parts = [join_parts(output, parts, job.written_names, job.written_types)]
+    else:
+        parts = _named(job_id, job, output, parts)
+        check_seen(output.url, parts)
     manifest = _manifest(job_id, job, parts, ledger.status(job_id).finished_ms or 0)
     if job.skip_failed:
         manifest = replace(manifest, missing=tuple(job_missing(ledger, job_id)))
     if job.transforms:
         manifest = replace(manifest, transform=_transformed(ledger, job_id, job))
     unloadable = tuple(job_unloadable(ledger, job_id))
-    write_manifest(job.output.url, replace(manifest, unloadable=unloadable))
-    remove_orphans(job.output.url, job_id, {part.name for part in parts})
+    manifest = replace(manifest, unloadable=unloadable)
+    if output.listed:
+        write_manifest(output.manifest_folder, manifest)
+    if not output.file:
+        remove_orphans(output.url, job_id, {part.name for part in parts})
     return manifest
+
+
+def is_joined(ledger: Reader, job_id: str, job: ReadJob) -> bool:
+    """Return whether a job's one file was made, and its parts are gone: nothing can be repeated.
+
+    Raises `OutputUnusable` if the file is gone as well.
+    """
+    output = job.output
+    if output is None or not output.file or not ledger.status(job_id).published:
+        return False
+    if open_folder(output.url).sizes():
+        return False
+    if not file_exists(output.file):
+        raise OutputUnusable(
+            f"{output.file} was written, and is gone since; its parts are, too: run the unload "
+            "again"
+        )
+    return True
+
+
+def _named(job_id: str, job: ReadJob, output: Output, parts: list[PartInfo]) -> list[PartInfo]:
+    """Return the parts under the names that the user wants, which their files get."""
+    if not output.names:
+        return parts
+    names = FileNames(output.names, output.format.suffix)
+    table = job.table
+    wanted = [
+        names.name(number, keyspace=table.keyspace, table=table.table, job=job_id)
+        for number in range(1, len(parts) + 1)
+    ]
+    folder = open_folder(output.url)
+    there = folder.sizes()
+    for part, name in zip(parts, wanted, strict=True):
+        if part.name in there:  # an earlier call may have renamed some
+            folder.rename(part.name, name)
+    return [replace(part, name=name) for part, name in zip(parts, wanted, strict=True)]
 
 
 def check_parts_counted(ledger: Reader, job_id: str, parts: list[PartInfo]) -> None:

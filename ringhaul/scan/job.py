@@ -6,6 +6,7 @@ they do with the rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -97,6 +98,16 @@ class ReadJob:
         from ringhaul.query.select import parse_select  # slow; not needed to unload a table
 
         return parse_select(self.sql, lambda keyspace, table: self.table)
+
+    @property
+    def written_names(self) -> Sequence[str]:
+        """Names of the columns that are written to files."""
+        return [name for name, _ in self.results] or self.select.names
+
+    @property
+    def written_types(self) -> Sequence[CqlType]:
+        """Types of the columns that are written to files."""
+        return [cql_type for _, cql_type in self.results] or self.select.types
 
     @property
     def exact_keys(self) -> bool:

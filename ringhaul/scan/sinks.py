@@ -292,9 +292,9 @@ def open_sink(
     earlier = [PartInfo.from_json(part) for part in json.loads(parts)]
     files = PartSet(
         job.output.url,
-        job.output.format,
-        [name for name, _ in job.results] or job.select.names,
-        [cql_type for _, cql_type in job.results] or job.select.types,
+        job.output.part_format,
+        job.written_names,
+        job.written_types,
         job=unit.job_id,
         unit=unit.number,
         attempt=secrets.token_hex(3),

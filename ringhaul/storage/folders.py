@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 from urllib.parse import unquote
 
 from ringhaul.errors import NO_ROOM, OutputUnavailable, OutputUnusable, UsageError
@@ -71,6 +71,15 @@ class Folder(Protocol):
 
     def remove(self, name: str) -> None:
         """Remove a file, if it exists."""
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a file for reading from its start, and for seeking."""
+
+    def rename(self, name: str, new: str) -> None:
+        """Give a file another name; a file of that name is replaced."""
+
+    def remove_empty(self) -> None:
+        """Remove the folder itself, unless it has files or does not exist."""
 
 
 def open_folder(url: str) -> Folder:
@@ -150,6 +159,19 @@ class LocalFolder:
         with _os_errors(self._path), suppress(FileNotFoundError):
             os.unlink(os.path.join(self._path, name))
 
+    def open(self, name: str) -> BinaryIO:
+        with _os_errors(self._path):
+            return open(os.path.join(self._path, name), "rb")
+
+    def rename(self, name: str, new: str) -> None:
+        with _os_errors(self._path):
+            os.rename(os.path.join(self._path, name), os.path.join(self._path, new))
+            sync_folder(self._path)
+
+    def remove_empty(self) -> None:
+        with suppress(OSError):
+            os.rmdir(self._path)
+
 
 class _LocalFile:
     def __init__(self, folder: str, name: str) -> None:
@@ -214,6 +236,20 @@ class RemoteFolder:
     def remove(self, name: str) -> None:
         with _store_errors(self._url), suppress(FileNotFoundError):
             self._store.rm_file(self._of(name))
+
+    def open(self, name: str) -> BinaryIO:
+        with _store_errors(self._url):
+            opened: BinaryIO = self._store.open(self._of(name), "rb")
+            return opened
+
+    def rename(self, name: str, new: str) -> None:
+        with _store_errors(self._url):
+            self._store.mv(self._of(name), self._of(new))
+
+    def remove_empty(self) -> None:
+        if not self._uploads:  # an object store has no folders
+            with suppress(Exception):  # clients of stores raise what they like
+                self._store.rmdir(self._path)
 
     def _of(self, name: str) -> str:
         return f"{self._path.rstrip('/')}/{name}"

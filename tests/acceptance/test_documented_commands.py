@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -113,6 +114,29 @@ def test_load_and_verify(
     run(fleet, keyspace, f"{same} --job-id {job}", code=1)
     run(fleet, keyspace, mend.replace("vf-04f2a1", job))
     assert_table(cassandra_session, orders, "region, id, total", ORDERS + more)
+
+
+def test_a_format_profile(
+    fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
+) -> None:
+    # Given the page's settings file and a file as it describes
+    cassandra_session.execute(
+        f"CREATE TABLE {keyspace}.orders (region text, id int, total decimal, note text, "
+        "PRIMARY KEY (region, id))"
+    )
+    page = (REFERENCE / "records.md").read_text()
+    (profile,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (at_work / "ringhaul.toml").write_text(profile)
+    (at_work / "tills.txt").write_text("north;1;2,50;NULL\nsouth;2;-;x\n")
+    loaded, planned = examples("records")
+    assert (
+        f"[format.till] of {at_work}/ringhaul.toml: --delimiter ';'"
+        in run(fleet, keyspace, loaded).err
+    )
+    rows = [("north", 1, Decimal("2.50"), None), ("south", 2, None, "x")]
+    assert_table(cassandra_session, f"{keyspace}.orders", "region, id, total, note", rows)
+    plan = run(fleet, keyspace, planned)
+    assert "--delimiter" not in plan.err and "--null 'NULL' --null '-'" in plan.err
 
 
 def test_mappings(

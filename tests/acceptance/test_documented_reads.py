@@ -109,6 +109,8 @@ def at_work(fleet: Ringhaul) -> Path:
     (folder / "numbers.txt").write_text("7,seven\n8,eight\n")
     (folder / "pairs.jsonl").write_text('{"user": "u7", "day": "2024-03-01"}\n')
     (folder / "hits.csv").write_text("n,page\n3,/\n4,/about\n")
+    profile = '[format.numbers]\nheader = false\ncolumns = "id,word"\nskip-columns = "word"\n'
+    (folder / "ringhaul.toml").write_text(profile)
     (folder / "days.txt").write_text("2024-03-02\n")
     (folder / "export.txt").write_text("id\tnote\n7\tcafé\n8\tNULL\n", "latin-1")
     (folder / "placed.csv").write_text("id,placed\n7,2024-07-01T00:00:00Z\n8,\n")
@@ -177,6 +179,17 @@ def check_zipped(folder: Path) -> None:
     found = csv_rows(gzip.decompress((folder / "orders.csv.gz").read_bytes()).decode())
     assert ids(found) == list(range(ROWS))
     assert list(found[0]) == ["id", "total", "writetime(total)"]
+
+
+def check_one_file(folder: Path) -> None:
+    found = csv_rows(gzip.decompress((folder / "orders.csv.gz").read_bytes()).decode())
+    assert ids(found) == list(range(ROWS))
+
+
+def check_named(folder: Path) -> None:
+    rows, files = listed(folder / "named")
+    assert rows == ROWS
+    assert [file.name for file in files] == [f"orders-{n:04}.csv" for n in range(1, len(files) + 1)]
 
 
 def check_spelled(folder: Path) -> None:
@@ -287,8 +300,14 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "-o dialect/": lambda folder: check_dialect(folder / "dialect"),
     "-o spelled/": check_spelled,
     "-o array/": check_array,
+    "-o orders.csv.gz": check_one_file,
+    "-o one/": lambda folder: (
+        listed(folder / "one") == (ROWS, [folder / "one/orders.csv"]) or fail()
+    ),
+    "-o named/": check_named,
     "--keys floats.csv": check_found,
     "--params floats.csv": check_found,
+    "--values-format-profile": check_found,
     "--json-layout pretty": check_pretty,
     "--quote-all --timestamp-format": check_quoted,
     "--dry-run": lambda folder: (folder / "later").exists() and fail(),

@@ -63,6 +63,10 @@ class ParquetWriter:
                 self._write_group()
         return []
 
+    def append(self, table: pa.Table) -> None:
+        """Write rows as a file of another such writer has them, in a row group of their own."""
+        self._opened(table).write_table(table, row_group_size=GROUP_ROWS)
+
     def close(self) -> None:
         if self._held:
             self._write_group()

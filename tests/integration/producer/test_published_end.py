@@ -290,7 +290,7 @@ def test_a_result_is_written_again_with_the_job_s_or_the_command_s_options(
     def resume(**given: Any) -> str:
         options = resume_options(**given)
         result = _result_of(read, options)
-        assert _publish_again(ledger, ledger.status(JOB), options, result) == 0
+        assert _publish_again(ledger, ledger.status(JOB), read, options, result) == 0
         return capfd.readouterr().out
 
     # With another path it is only a copy.

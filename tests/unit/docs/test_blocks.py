@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from config.sections import Settings
+from config.settings import load_settings
 from manual.site import ROOT
 from producer.schedule.file import read_schedule_file
 from ringhaul.errors import UsageError
@@ -37,6 +37,7 @@ RUN_BY = {
     "docs/how-to": "tests/acceptance/test_how_to.py",
     "docs/reference/answers.md": "tests/acceptance/test_documented_reads.py",
     "docs/reference/values.md": "tests/acceptance/test_documented_reads.py",
+    "docs/reference/records.md": "tests/acceptance/test_documented_commands.py",
     "docs/reference/spelling.md": "tests/acceptance/test_documented_commands.py",
     "docs/reference/mapping.md": "tests/acceptance/test_documented_commands.py",
     "docs/reference/job-options.md": "tests/acceptance/test_documented_options.py",
@@ -59,7 +60,7 @@ PARSED_ONLY = {
     "docs/how-to/operations.md": "tests/acceptance/test_doctor.py, test_profile.py",
     "docs/how-to/schedules.md": "tests/acceptance/test_schedules.py",
     "docs/how-to/transforms.md": "tests/acceptance/test_transform.py",
-    "docs/how-to/tune.md": "tests/acceptance/test_processes.py, test_profile.py",
+    "docs/how-to/tune.md": "tests/acceptance/test_tune.py, test_profile.py",
     "docs/reference/commands/beat.md": "runs on: tests/acceptance/test_schedules.py",
     "docs/reference/commands/doctor.md": "other stores: tests/acceptance/test_doctor.py",
     "docs/reference/commands/flower.md": "tests/acceptance/test_flower_pages.py",
@@ -67,6 +68,7 @@ PARSED_ONLY = {
     "docs/reference/commands/metrics.md": "tests/acceptance/test_prometheus.py",
     "docs/reference/commands/resume.md": "tests/acceptance/test_resume.py",
     "docs/reference/commands/schedule.md": "own file: tests/acceptance/test_schedules.py",
+    "docs/reference/commands/tune.md": "minutes of trials: tests/acceptance/test_tune.py",
     "docs/reference/commands/worker.md": "every test of a fleet; tests/acceptance/test_profile.py",
     "docs/how-to/orchestrators.md": "installs packages; recipes: tests/acceptance/test_recipes.py",
     "deploy/README.md": "names of services and variables (tests/unit/test_deploy.py)",
@@ -83,7 +85,9 @@ def read_toml(body: str, folder: Path) -> None:
         path.write_text(body)
         assert read_schedule_file(path)
     else:
-        Settings.model_validate(found)
+        path = folder / "ringhaul.toml"
+        path.write_text(body)
+        load_settings(config_file=path)
 
 
 def read_ini(body: str, folder: Path) -> None:

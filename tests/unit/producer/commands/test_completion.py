@@ -63,7 +63,7 @@ def test_bash_completes_after_its_set_up(block: str, tmp_path: Path) -> None:
         }
         complete -p ringhaul
         answers ringhaul lo
-        answers ringhaul load --form
+        answers ringhaul load --encod
         answers ringhaul load --format js
         answers ringhaul load ord
     """
@@ -71,7 +71,7 @@ def test_bash_completes_after_its_set_up(block: str, tmp_path: Path) -> None:
     assert said == [
         "complete -o nosort -F _ringhaul_completion ringhaul",
         "load lookup local",
-        "--format",
+        "--encoding",
         "jsonl",
         # `compopt -o default`, for files: it works in a completion only.
         "not currently executing completion function",

@@ -137,7 +137,7 @@ VALUES = {
     f'{UNLOAD}, "--columns", "a,(b"': "--columns: cannot read the query",
     f'{UNLOAD}, "--query", "SELECT a FROM k.t"': "--query says it all: leave --table out",
     '"unload", "-o", "/out/{due}", "--query", "DELETE FROM k.t"': "--query: only SELECT can be",
-    '"unload", "-t", "k.t", "-o", "/out/{due}.csv"': "an unload writes a folder of files",
+    '"unload", "-t", "k.t", "-o", "/a.csv", "--max-file-size", "1M"': "there is to be one",
     '"count", "-t", "k.t", "--where", "a ="': "--where: cannot read the query",
     '"count", "-t", "t"': "no keyspace: give --keyspace",
     '"count", "-t", "k.t", "--top", "3", "--by", "host"': "--top and --by are two different counts",

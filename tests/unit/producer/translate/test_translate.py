@@ -156,6 +156,7 @@ VALUES = {
     "schema.preserveTtl": "true",
     "engine.dryRun": "true",
     "stats.modes": "ranges",
+    "connector.*.fileNameFormat": "output-%06d.csv",
 }
 
 

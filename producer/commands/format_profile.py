@@ -1,0 +1,130 @@
+"""Apply `--format-profile NAME`: options about records that stand in the settings file.
+
+A section `[format.NAME]` holds the dialect of a feed, by the names of the options of `load`. Its
+values take the place of options that were not given, so that the job, its fingerprint and a
+schedule's step see what they resolve to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import rich_click as click
+from click.core import ParameterSource
+
+from config.names import nearest
+from config.settings import Formats, load_formats
+from producer.commands.record_options import spelling_options
+from producer.request.values import given_options
+from ringhaul.errors import UsageError
+from ringhaul.formats.presets import input_options
+from ringhaul.option_names import VALUES_PREFIX, option_name
+
+#: The option itself, by its name in `load`.
+OPTION = "format-profile"
+
+
+def apply_profile(context: click.Context) -> str | None:
+    """Put the values of the profile that a parsed command names into its parameters.
+
+    Returns a line that says what was set and where that stands; None if no profile is named.
+    Raises `UsageError` for a profile or an option that does not exist, and for unusable values.
+    """
+    prefix = VALUES_PREFIX if f"--{VALUES_PREFIX}{OPTION}" in _flags(context) else ""
+    name = context.params.get(f"{prefix}{OPTION}".replace("-", "_"))
+    if name is None:
+        return None
+    formats = load_formats(context.params.get("config_file"))
+    section = _section(formats, name)
+    own = {_key(option): option for option in context.command.params}
+    for key in section:
+        if key not in _known():
+            raise UsageError(
+                f"{formats.place(name, key)}: [format.{name}] has {key}, which is no option about "
+                f"records{nearest(key, _known())}"
+            )
+    hidden = _of_the_preset(context, prefix)
+    shown = []
+    for key, raw in section.items():
+        flag = option_name(key, prefix)
+        parameter = own[flag]
+        if parameter.name in given_options(context) or _known()[key] in hidden:
+            continue  # the command line wins
+        _set(context, parameter, raw, f"{formats.place(name, key)}: [format.{name}] {key}")
+        shown.append(_shown(flag, parameter, raw))
+    return f"[format.{name}] of {formats.path}: {' '.join(shown) or 'nothing that was not given'}"
+
+
+def _section(formats: Formats, name: str) -> Mapping[str, Any]:
+    if name not in formats.sections:
+        where = formats.path or "ringhaul.toml, which was not found"
+        known = ", ".join(sorted(formats.sections)) or "none"
+        raise UsageError(
+            f"--{OPTION} {name}: there is no [format.{name}] in {where}; it has: {known}"
+            f"{nearest(name, formats.sections)}"
+        )
+    return {key.replace("_", "-"): value for key, value in formats.sections[name].items()}
+
+
+@cache
+def _known() -> dict[str, str]:
+    """Return the options that a profile may have: name -> the name of their parameter."""
+
+    def command() -> None:
+        """Stand in for a command, to be given options."""
+
+    for option in spelling_options():
+        command = option(command)
+    parameters: list[click.Parameter] = command.__click_params__  # type: ignore[attr-defined]
+    found = {_key(one).removeprefix("--"): one.name or "" for one in parameters}
+    return {key: name for key, name in found.items() if key != OPTION}
+
+
+def _flags(context: click.Context) -> set[str]:
+    return {_key(option) for option in context.command.params}
+
+
+def _key(option: click.Parameter) -> str:
+    return max(option.opts, key=len)
+
+
+def _of_the_preset(context: click.Context, prefix: str) -> set[str]:
+    """Return the parameters of `load` that a `--dialect` on the command line stands for."""
+    start = prefix.replace("-", "_")
+    given = {name.removeprefix(start) for name in given_options(context) if name.startswith(start)}
+    if "dialect" not in given:
+        return set()
+    params = context.params
+    quote, escape = params[f"{start}quote"], params[f"{start}escape"]
+    return set(input_options(params[f"{start}dialect"], given, quote=quote, escape=escape))
+
+
+def _set(context: click.Context, parameter: click.Parameter, raw: Any, what: str) -> None:
+    """Set a parameter that was not given. `what`: names it in messages."""
+    value = raw
+    if parameter.multiple:
+        value = raw if isinstance(raw, list) else [raw]
+    is_flag = getattr(parameter, "is_flag", False)
+    texts = value if parameter.multiple else [value]
+    wanted = bool if is_flag else (str, int)
+    if not all(isinstance(one, wanted) and (is_flag or type(one) is not bool) for one in texts):
+        kind = "true or false" if is_flag else "a text or a number"
+        raise UsageError(f"{what} = {raw!r}: expected {kind}{' or a list' * parameter.multiple}")
+    if not is_flag:
+        value = [str(one) for one in value] if parameter.multiple else str(value)
+    assert parameter.name is not None
+    try:
+        context.params[parameter.name] = parameter.process_value(context, value)
+    except click.BadParameter as error:
+        raise UsageError(f"{what} = {raw!r}: {error.message}") from None
+    context.set_parameter_source(parameter.name, ParameterSource.DEFAULT_MAP)
+
+
+def _shown(flag: str, parameter: click.Parameter, raw: Any) -> str:
+    """Return an option as it would be given."""
+    if isinstance(raw, bool):
+        return flag if raw else parameter.secondary_opts[0] if parameter.secondary_opts else ""
+    values = raw if isinstance(raw, list) else [raw]
+    return " ".join(f"{flag} {str(one)!r}" for one in values)
