@@ -84,6 +84,10 @@ ROWS = (
         "work_units",
         "S0d pool, a bucket",
         "ringhaul exec",
+        why=(
+            "the run is short, and in this row the start of the command counts, which takes about "
+            "a second of CPU"
+        ),
     ),
     Row(
         "S0e",
