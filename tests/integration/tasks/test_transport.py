@@ -8,8 +8,10 @@ import os
 import signal
 from typing import Any
 
-import kombu
 import pytest
+from kombu.connection import Connection
+from kombu.entity import Queue
+from kombu.messaging import Producer
 
 from producer.local.valkey import EmbeddedValkey
 from tasks.transport import UnitTransport
@@ -29,7 +31,7 @@ def test_a_connection_lost_during_units_is_closed_without_an_error(
     3. The units end, and their messages can be acknowledged no more.
     """
     with running_valkey() as valkey:
-        connection = kombu.Connection(valkey.url, transport=UnitTransport)
+        connection = Connection(valkey.url, transport=UnitTransport)
         channel = connection.default_channel
         messages = [receive(channel), receive(connection.channel())]
         channel.basic_consume("ringhaul.load", False, lambda _: None, "tag")
@@ -52,9 +54,9 @@ def test_a_connection_lost_during_units_is_closed_without_an_error(
 
 def receive(channel: Any) -> Any:
     """Send a message to the queue, and return it as received through the channel."""
-    queue = kombu.Queue("ringhaul.load", channel=channel)
+    queue = Queue("ringhaul.load", channel=channel)
     queue.declare()
-    kombu.Producer(channel).publish({}, routing_key=queue.name)
+    Producer(channel).publish({}, routing_key=queue.name)
     return queue.get()
 
 
