@@ -252,7 +252,7 @@ def _compression(value: str, draft: Draft) -> None:
         draft.lose(f"unload writes {', '.join(_COMPRESSIONS.values())}")
 
 
-def _files(value: str, draft: Draft) -> None:
+def _concurrent_files(value: str, draft: Draft) -> None:
     if as_text(value) == "1":
         draft.add("--single-file")
     else:
@@ -407,7 +407,7 @@ _UNLOAD: Mapping[str, Handler] = {
     "connector.*.maxRecords": _unlimited("--max-rows-per-file"),
     "connector.*.skipRecords": _lose_unless("0", "there is nothing to skip in a table"),
     "connector.*.fileNameFormat": _option("--file-name-format"),
-    "connector.*.maxConcurrentFiles": _files,
+    "connector.*.maxConcurrentFiles": _concurrent_files,
     "connector.*.escape": _note("quotes within quotes are doubled, as in RFC 4180"),
     "connector.*.comment": _note("a load reads no comments unless --comment is given"),
     "connector.*.nullValue": _null_value,
