@@ -28,7 +28,9 @@ def table(session: Session) -> Iterator[str]:
         yield f"{keyspace}.t"
 
 
-def stream(guarded: GuardedNode, table: str, folder: Path, **tls: str) -> Finished:
+def stream(
+    guarded: GuardedNode, table: str, folder: Path, login: dict[str, str] | None = None, **tls: str
+) -> Finished:
     """Stream some rows with these settings of `streaming.tls_*`."""
     ends = guarded.endpoints
     assert ends.user is not None and ends.password_file is not None
@@ -43,20 +45,22 @@ def stream(guarded: GuardedNode, table: str, folder: Path, **tls: str) -> Finish
         "RINGHAUL_STREAMING_INPUT_BYTES_MIN": "0",
         **({"RINGHAUL_STREAMING_TLS": "true"} if tls else {}),
         **{f"RINGHAUL_STREAMING_TLS_{name.upper()}": path for name, path in tls.items()},
+        **(login or {}),
     }
     command = Ringhaul(env, folder)
     return command.run("load", "in.csv", "-t", table, "--via", "streaming", "--json", "-c", "1")
 
 
+def certificates(guarded: GuardedNode) -> dict[str, str]:
+    """What the node wants from a client."""
+    names = {"ca": "ca", "cert": "client", "key": "client_key"}
+    return {name: guarded.pem(pem) for name, pem in names.items()}
+
+
 def test_rows_are_streamed_with_a_certificate(
     guarded: GuardedNode, session: Session, table: str, tmp_path: Path
 ) -> None:
-    files = {
-        "ca": guarded.pem("ca"),
-        "cert": guarded.pem("client"),
-        "key": guarded.pem("client_key"),
-    }
-    done = stream(guarded, table, tmp_path, **files)
+    done = stream(guarded, table, tmp_path, **certificates(guarded))
     assert done.code == 0, done
     found = {row.k: row.v for row in session.execute(f"SELECT k, v FROM {table}")}
     assert found == {n: f"value {n}" for n in range(ROWS)}
@@ -87,4 +91,24 @@ def test_others_are_refused(
     )
     assert done.code == 2, done
     assert why in done.err
+    assert not session.execute(f"SELECT * FROM {table}").all()
+
+
+def test_a_user_who_may_only_read_is_refused(
+    guarded: GuardedNode, session: Session, table: str, tmp_path: Path
+) -> None:
+    """The storage port knows no users, so the load asks on CQL's."""
+    session.execute("CREATE ROLE IF NOT EXISTS reader WITH PASSWORD = 'reading' AND LOGIN = true")
+    session.execute(f"GRANT SELECT ON {table} TO reader")
+    password = tmp_path / "password"
+    password.write_text("reading")
+    password.chmod(0o600)
+    login = {
+        "RINGHAUL_CLUSTER_USER": "reader",
+        "RINGHAUL_CLUSTER_PASSWORD_FILE": str(password),
+    }
+    done = stream(guarded, table, tmp_path, login, **certificates(guarded))
+    session.execute("DROP ROLE reader")
+    assert done.code == 4, done
+    assert "user 'reader' may not do this" in done.err and "MODIFY" in done.err
     assert not session.execute(f"SELECT * FROM {table}").all()
