@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import shlex
 
-from producer.request.input_format import dialect_of, empty_of, mapping_of, text_of
+from producer.request.input_format import (
+    dialect_of,
+    empty_of,
+    header_at_of,
+    mapping_of,
+    text_of,
+)
 from producer.request.load import LoadRequest
 from producer.request.options import ExecOptions, LookupOptions, Spelling
 from producer.request.values import comma_list
@@ -49,6 +55,7 @@ def values_request(values: Spelling, kind: str) -> LoadRequest:
         table="values",
         file_format=values.file_format,
         header=values.header,
+        header_at=header_at_of(values, VALUES_PREFIX),
         columns=comma_list(values.columns),
         mapping=mapping_of(values, VALUES_PREFIX),
         skip_columns=comma_list(values.skip_columns),

@@ -61,6 +61,7 @@ class LoadOptions(JobOptions, total=False):
     format: Literal["auto", "csv", "jsonl", "parquet"]
     format_profile: Value
     header: Switch
+    header_at: Value
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
     line_end: Literal["any", "lf"]
@@ -122,6 +123,7 @@ class VerifyOptions(JobOptions, total=False):
     format: Literal["auto", "csv", "jsonl", "parquet"]
     format_profile: Value
     header: Switch
+    header_at: Value
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
     line_end: Literal["any", "lf"]
@@ -249,6 +251,7 @@ class LookupOptions(JobOptions, total=False):
     values_format: Literal["auto", "csv", "jsonl", "parquet"]
     values_format_profile: Value
     values_header: Switch
+    values_header_at: Value
     values_json_layout: Literal["lines", "documents", "commented"]
     values_line_end: Literal["any", "lf"]
     values_locale: Value
@@ -311,6 +314,7 @@ class ExecOptions(JobOptions, total=False):
     values_format: Literal["auto", "csv", "jsonl", "parquet"]
     values_format_profile: Value
     values_header: Switch
+    values_header_at: Value
     values_json_layout: Literal["lines", "documents", "commented"]
     values_line_end: Literal["any", "lf"]
     values_locale: Value
