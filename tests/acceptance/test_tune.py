@@ -172,3 +172,30 @@ def test_in_place_needs_an_empty_table_or_leave_to_overwrite(
     assert (-1, "ours") in loaded
     assert loaded - {(-1, "ours")} <= set(rows)
     assert set(ledger.keys("ringhaul:{*")) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--in-place"], "tags is a list that is not frozen"),
+        (["--overwrite"], "--overwrite goes with --in-place"),
+        (["--write", "a.toml", "--no-write"], "give one of them"),
+        (["--budget", "5s"], "give at least 20s"),
+        (["--budget", "soon"], 'expected a time such as "90s"'),
+        (["--write", "no/such/folder/a.toml"], "cannot be written"),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused_before_anything_is_created(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str, words: list[str], message: str
+) -> None:
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, tags list<int>")
+    (fleet.cwd / "rows.csv").write_text("id,tags\n1,[1]\n")
+    done = fleet.run("tune", "rows.csv", "-t", table, *words)
+    assert done.code == 2 and message in " ".join(done.err.split()), done
+    assert_table(cassandra_session, table, "id, tags", [])
+    assert scratch_tables(cassandra_session, table) == []
+
+
+def test_standard_input_is_refused(fleet: Ringhaul, orders: str) -> None:
+    done = fleet.run("tune", "-", "-t", orders, stdin=b"id,region\n1,a\n")
+    assert done.code == 2 and "give files, not -" in done.err, done
