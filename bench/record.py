@@ -20,7 +20,7 @@ class Line:
 
     name: str
     family: str
-    rows: int
+    rows: int  #: 0 if it was not recorded
     rounds: int
     rows_s: float
     rows_s_whole: float | None = None  #: start to exit

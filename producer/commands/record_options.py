@@ -97,6 +97,11 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
         option(
             "--header/--no-header", default=True, help="The first record names the fields [yes]."
         ),
+        option(
+            "--header-at",
+            metavar="N|auto",
+            help="CSV: the header is line N of each file, behind titles; auto: that of its names.",
+        ),
         option("--columns", metavar="A,B,...", help="Names of the file's fields, in their order."),
         option(
             "--columns-at",

@@ -120,6 +120,7 @@ class Spelling(ValueSpelling):
     null_strings: tuple[str, ...]  #: empty: an empty field
     allow_nul: bool
     dialect: str | None = None  #: name of a preset; its values are in the other fields
+    header_at: str | None = None  #: a line's number, or auto
     format_profile: str | None = None  #: as `dialect`, of the settings file
     escape_style: str = "plain"
     line_end: str = "any"

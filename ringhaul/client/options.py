@@ -63,6 +63,7 @@ class LoadOptions(JobOptions, total=False):
     format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     format_profile: Value
     header: Switch
+    header_at: Value
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
     layout: Path
@@ -127,6 +128,7 @@ class VerifyOptions(JobOptions, total=False):
     format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     format_profile: Value
     header: Switch
+    header_at: Value
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
     layout: Path
@@ -256,6 +258,7 @@ class LookupOptions(JobOptions, total=False):
     values_format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     values_format_profile: Value
     values_header: Switch
+    values_header_at: Value
     values_json_layout: Literal["lines", "documents", "commented"]
     values_layout: Path
     values_line_end: Literal["any", "lf"]
@@ -320,6 +323,7 @@ class ExecOptions(JobOptions, total=False):
     values_format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     values_format_profile: Value
     values_header: Switch
+    values_header_at: Value
     values_json_layout: Literal["lines", "documents", "commented"]
     values_layout: Path
     values_line_end: Literal["any", "lf"]
