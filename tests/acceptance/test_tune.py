@@ -190,6 +190,8 @@ def test_in_place_needs_an_empty_table_or_leave_to_overwrite(
         (["--budget", "5s"], "give at least 20s"),
         (["--budget", "soon"], 'expected a time such as "90s"'),
         (["--write", "no/such/folder/a.toml"], "cannot be written"),
+        (["--write", "inline.toml"], 'strategy = "pipeline"'),
+        (["--write", "latin.toml"], "cannot be read"),
     ],
 )
 def test_what_cannot_be_tuned_is_refused_before_anything_is_created(
@@ -197,6 +199,8 @@ def test_what_cannot_be_tuned_is_refused_before_anything_is_created(
 ) -> None:
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, tags list<int>")
     (fleet.cwd / "rows.csv").write_text("id,tags\n1,[1]\n")
+    (fleet.cwd / "inline.toml").write_text('load = { strategy = "single" }\n')
+    (fleet.cwd / "latin.toml").write_bytes(b"# caf\xe9\n")
     done = fleet.run("tune", "rows.csv", "-t", table, *words)
     assert done.code == 2 and message in " ".join(done.err.split()), done
     assert_table(cassandra_session, table, "id, tags", [])
