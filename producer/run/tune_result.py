@@ -19,6 +19,7 @@ from producer.tuning.search import Found
 from producer.tuning.settings_file import edited, section_text
 from producer.tuning.setup import Knob, Setup
 from producer.tuning.table import (
+    drift_note,
     median_figures,
     race_line,
     setup_text,
@@ -99,6 +100,8 @@ def _report_lines(
     else:
         gain = "" if found.gain is None else f", {found.gain:.2f} times the rate of before"
         yield from wrapped(f"{setup_text(found.best, changed)}{gain}", " best      ")
+    if note := drift_note(prepared.trials.figures[found.best]):
+        yield from wrapped(note, " note      ")
     if start.workers == 0:
         yield from wrapped(
             "worker processes: those that run are not this command's, and --broker none starts "
