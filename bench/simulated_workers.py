@@ -77,6 +77,7 @@ def result(name: str) -> UnitResult:
         window_max=1024,
         window_shrunk=0,
         sstables=0,
+        missed=0,
         worker=name,
     )
 
