@@ -62,6 +62,7 @@ class LoadOptions(JobOptions, total=False):
     format_profile: Value
     header: Switch
     header_at: Value
+    hive_partitioning: Flag
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
     line_end: Literal["any", "lf"]
@@ -124,6 +125,7 @@ class VerifyOptions(JobOptions, total=False):
     format_profile: Value
     header: Switch
     header_at: Value
+    hive_partitioning: Flag
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
     line_end: Literal["any", "lf"]
@@ -179,6 +181,7 @@ class UnloadOptions(JobOptions, total=False):
     max_rows_per_file: int
     null: Value
     order: Literal["any", "token"]
+    partition_by: Listed
     preserve_timestamp: Flag
     preserve_ttl: Flag
     quote: Value
