@@ -57,8 +57,10 @@ def test_an_attempt_that_does_not_count_leaves_nothing(tmp_path: Path) -> None:
 
 def test_too_many_folders_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitions, "FOLDERS_MAX", 2)
+    parts = parts_in(tmp_path)
     with pytest.raises(OutputUnusable, match="more than 2 folders of a single unit"):
-        parts_in(tmp_path).write(rows("a", "b", "c"))
+        parts.write(rows("a", "b", "c"))
+    parts.abandon()
 
 
 def test_a_value_that_cannot_name_a_folder_is_refused(tmp_path: Path) -> None:
