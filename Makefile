@@ -35,7 +35,7 @@ demo: setup ## load a sample into a real Cassandra and verify it (starts everyth
 
 # Most of them wait for servers most of the time: three processes keep two cores busy. Each starts
 # servers of its own: 3 GB.
-test: setup test-tools ## all tests, against real services that the tests start and stop
+test: setup test-tools $(VENV)/.stamp-bench ## all tests, against real services that the tests start and stop
 	$(PYTEST) -n 3
 
 test-tools: setup ## chromium and prometheus for the tests, from Debian's packages
@@ -76,7 +76,7 @@ $(VENV)/.stamp-bench: $(STAMP) bench/requirements.txt
 bench: $(VENV)/.stamp-bench ## ours beside cqlsh COPY, Bulk Loader and the server's own limit, in ten minutes
 	$(BIN)/python -m bench
 
-bench-full: $(VENV)/.stamp-bench ## all benches, some hours: more rows, 1 kB and wide rows, articles' patterns, memory
+bench-full: $(VENV)/.stamp-bench ## all benches and every system of the articles, some hours; writes docs/explanation/benchmarks.md
 	$(BIN)/python -m bench --full
 
 pins: ## after a change of versions: write the hashes of all their files anew

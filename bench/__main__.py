@@ -1,58 +1,48 @@
-"""Run the benches: the short form takes under ten minutes, `--full` all of them some hours."""
+"""Run the benches: the short form takes under ten minutes, `--full` all of them some hours.
+
+Each bench of the line-up (`bench/full.py`) runs in a process of its own and leaves a result in
+`bench/results`. After `--full`, docs/explanation/benchmarks.md is written from these results.
+"""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
 
-from bench import (
-    count_small,
-    exec_seeds,
-    flower_pages,
-    latency_seeds,
-    load_kb1,
-    load_latency,
-    load_locality,
-    load_memory,
-    load_seeds,
-    load_small,
-    load_wide,
-    lookup_small,
-    query_small,
-    remote_parquet,
-    transform_census,
-    unload_memory,
-    unload_small,
-)
+from bench.full import FULL, SHORT, Bench
+
+
+def run_all(benches: Sequence[Bench]) -> list[str]:
+    """Run the benches one after the other; return the commands of those that did not succeed."""
+    failed = []
+    for number, bench in enumerate(benches, 1):
+        command = f"python -m bench.{bench.command}"
+        missing = [program for program in bench.needs if shutil.which(program) is None]
+        if missing:
+            print(f"\n{command} needs {' and '.join(missing)}, which is not on PATH", flush=True)
+        else:
+            print(f"\n[{number}/{len(benches)}] {command}", flush=True)
+        if missing or subprocess.run([sys.executable, *shlex.split(command)[1:]]).returncode:
+            failed.append(command)
+    return failed
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--full", action="store_true", help="all benches, more rounds")
-    if not parser.parse_args().full:
-        load_small.run(load_small.ROWS, rounds=3, short=True)
-        load_memory.run(size_bytes=128 << 20)
-        return
-    load_small.run(load_small.ROWS, rounds=5)
-    load_small.run(5 * load_small.ROWS, rounds=5)
-    load_kb1.run(load_kb1.ROWS, rounds=5)
-    load_wide.run(load_wide.ROWS, rounds=5)
-    load_seeds.run(load_seeds.ROWS, rounds=5)
-    load_locality.run(load_locality.ROWS, rounds=3)
-    load_memory.run(size_bytes=2 << 30)
-    unload_small.run(unload_small.ROWS, rounds=5)
-    unload_small.run(5 * unload_small.ROWS, rounds=5)
-    unload_memory.run(unload_memory.WIDE_ROWS, unload_memory.TINY_ROWS)
-    count_small.run(count_small.ROWS, rounds=5)
-    query_small.run(5 * query_small.ROWS, rounds=5)
-    lookup_small.run(lookup_small.ROWS, rounds=5)
-    exec_seeds.run(exec_seeds.ROWS, rounds=5)
-    transform_census.run(transform_census.RECORDS, rounds=5)
-    remote_parquet.run(remote_parquet.MIB, rounds=5)
-    flower_pages.run(flower_pages.UNITS, flower_pages.JOBS)
-    if shutil.which("cargo"):  # for the proxy that delays
-        load_latency.run(load_latency.ROWS, rounds=3)
-        latency_seeds.run(latency_seeds.ROWS, rounds=3)
+    full = parser.parse_args().full
+    failed = run_all(FULL if full else SHORT)
+    if full:
+        from bench.page import write_pages
+
+        for path in write_pages():
+            print(f"written: {path}", flush=True)
+    if failed:
+        raise SystemExit("\nnot run, or failed:\n  " + "\n  ".join(failed))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from bench.harness import OURS, Median, System, interleave, medians, report, save
-from bench.stage import Stage, stage
+from bench.stage import HEAP, Stage, stage
 
 #: Processes of the running worker, and of embedded ones: one for each core.
 PROCESSES = 2
@@ -16,9 +16,11 @@ _WARM_UPS = 2
 Choose = Callable[[Stage, int], Sequence[System]]
 
 
-def contest(name: str, title: str, choose: Choose, *, rounds: int) -> list[Median]:
+def contest(
+    name: str, title: str, choose: Choose, *, rounds: int, nodes: int = 1, heap: str = HEAP
+) -> list[Median]:
     """Run the bench `name`, print its table, and return the medians."""
-    with stage() as running, running.worker(PROCESSES) as worker_pid:
+    with stage(nodes, heap) as running, running.worker(PROCESSES) as worker_pid:
         systems = choose(running, worker_pid)
         print(f"{title}: warming up the node ...", flush=True)
         # The server compiles its code under load; ringhaul retries the timeouts of a cold server.
@@ -45,7 +47,8 @@ def arguments(
 ) -> argparse.Namespace:
     """Parse `--rows` and `--rounds` of a bench's command, with its defaults.
 
-    `may_leave_out`: also `--without`, for a line-up with systems that take minutes a round.
+    `may_leave_out`: also `--without` and `--short`, for a line-up with systems that take minutes a
+    round.
     """
     parser = argparse.ArgumentParser(prog=f"python -m bench.{name}", description=doc)
     parser.add_argument("--rows", type=int, default=rows, help=f"default {rows:,}")
@@ -58,4 +61,5 @@ def arguments(
             metavar="WORD",
             help="leave out systems with this in their name; may be given several times",
         )
+        parser.add_argument("--short", action="store_true", help="only one system of each kind")
     return parser.parse_args()

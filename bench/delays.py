@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from bench.processes import tree_usage
 from bench.stage import Stage
 from config.sections import cache_dir_default
 
+LOOPBACK = "127.0.0.1"
 _SOURCE = Path(__file__).parent / "delay_proxy"
 
 
@@ -42,6 +44,7 @@ class Proxy(NamedTuple):
         return tree_usage(self.pid).cpu_s
 
 
+@cache
 def cargo_program(source: Path, name: str, needed_by: str) -> Path:
     """Return the program of a Rust package; build it if it is not up to date.
 
@@ -63,11 +66,13 @@ def cargo_program(source: Path, name: str, needed_by: str) -> Path:
 
 
 @contextmanager
-def delay_proxy(host: str, port: int, delays_ms: Sequence[float]) -> Iterator[Proxy]:
-    """Run the proxy in front of a server during the block."""
+def delay_proxy(
+    host: str, port: int, delays_ms: Sequence[float], *, listen: str = LOOPBACK
+) -> Iterator[Proxy]:
+    """Run the proxy in front of a server during the block. `listen`: its own address."""
     program = cargo_program(_SOURCE, "delay-proxy", "the delay proxy")
     process = subprocess.Popen(
-        [str(program), host, str(port), *map(str, delays_ms)],
+        [str(program), listen, host, str(port), *map(str, delays_ms)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

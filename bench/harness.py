@@ -9,16 +9,22 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shlex
 import statistics
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from cassandra import DriverException
+
 from bench.picture import Bar, Panel, picture
 
 RESULTS = Path(__file__).parent / "results"
+#: Runnable processes on the machine before the bench adds its own.
+_LOAD_BEFORE = os.getloadavg()[0]
 
 #: Families of systems. A ratio is to the best of a family.
 OURS, LIMIT = "ringhaul", "limit"
@@ -86,12 +92,20 @@ class Median:
 
 
 def interleave(systems: Sequence[System], rounds: int) -> dict[str, list[Run]]:
-    """Run every system once a round, each after a reset."""
+    """Run every system once a round, each after a reset.
+
+    A run that fails is printed and left out: the hours of the others would be lost with it. Raise
+    `RuntimeError` for a system that never succeeded.
+    """
     runs: dict[str, list[Run]] = {system.name: [] for system in systems}
     for number in range(rounds):
         for system in systems:
-            system.reset()
-            run = system.run()
+            try:
+                system.reset()
+                run = system.run()
+            except (RuntimeError, DriverException) as error:
+                print(f"  round {number + 1}/{rounds}  {system.name} FAILED: {error}", flush=True)
+                continue
             runs[system.name].append(run)
             print(
                 f"  round {number + 1}/{rounds}  {system.name:<34} {run.rows / run.work_s:>9,.0f} "
@@ -99,6 +113,9 @@ def interleave(systems: Sequence[System], rounds: int) -> dict[str, list[Run]]:
                 f"{run.cpu_s / run.rows * 1e6:>6.2f} us/row",
                 flush=True,
             )
+    never = [name for name, of_one in runs.items() if not of_one]
+    if never:
+        raise RuntimeError(f"failed in every round: {', '.join(never)}")
     return runs
 
 
@@ -186,22 +203,58 @@ def claim(
 
 def save(name: str, title: str, lines: Sequence[Median], runs: Mapping[str, Sequence[Run]]) -> Path:
     """Save every run and the medians as JSON, with a picture beside it; return the JSON's path."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}.json"
-    content = {
-        "bench": name,
-        "title": title,
-        "machine": machine(),
-        "medians": [asdict(line) for line in lines],
-        "runs": {system: [asdict(run) for run in of_one] for system, of_one in runs.items()},
-    }
-    path.write_text(json.dumps(content, indent=2) + "\n")
+    path = keep(
+        name,
+        title,
+        {
+            "medians": [asdict(line) for line in lines],
+            "runs": {system: [asdict(run) for run in of_one] for system, of_one in runs.items()},
+        },
+    )
     panels = [
         Panel("rows a second", [_bar(line, line.rows_s) for line in lines]),
         Panel("client CPU, us a row", [_bar(line, line.cpu_us_per_row) for line in lines]),
     ]
     path.with_suffix(".svg").write_text(picture(title, machine(), panels))
     return path
+
+
+def save_table(
+    name: str, title: str, columns: Sequence[str], rows: Sequence[Sequence[str | float | int]]
+) -> Path:
+    """Save the figures of a bench that has no systems to compare; return the JSON's path.
+
+    Texts and numbers are shown as they are, so round numbers first.
+    """
+    return keep(name, title, {"columns": list(columns), "rows": [list(row) for row in rows]})
+
+
+def keep(name: str, title: str, content: Mapping[str, object]) -> Path:
+    """Write `bench/results/NAME.json`, in place of an earlier run of this name; return its path.
+
+    `python -m bench.page` writes docs/explanation/benchmarks.md from these files.
+    """
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    head = {
+        "bench": name,
+        "title": title,
+        "machine": machine(),
+        "date": time.strftime("%Y-%m-%d"),
+        "command": _command(name),
+        "load_before": round(_LOAD_BEFORE, 1),
+        "load_after": round(os.getloadavg()[0], 1),
+    }
+    path.write_text(json.dumps(head | dict(content), indent=1) + "\n")
+    return path
+
+
+def _command(name: str) -> str:
+    """Return the command that runs; of a test or a notebook, the one that repeats the bench."""
+    given = sys.orig_argv[1:]
+    if given[:1] == ["-m"] and given[1:2] and given[1].startswith("bench."):
+        return shlex.join(["python", *given])
+    return f"python -m bench.{name}"
 
 
 def _bar(line: Median, value: float) -> Bar:

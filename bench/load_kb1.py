@@ -18,11 +18,11 @@ from bench.systems import print_shares
 ROWS = 300_000
 
 
-def run(rows: int, rounds: int, without: Sequence[str] = ()) -> None:
+def run(rows: int, rounds: int, *, short: bool = False, without: Sequence[str] = ()) -> None:
     """Run the bench and print its table."""
 
     def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
-        return line_up(make_site(stage, KB1, rows, worker_pid), without, batch_rows=4)
+        return line_up(make_site(stage, KB1, rows, worker_pid), without, short=short, batch_rows=4)
 
     lines = contest("load_kb1", f"load of {rows:,} rows of 1 kB", choose, rounds=rounds)
     mine = named(lines, "ringhaul pipeline")
@@ -33,7 +33,7 @@ def run(rows: int, rounds: int, without: Sequence[str] = ()) -> None:
 
 def main() -> None:
     options = arguments("load_kb1", __doc__, rows=ROWS, rounds=5, may_leave_out=True)
-    run(options.rows, options.rounds, without=options.without)
+    run(options.rows, options.rounds, short=options.short, without=options.without)
 
 
 if __name__ == "__main__":

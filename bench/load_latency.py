@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from bench.contest import PROCESSES
 from bench.data import SMALL
 from bench.delays import Distant, at_distances
-from bench.harness import Median, System, claim, interleave, medians, report, save
+from bench.harness import Median, Run, System, claim, interleave, medians, report, save
 from bench.read_systems import unload
 from bench.site import Site, make_site
 from bench.stage import stage
@@ -28,7 +28,7 @@ def run(rows: int, rounds: int) -> None:
     delays_ms = (0.0, *CLAIMS)
     with stage() as running, at_distances(running, delays_ms, PROCESSES) as (proxy, distant):
         site = make_site(running, SMALL, rows, worker_pid=0)
-        runs = {}
+        runs: dict[str, list[Run]] = {}
         systems: list[System] = []
         before_s = proxy.cpu_s()
         for choose in (_loads, _unloads):

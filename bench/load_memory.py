@@ -12,6 +12,7 @@ import sys
 
 from bench.command import run_command
 from bench.data import SMALL, data_file
+from bench.harness import save_table
 from bench.stage import KEYSPACE, stage
 from config.sections import cache_dir_default
 
@@ -39,6 +40,19 @@ def run(size_bytes: int) -> None:
     print(f"\nmemory while loading {path.stat().st_size / 1e9:.2f} GB, {summary['rows']:,} rows")
     print(f"  largest worker process  {worker_mb:6.0f} MB  (bound {WORKER_MB_MAX})")
     print(f"  producer                {producer_mb:6.0f} MB  (bound {PRODUCER_MB_MAX})")
+    save_table(
+        "load_memory" if size_bytes >= 1 << 30 else "load_memory_short",
+        "Peak memory of a load",
+        ["file", "rows", "largest worker process, MB", "command, MB"],
+        [
+            [
+                f"{path.stat().st_size / 1e9:.2f} GB",
+                summary["rows"],
+                round(worker_mb),
+                round(producer_mb),
+            ]
+        ],
+    )
     if summary["state"] != "COMPLETE" or summary["rows"] != rows:
         raise SystemExit(f"the load ended {summary['state']} with {summary['rows']} rows")
     if worker_mb > WORKER_MB_MAX or producer_mb > PRODUCER_MB_MAX:

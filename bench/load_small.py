@@ -12,28 +12,25 @@ from bench.contest import arguments, contest, named
 from bench.data import SMALL
 from bench.harness import BULK_LOADER, COPY, System, claim, times_best
 from bench.line_up import line_up
-from bench.peers import bulk_loader, cqlsh_copy
 from bench.site import make_site
 from bench.stage import Stage
-from bench.systems import limits, ours, print_shares
+from bench.systems import print_shares
 
 #: The lower ratios are claimed up to so many rows, the higher ones for more.
 ROWS = 1_000_000
 
 
 def run(rows: int, rounds: int, *, short: bool = False, without: Sequence[str] = ()) -> None:
-    """Run the bench and print its table; `short` has one system of each kind."""
+    """Run the bench and print its table."""
 
     def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
         site = make_site(stage, SMALL, rows, worker_pid)
-        if not short:
-            return line_up(site, without)
-        peers = [cqlsh_copy(site, processes=1), bulk_loader(site, batch_mode="REPLICA_SET")]
-        return [*limits(site), ours(site), *peers]
+        return line_up(site, without, short=short)
 
-    lines = contest("load_small", f"load of {rows:,} small rows", choose, rounds=rounds)
-    mine = named(lines, "ringhaul pipeline")
     more = rows > ROWS
+    name = "load_small_short" if short else "load_small_more" if more else "load_small"
+    lines = contest(name, f"load of {rows:,} small rows", choose, rounds=rounds)
+    mine = named(lines, "ringhaul pipeline")
     print("\nclaims")
     print(claim("CPU of the worker path, us a row", mine.path_us_per_row, at_most=2.5))
     print_shares(lines, mine)
@@ -54,7 +51,7 @@ def run(rows: int, rounds: int, *, short: bool = False, without: Sequence[str] =
 
 def main() -> None:
     options = arguments("load_small", __doc__, rows=ROWS, rounds=5, may_leave_out=True)
-    run(options.rows, options.rounds, without=options.without)
+    run(options.rows, options.rounds, short=options.short, without=options.without)
 
 
 if __name__ == "__main__":

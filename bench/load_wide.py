@@ -14,11 +14,13 @@ from bench.stage import Stage
 ROWS = 300_000
 
 
-def run(rows: int, rounds: int, without: Sequence[str] = ()) -> None:
+def run(rows: int, rounds: int, *, short: bool = False, without: Sequence[str] = ()) -> None:
     """Run the bench, print its table and each system's cost of a cell."""
 
     def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
-        return line_up(make_site(stage, WIDE20, rows, worker_pid), without, batch_rows=6)
+        return line_up(
+            make_site(stage, WIDE20, rows, worker_pid), without, short=short, batch_rows=6
+        )
 
     cells = len(WIDE20.columns)
     lines = contest(
@@ -35,7 +37,7 @@ def run(rows: int, rounds: int, without: Sequence[str] = ()) -> None:
 
 def main() -> None:
     options = arguments("load_wide", __doc__, rows=ROWS, rounds=5, may_leave_out=True)
-    run(options.rows, options.rounds, without=options.without)
+    run(options.rows, options.rounds, short=options.short, without=options.without)
 
 
 if __name__ == "__main__":

@@ -123,6 +123,7 @@ def _run(ledger: Ledger, job: str, unit: int, worker: str, rejects: Sequence[Rej
         window_max=512,
         window_shrunk=0,
         sstables=0,
+        missed=0,
         worker=worker,
     )
     log = RejectLog()

@@ -1,9 +1,11 @@
 """Patterns for many fast queries that articles recommend, with the official driver.
 
-`python -m bench.seeds HOST PORT PATTERN STATEMENT FILE ROWS` runs the statement with the first ROWS
-records of FILE as values of its markers and prints one JSON line. The first three patterns come
-from an article about reads: they also count result rows. Sessions open before the clock starts;
-reading and converting the file is measured, as with every other system.
+`python -m bench.seeds HOST PORT PATTERN STATEMENT FILE ROWS [PROCESSES [IN_FLIGHT]]` runs the
+statement with the first ROWS records of FILE as values of its markers and prints one JSON line. The
+first three patterns come from an article about reads: they also count result rows. Sessions open
+before the clock starts; reading and converting the file is measured, as with every other system.
+PROCESSES 0 means the article's own number: one, and one for each core with a pool; other patterns
+share the file among the processes. IN_FLIGHT 0 means the article's bound.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import NamedTuple
 
+from cassandra import OperationTimedOut, Timeout
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import (
@@ -33,11 +37,15 @@ from cassandra.query import (
     tuple_factory,
 )
 
+from bench.processes import tree_usage
+
 #: For the patterns with a pool: queries a task, and queries a unit.
 POOL_CHUNK = 10
 UNIT_ROWS = 100
 #: For the asynchronous patterns: rows in flight.
 IN_FLIGHT_ROWS = 8000
+#: Of a statement that times out.
+TRIES = 5
 #: Rows of a batch; with small rows far above the server's warning, well below its limit.
 BATCH_ROWS = 100
 
@@ -62,10 +70,11 @@ class Target(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """The result of a pattern."""
+    """What a pattern took, without its start."""
 
     work_s: float
-    answers: int = 0  #: rows received
+    cpu_s: float  #: of all its processes
+    answers: int  #: rows received
 
 
 class Client(NamedTuple):
@@ -75,89 +84,168 @@ class Client(NamedTuple):
     prepared: PreparedStatement
 
 
-def one_process(target: Target, rows: Iterator[Row]) -> Timed:
-    """S0a: `execute_concurrent_with_args` in one process."""
-    session, prepared = open_client(target)
-    started = time.perf_counter()
-    results = execute_concurrent_with_args(session, prepared, rows)
-    answers = [result.all() for _, result in results]
-    return Timed(time.perf_counter() - started, sum(map(len, answers)))
+def one_process(client: Client, rows: Iterator[Row], in_flight: int) -> int:
+    """S0a: `execute_concurrent_with_args` in one process, 100 in flight."""
+    results = execute_concurrent_with_args(
+        client.session, client.prepared, rows, concurrency=in_flight or UNIT_ROWS
+    )
+    return sum(len(result.all()) for _, result in results)
 
 
-def pool_of_queries(target: Target, rows: Iterator[Row]) -> Timed:
-    """S0b: a process pool, one query a task."""
-    with _Pool(target) as pool:
-        return pool.time(_run_one, rows, POOL_CHUNK)
-
-
-def pool_of_units(target: Target, rows: Iterator[Row]) -> Timed:
-    """S0c: a process pool, units of 100 queries that each process runs concurrently."""
-    units = iter(lambda: list(itertools.islice(rows, UNIT_ROWS)), [])
-    with _Pool(target) as pool:
-        return pool.time(_run_unit, units, 1)
-
-
-def single_statements(target: Target, rows: Iterator[Row]) -> Timed:
+def single_statements(client: Client, rows: Iterator[Row], in_flight: int) -> int:
     """S3a: asynchronous single statements, 8,000 in flight."""
-    session, prepared = open_client(target)
-    window = _Window(session, IN_FLIGHT_ROWS)
-    started = time.perf_counter()
+    window = _Window(client.session, in_flight or IN_FLIGHT_ROWS)
     for row in rows:
-        window.send(prepared.bind(row))
+        window.send(client.prepared.bind(row))
     window.wait()
-    return Timed(time.perf_counter() - started)
+    return 0
 
 
-def mixed_batches(target: Target, rows: Iterator[Row]) -> Timed:
+def mixed_batches(client: Client, rows: Iterator[Row], in_flight: int) -> int:
     """S3b: unlogged batches of rows in file order, of any partitions."""
-    session, prepared = open_client(target)
-    window = _Window(session, IN_FLIGHT_ROWS // BATCH_ROWS)
-    started = time.perf_counter()
+    window = _Window(client.session, _batches(in_flight))
     while batch := list(itertools.islice(rows, BATCH_ROWS)):
-        window.send(_batch([prepared.bind(row) for row in batch]))
+        window.send(_batch([client.prepared.bind(row) for row in batch]))
     window.wait()
-    return Timed(time.perf_counter() - started)
+    return 0
 
 
-def batches_by_replicas(target: Target, rows: Iterator[Row]) -> Timed:
+def batches_by_replicas(client: Client, rows: Iterator[Row], in_flight: int) -> int:
     """S3c: of every 8,000 rows, unlogged batches of those with the same replica set."""
-    session, prepared = open_client(target)
-    replicas_of = session.cluster.metadata.get_replicas
-    window = _Window(session, IN_FLIGHT_ROWS // BATCH_ROWS)
-    started = time.perf_counter()
-    while micro_batch := list(itertools.islice(rows, IN_FLIGHT_ROWS)):
+    replicas_of = client.session.cluster.metadata.get_replicas
+    window = _Window(client.session, _batches(in_flight))
+    while micro_batch := list(itertools.islice(rows, in_flight or IN_FLIGHT_ROWS)):
         sets: dict[frozenset[object], list[BoundStatement]] = {}
         for row in micro_batch:
-            bound = prepared.bind(row)
+            bound = client.prepared.bind(row)
             replicas = frozenset(replicas_of(bound.keyspace, bound.routing_key))
             sets.setdefault(replicas, []).append(bound)
         for of_one in sets.values():
             for first in range(0, len(of_one), BATCH_ROWS):
                 window.send(_batch(of_one[first : first + BATCH_ROWS]))
     window.wait()
-    return Timed(time.perf_counter() - started)
+    return 0
 
 
-PATTERNS: dict[str, Callable[[Target, Iterator[Row]], Timed]] = {
+def _batches(in_flight: int) -> int:
+    """Return the batches in flight for a bound in rows."""
+    return max(1, (in_flight or IN_FLIGHT_ROWS) // BATCH_ROWS)
+
+
+#: Patterns of one process; of several, each runs the pattern over a part of the file.
+Stream = Callable[[Client, Iterator[Row], int], int]
+STREAMS: dict[str, Stream] = {
     "S0a": one_process,
-    "S0b": pool_of_queries,
-    "S0c": pool_of_units,
     "S3a": single_statements,
     "S3b": mixed_batches,
     "S3c": batches_by_replicas,
 }
+#: Patterns of a process pool. S0b: one query a task. S0c: units of 100 queries that each process
+#: runs concurrently. S0d: a file a task, where FILE is a folder, and a bucket a task, of which a
+#: query returns many rows.
+POOLS = ("S0b", "S0c", "S0d-files", "S0d-buckets")
 
 
 def main() -> None:
     host, port, pattern, statement, path, rows = sys.argv[1:7]
+    processes, in_flight = (*map(int, sys.argv[7:9]), 0, 0)[:2]
     target = Target(host, int(port), statement)
-    readers = _readers(target)
-    with Path(path).open(newline="", encoding="utf-8") as file:
-        records = itertools.islice(csv.reader(file), 1, int(rows) + 1)
-        # Fields beyond the markers are not used.
-        values = ([read(field) for read, field in zip(readers, r, strict=False)] for r in records)
-        timed = PATTERNS[pattern](target, values)
-    print(json.dumps({"queries": int(rows), "answers": timed.answers, "work_s": timed.work_s}))
+    part = Part(target, path, 0, int(rows), in_flight)
+    if pattern in POOLS:
+        timed = _pooled(pattern, part, processes or os.cpu_count() or 1)
+    else:
+        timed = _streamed(pattern, part, processes or 1)
+    print(
+        json.dumps(
+            {
+                "queries": int(rows),
+                "answers": timed.answers,
+                "work_s": timed.work_s,
+                "cpu_s": timed.cpu_s,
+            }
+        )
+    )
+
+
+class Part(NamedTuple):
+    """Records `first` to `first + rows` of a file, and the bound of requests in flight."""
+
+    target: Target
+    path: str
+    first: int
+    rows: int
+    in_flight: int
+
+    def values(self) -> Iterator[Row]:
+        """Yield the values of each record; fields beyond the markers are not used."""
+        readers = _readers(self.target)
+        with Path(self.path).open(newline="", encoding="utf-8") as file:
+            begin = self.first + 1  # after the header
+            for record in itertools.islice(csv.reader(file), begin, begin + self.rows):
+                yield [read(field) for read, field in zip(readers, record, strict=False)]
+
+
+class _Clock:
+    """Time and CPU of this process and its children, from the clock's creation on."""
+
+    def __init__(self) -> None:
+        self._cpu_s, self._started = tree_usage(os.getpid()).cpu_s, time.perf_counter()
+
+    def timed(self, answers: int) -> Timed:
+        work_s = time.perf_counter() - self._started
+        return Timed(work_s, tree_usage(os.getpid()).cpu_s - self._cpu_s, answers)
+
+
+def _streamed(pattern: str, part: Part, processes: int) -> Timed:
+    """Run a pattern in this process, or in several that share the records."""
+    if processes == 1:
+        client, rows = open_client(part.target), _opened(part)
+        clock = _Clock()
+        return clock.timed(STREAMS[pattern](client, rows, part.in_flight))
+    # Not forked: the driver's threads do not survive a fork.
+    context = multiprocessing.get_context("spawn")
+    ready, answers = context.Barrier(processes + 1), context.SimpleQueue()
+    cuts = [part.rows * number // processes for number in range(processes + 1)]
+    parts = [part._replace(first=a, rows=b - a) for a, b in itertools.pairwise(cuts)]
+    children = [
+        context.Process(target=_run_part, args=(pattern, one, ready, answers)) for one in parts
+    ]
+    for child in children:
+        child.start()
+    ready.wait(60)
+    clock = _Clock()
+    for child in children:
+        child.join()
+        if child.exitcode:
+            raise RuntimeError(f"a process of {pattern} ended {child.exitcode}")
+    return clock.timed(sum(answers.get() for _ in children))
+
+
+def _run_part(pattern: str, part: Part, ready: Barrier, answers: SimpleQueue[int]) -> None:
+    client, rows = open_client(part.target), _opened(part)
+    ready.wait(60)
+    answers.put(STREAMS[pattern](client, rows, part.in_flight))
+    os._exit(0)  # the driver's threads would take a moment to end
+
+
+def _opened(part: Part) -> Iterator[Row]:
+    """Return the records, with what they need from the server already there."""
+    rows = part.values()
+    return itertools.chain([next(rows)], rows)
+
+
+def _pooled(pattern: str, part: Part, processes: int) -> Timed:
+    """Run a pattern of a process pool."""
+    # At least one unit for each process, however many may be in flight.
+    unit_rows = min(part.in_flight or UNIT_ROWS, -(-part.rows // processes))
+    with _Pool(part.target, processes, part.in_flight) as pool:
+        if pattern == "S0d-files":
+            return pool.time(_load_file, map(str, sorted(Path(part.path).iterdir())), 1)
+        rows = _opened(part)
+        if pattern == "S0c":
+            units = iter(lambda: list(itertools.islice(rows, unit_rows)), [])
+            return pool.time(_run_unit, units, 1)
+        return pool.time(_run_one, rows, POOL_CHUNK if pattern == "S0b" else 1)
 
 
 def open_client(target: Target) -> Client:
@@ -170,9 +258,13 @@ def open_client(target: Target) -> Client:
 def _readers(target: Target) -> list[Callable[[str], object]]:
     client = open_client(target)
     try:
-        return [_READERS[marker.type.typename] for marker in client.prepared.column_metadata]
+        return _readers_of(client.prepared)
     finally:
         client.session.cluster.shutdown()
+
+
+def _readers_of(prepared: PreparedStatement) -> list[Callable[[str], object]]:
+    return [_READERS[marker.type.typename] for marker in prepared.column_metadata]
 
 
 def _batch(statements: list[BoundStatement]) -> BatchStatement:
@@ -182,7 +274,10 @@ def _batch(statements: list[BoundStatement]) -> BatchStatement:
 
 
 class _Window:
-    """A bounded number of asynchronous requests in flight."""
+    """A bounded number of asynchronous requests in flight.
+
+    A request that timed out on the server is sent again, or a busy node would end the run.
+    """
 
     def __init__(self, session: Session, requests_max: int) -> None:
         self._session, self._requests_max = session, requests_max
@@ -191,33 +286,37 @@ class _Window:
 
     def send(self, statement: Statement) -> None:
         self._free.acquire()
-        if self._error is not None:
-            raise self._error
-        self._session.execute_async(statement).add_callbacks(self._answered, self._failed)
+        self._raise()
+        self._send(statement, TRIES)
 
     def wait(self) -> None:
         for _ in range(self._requests_max):
             self._free.acquire()
+        self._raise()
+
+    def _raise(self) -> None:
         if self._error is not None:
             raise self._error
 
-    def _answered(self, _: object) -> None:
-        self._free.release()
+    def _send(self, statement: Statement, tries: int) -> None:
+        def failed(error: Exception) -> None:
+            if isinstance(error, Timeout | OperationTimedOut) and tries > 1:
+                self._send(statement, tries - 1)
+                return
+            self._error = error
+            self._free.release()
 
-    def _failed(self, error: Exception) -> None:
-        self._error = error
-        self._free.release()
+        answer = self._session.execute_async(statement)
+        answer.add_callbacks(lambda _: self._free.release(), failed)
 
 
 class _Pool:
-    """A process for each core, each with a session that opens before the clock starts."""
+    """Processes that each have a session, which opens before the clock starts."""
 
-    def __init__(self, target: Target) -> None:
-        # Not forked: the driver's threads do not survive a fork.
+    def __init__(self, target: Target, processes: int, in_flight: int) -> None:
         context = multiprocessing.get_context("spawn")
-        processes = os.cpu_count() or 1
         ready = context.Barrier(processes + 1)
-        self._pool = context.Pool(processes, initializer=_open, initargs=(target, ready))
+        self._pool = context.Pool(processes, initializer=_open, initargs=(target, in_flight, ready))
         ready.wait(60)
 
     def __enter__(self) -> _Pool:
@@ -229,18 +328,19 @@ class _Pool:
 
     def time(self, run: Callable[..., Rows], tasks: Iterator[object], chunk: int) -> Timed:
         """Run all tasks; their rows come back through the pool, as in the article."""
-        started = time.perf_counter()
+        clock = _Clock()
         answers = self._pool.map(run, tasks, chunk)
-        return Timed(time.perf_counter() - started, sum(map(len, answers)))
+        return clock.timed(sum(map(len, answers)))
 
 
 #: State of a process of the pool.
 _client: Client
+_in_flight: int
 
 
-def _open(target: Target, ready: Barrier) -> None:
-    global _client
-    _client = open_client(target)
+def _open(target: Target, in_flight: int, ready: Barrier) -> None:
+    global _client, _in_flight
+    _client, _in_flight = open_client(target), in_flight
     ready.wait(60)
 
 
@@ -249,9 +349,20 @@ def _run_one(values: Row) -> Rows:
     return rows
 
 
-def _run_unit(units: list[Row]) -> Rows:
-    results = execute_concurrent_with_args(_client.session, _client.prepared, units)
+def _run_unit(units: Sequence[Row]) -> Rows:
+    results = execute_concurrent_with_args(
+        _client.session, _client.prepared, units, concurrency=_in_flight or UNIT_ROWS
+    )
     return [row for _, result in results for row in result.all()]
+
+
+def _load_file(path: str) -> Rows:
+    readers = _readers_of(_client.prepared)
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        records = itertools.islice(csv.reader(file), 1, None)
+        values = [[read(field) for read, field in zip(readers, r, strict=True)] for r in records]
+    _run_unit(values)
+    return [()] * len(values)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cassandra import ReadFailure, ReadTimeout
@@ -31,6 +31,8 @@ SETTLE_S = 3.0
 HEAP = "6G"
 #: A count of the whole table in one query exceeds the server's timeout.
 COUNT_SLICES = 64
+#: A worker starts in seconds, but a busy machine is slower.
+STARTED_WITHIN_S = 300
 #: Attempts of a count that timed out on the node.
 COUNT_TRIES = 10
 
@@ -55,6 +57,13 @@ class Stage:
         self.session.execute(f"TRUNCATE {KEYSPACE}.{table.name}", timeout=60)
         time.sleep(SETTLE_S)
 
+    def apart(self, name: str, database: int) -> Stage:
+        """Return this stage with a broker database and a folder to itself: for another worker."""
+        folder = self.folder / name
+        folder.mkdir()
+        broker = f"{self.env['RINGHAUL_BROKER_URL'].rpartition('/')[0]}/{database}"
+        return replace(self, folder=folder, env=self.env | {"RINGHAUL_BROKER_URL": broker})
+
     def count(self, table: Table) -> int:
         """Return the table's rows, counted by the server one slice of the ring at a time."""
         key = table.columns[0]
@@ -74,11 +83,13 @@ class Stage:
         return int(self.session.execute(query, timeout=60).one()[0])
 
     @contextmanager
-    def worker(self, processes: int, program: Sequence[str] = PROGRAM) -> Iterator[int]:
+    def worker(
+        self, processes: int, program: Sequence[str] = PROGRAM, pool: str = "prefork"
+    ) -> Iterator[int]:
         """Run a `ringhaul worker`, and yield its pid. `program`: Python's arguments before it."""
         log = (self.folder / "worker.log").open("wb")
         process = subprocess.Popen(
-            [sys.executable, "-P", *program, "worker", "-c", str(processes)],
+            [sys.executable, "-P", *program, "worker", "-c", str(processes), "--pool", pool],
             env=self.env,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -94,27 +105,30 @@ class Stage:
 
 
 @contextmanager
-def stage() -> Iterator[Stage]:
-    """Start everything in a temporary folder; stop and remove it at the end, SIGTERM included."""
+def stage(nodes: int = 1, heap: str = HEAP) -> Iterator[Stage]:
+    """Start everything in a temporary folder; stop and remove it at the end, SIGTERM included.
+
+    `heap`: of each node. Every node has a replica of each row.
+    """
     with ExitStack() as stack:
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         stack.callback(signal.signal, signal.SIGTERM, before)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ringhaul-bench-")))
         local = Stack(folder / "stack", cache_dir_default())
         stack.callback(local.down, wipe=True)
-        local.up(1, heap=HEAP, any_port=True)
-        yield stack.enter_context(stage_at(local.endpoints(), folder))
+        local.up(nodes, heap=heap, any_port=True)
+        yield stack.enter_context(stage_at(local.endpoints(), folder, replication=nodes))
 
 
 @contextmanager
-def stage_at(ends: Endpoints, folder: Path) -> Iterator[Stage]:
+def stage_at(ends: Endpoints, folder: Path, replication: int = 1) -> Iterator[Stage]:
     """Yield a stage on running servers, with its files in `folder`."""
     config = ClusterConfig(contact_points=tuple(ends.contact_points), port=ends.port)
     session = open_session(config)
     try:
         session.execute(
             f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = "
-            "{'class': 'SimpleStrategy', 'replication_factor': 1}",
+            f"{{'class': 'SimpleStrategy', 'replication_factor': {replication}}}",
             timeout=60,
         )
         plain = {k: v for k, v in os.environ.items() if not k.startswith("RINGHAUL_")}
@@ -140,7 +154,7 @@ def _wait_for_worker(env: dict[str, str], process: subprocess.Popen[bytes], log:
 
     with redis.Redis.from_url(env["RINGHAUL_BROKER_URL"]) as client:
         workers = Workers(Caller(client))
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + STARTED_WITHIN_S
         while not workers.slots():
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"the worker did not start:\n{log.read_text()[-2000:]}")

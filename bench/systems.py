@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from bench.harness import LIMIT, OURS, Median, Run, System, claim, of_limit
 from bench.site import Site
@@ -14,11 +15,21 @@ ROW_BY_ROW = "server's limit (replayed frames)"
 _IN_BATCHES = "server's limit (replayed batches)"
 
 
-def ours(site: Site, *, strategy: str = "pipeline", name: str | None = None) -> System:
-    """`ringhaul load` with a running worker, whose CPU counts too."""
+def ours(
+    site: Site,
+    *,
+    strategy: str = "pipeline",
+    name: str | None = None,
+    sources: Sequence[Path] | None = None,
+) -> System:
+    """`ringhaul load` with a running worker, whose CPU counts too.
+
+    `sources`: the site's records as other files.
+    """
 
     def run() -> Run:
-        return _ours(site, run_ringhaul(site, *_load(site), "--strategy", strategy))
+        command = ["load", *map(str, sources or [site.path]), "-t", site.name]
+        return _ours(site, run_ringhaul(site, *command, "--strategy", strategy))
 
     return site.system(name or f"ringhaul {strategy}", OURS, run)
 

@@ -30,6 +30,7 @@ from config.values import (
     LogFormat,
     LogLevel,
     MaxErrors,
+    Networks,
     OptionalBool,
     OptionalPath,
     Profile,
@@ -56,6 +57,9 @@ class ClusterSettings(Section):
     local_dc: str = ""
     #: Empty: any cluster. Otherwise only a cluster that has one of these nodes is accepted.
     host_ids: HostIds = ()
+    #: Addresses and networks. Empty: all nodes of the local data centre, and none.
+    allowed_nodes: Networks = ()
+    denied_nodes: Networks = ()
     user: str = ""
     password_file: OptionalPath = None
     tls: bool = False
@@ -125,9 +129,36 @@ class LoadSettings(Section):
     #: Per worker process. 0: the default of the strategy, see `ringhaul.load.write.base`.
     in_flight_requests_max: Count = Field(default=0, ge=0, le=32768)
     in_flight_bytes_max: Bytes = Field(default=8 * 2**20, ge=64 * 2**10)
+    #: Rows in one request. 0: as many as the server takes without a warning.
+    batch_rows_max: Count = Field(default=0, ge=0, le=100)
     #: Per request, after timeouts, unavailability and overload, with backoff and jitter.
     retries_max: Count = Field(default=10, ge=0, le=1000)
     max_errors: MaxErrors = "1000"
+
+
+class StreamingSettings(Section):
+    """How `load --via streaming` reaches the nodes' storage ports."""
+
+    #: 0: the port that each node reports.
+    storage_port: Count = Field(default=0, ge=0, le=65535)
+    #: Smaller inputs are refused: each worker process leaves at least one SSTable.
+    input_bytes_min: Bytes = Field(default=32 * 2**20, ge=0)
+    tls: bool = False
+    tls_ca: OptionalPath = None
+    tls_cert: OptionalPath = None
+    tls_key: OptionalPath = None
+    #: Certificates of nodes often name no host.
+    tls_verify_hostname: bool = False
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError(
+                "streaming.tls_cert and streaming.tls_key go together: give both or none"
+            )
+        if not self.tls and (self.tls_ca is not None or self.tls_cert is not None):
+            raise ValueError("streaming.tls_ca, tls_cert and tls_key need streaming.tls = true")
+        return self
 
 
 class QuerySettings(Section):
@@ -287,6 +318,7 @@ class Settings(BaseSettings):
     cluster: ClusterSettings = ClusterSettings()
     broker: BrokerSettings = BrokerSettings()
     load: LoadSettings = LoadSettings()
+    streaming: StreamingSettings = StreamingSettings()
     query: QuerySettings = QuerySettings()
     storage: StorageSettings = StorageSettings()
     transform: TransformSettings = TransformSettings()

@@ -6,6 +6,7 @@ it masked.
 """
 
 import re
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -100,6 +101,18 @@ def check_host_ids(host_ids: tuple[str, ...]) -> tuple[str, ...]:
         ) from None
 
 
+def check_networks(networks: tuple[str, ...]) -> tuple[str, ...]:
+    """Return `networks` if all are addresses of nodes, or networks of them."""
+    for network in networks:
+        try:
+            ip_network(network, strict=False)
+        except ValueError:
+            raise ValueError(
+                "expected addresses of nodes, or networks such as 10.0.1.0/24, separated by commas"
+            ) from None
+    return networks
+
+
 def check_roots(roots: tuple[str, ...]) -> tuple[str, ...]:
     """Return `roots` if all are absolute folders or URL prefixes without user, query or dots."""
     for root in roots:
@@ -187,6 +200,9 @@ ContactPoints = Annotated[
 HostIds = Annotated[tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_host_ids)]
 HostNames = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_host_names)
+]
+Networks = Annotated[
+    tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_networks)
 ]
 Roots = Annotated[tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_roots)]
 UrlSchemes = Annotated[

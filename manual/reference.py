@@ -21,7 +21,7 @@ REFERENCE = ROOT / "docs" / "reference"
 HEADER = "| option | default | meaning |"
 #: Pages about options that several commands share, and whose they are.
 SHARED = {
-    "records.md": ("load", "verify"),
+    "records.md": ("load", "verify", "tune"),
     "values.md": ("lookup", "exec"),
     "answers.md": ("lookup", "exec"),
     "job-options.md": ("load", "verify", "unload", "count", "query", "lookup", "exec", "resume"),

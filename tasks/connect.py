@@ -11,6 +11,8 @@ from config.settings import Settings
 from ringhaul.storage.access import Access, set_access
 
 if TYPE_CHECKING:
+    import ssl
+
     from ringhaul.cluster.connect import ClusterConfig
     from ringhaul.ledger.ledger import Ledger
 
@@ -61,6 +63,8 @@ def cluster_config(settings: Settings) -> ClusterConfig:
         port=cluster.port,
         local_dc=cluster.local_dc,
         host_ids=cluster.host_ids,
+        allowed_nodes=cluster.allowed_nodes,
+        denied_nodes=cluster.denied_nodes,
         user=cluster.user,
         password=password,
         tls=cluster.tls,
@@ -71,6 +75,25 @@ def cluster_config(settings: Settings) -> ClusterConfig:
         consistency=cluster.consistency,
         connect_timeout_s=cluster.connect_timeout_s,
         request_timeout_s=cluster.request_timeout_s,
+    )
+
+
+def streaming_tls(settings: Settings) -> ssl.SSLContext | None:
+    """Return the TLS context for the nodes' storage ports; None: they are not encrypted.
+
+    Raises `UsageError` for files that cannot be used.
+    """
+    from ringhaul.cluster.connect import tls_context  # the driver: slow to import
+
+    streaming = settings.streaming
+    if not streaming.tls:
+        return None
+    return tls_context(
+        "streaming",
+        ca=str(streaming.tls_ca or ""),
+        cert=str(streaming.tls_cert or ""),
+        key=str(streaming.tls_key or ""),
+        verify_hostname=streaming.tls_verify_hostname,
     )
 
 

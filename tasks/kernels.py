@@ -23,6 +23,7 @@ def warm_up() -> None:
             "tasks.child.scan",
             "tasks.child.statements",
             "tasks.child.verify",
+            "ringhaul.formats.fixed_kernels",
             "ringhaul.sstables.build",
         ):
             importlib.import_module(name)

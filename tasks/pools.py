@@ -11,8 +11,8 @@ POOLS = ("prefork", "solo")
 #: Names that Celery also knows -> why units cannot run there.
 _REFUSED = {
     "threads": (
-        "a thread cannot be killed when a record hangs it, all threads would share one core, and a "
-        "process's connections and their windows serve one unit at a time"
+        "a thread cannot be killed when a record hangs it, threads wait for each other wherever "
+        "Python runs, and a process's connections and their windows serve one unit at a time"
     ),
     "gevent": (
         "converting rows never gives way to other green threads, so they would take turns on one "

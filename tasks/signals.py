@@ -22,6 +22,7 @@ from celery.signals import (
 
 from config.logs import set_log_facts, set_up_logging
 from ringhaul.errors import UsageError
+from ringhaul.optional_pandas import put_off_pandas
 from ringhaul.plain_text import as_line
 from tasks.child import process
 from tasks.node_name import set_nodename
@@ -75,6 +76,8 @@ def on_worker_init(**_: Any) -> None:
     if os.environ.get(READS_VARIABLE, "1") != "0":
         from tasks.kernels import warm_up
 
+        if not process_settings().transform.allowed:
+            put_off_pandas()
         warm_up()
 
 

@@ -54,7 +54,29 @@ DROPPED = Dropped()
 
 
 class UnitQoS(transport.QoS):  # type: ignore[misc]
-    """Restores unacknowledged messages, and drops those that cannot be restored."""
+    """Restores unacknowledged messages, and drops those that cannot be restored.
+
+    Once its connection is lost, it restores and acknowledges nothing: kombu would end the worker
+    with an AttributeError. The sweep issues the units again that still need it, and a message that
+    is delivered twice finds its unit done.
+    """
+
+    def restore_unacked(self, client: Any = None) -> None:
+        if self._is_cut_off():
+            self._delivered.clear()
+        else:
+            super().restore_unacked(client)
+
+    def ack(self, delivery_tag: Any) -> None:
+        if self._is_cut_off():
+            super(transport.QoS, self).ack(delivery_tag)  # what this process remembers of it
+        else:
+            super().ack(delivery_tag)
+
+    def _is_cut_off(self) -> bool:
+        """Return whether kombu has taken the channel's transport away."""
+        transport = self.channel.connection
+        return transport is None or transport.client is None
 
     def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
         try:

@@ -31,6 +31,7 @@ ROOMS: Mapping[str, str] = {
     "ringhaul.cql.typed": "ringhaul.cql",
     "ringhaul.dataplane": "ringhaul.cluster ringhaul.cql",
     "ringhaul.sstables": "ringhaul.cql",
+    "ringhaul.streaming": "ringhaul.sstables",
     "ringhaul.storage": "",
     "ringhaul.formats": "ringhaul.cql ringhaul.cql.typed ringhaul.storage",
     "ringhaul.formats.write": "ringhaul.cql ringhaul.cql.spell ringhaul.formats",
@@ -45,7 +46,8 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.sstables ringhaul.transform"
     ),
     "ringhaul.load.write": (
-        "ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.records ringhaul.sstables"
+        "ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.records ringhaul.sstables "
+        "ringhaul.streaming"
     ),
     "ringhaul.units": ("ringhaul.dataplane ringhaul.formats ringhaul.records ringhaul.sources"),
     "ringhaul.load": (
@@ -77,7 +79,7 @@ ROOMS: Mapping[str, str] = {
     "tasks.child": (
         "ringhaul.cluster ringhaul.dataplane ringhaul.ledger ringhaul.load "
         "ringhaul.load.write ringhaul.records ringhaul.scan ringhaul.statements "
-        "ringhaul.units"
+        "ringhaul.streaming ringhaul.units"
     ),
     "tasks.kernels": (
         "ringhaul.cql ringhaul.cql.decode ringhaul.cql.spell ringhaul.formats "
@@ -88,8 +90,9 @@ ROOMS: Mapping[str, str] = {
     "producer": "",
     "producer.outputs": ("ringhaul.cql ringhaul.formats.write ringhaul.ledger ringhaul.output"),
     "producer.local": "producer.outputs",
+    "producer.translate": "producer.outputs",
     "producer.request": (
-        "producer.outputs ringhaul.cluster ringhaul.cql ringhaul.formats "
+        "producer.outputs producer.translate ringhaul.cluster ringhaul.cql ringhaul.formats "
         "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.query "
         "ringhaul.records ringhaul.storage"
     ),
@@ -103,11 +106,13 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.ledger ringhaul.load ringhaul.output ringhaul.records ringhaul.scan "
         "ringhaul.schedule ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.units"
     ),
+    "producer.tuning": "",
     "producer.plan": (
-        "producer.outputs producer.request ringhaul.cluster ringhaul.cql "
+        "producer.outputs producer.request producer.tuning ringhaul.cluster ringhaul.cql "
         "ringhaul.cql.typed ringhaul.formats ringhaul.ledger ringhaul.load ringhaul.query "
         "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
-        "ringhaul.statements ringhaul.storage ringhaul.transform ringhaul.units"
+        "ringhaul.statements ringhaul.storage ringhaul.streaming ringhaul.transform "
+        "ringhaul.units"
     ),
     "producer.services": (
         "producer.local producer.outputs producer.report producer.request "
@@ -119,7 +124,7 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.run": (
         "producer.inputs producer.outputs producer.plan producer.report producer.request "
-        "producer.services ringhaul.cluster ringhaul.cql ringhaul.cql.decode "
+        "producer.services producer.tuning ringhaul.cluster ringhaul.cql ringhaul.cql.decode "
         "ringhaul.dataplane ringhaul.formats.write ringhaul.ledger ringhaul.load "
         "ringhaul.output ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
         "ringhaul.statements ringhaul.storage "
@@ -128,7 +133,7 @@ ROOMS: Mapping[str, str] = {
     "producer.commands": (
         "producer.doctor producer.local producer.outputs producer.report producer.request "
         "producer.run producer.services ringhaul.cluster ringhaul.cql ringhaul.formats "
-        "ringhaul.ledger"
+        "ringhaul.ledger ringhaul.schedule"
     ),
     "producer.cli": "producer.commands",
     "producer.errors": "producer.outputs",
@@ -167,6 +172,7 @@ PURE = (
     "ringhaul.formats.write",
     "ringhaul.sstables",
     "ringhaul.records",
+    "producer.tuning",
 )
 #: Modules of other rooms that are also tested without any service.
 PURE_MODULES = (

@@ -58,19 +58,25 @@ class Proxy:
 
     def __init__(self, listen: Address, target: Address, delay_s: float = 0.0) -> None:
         """`delay_s`: how much later bytes arrive, each way."""
-        self.cut = 0  #: connections that were cut in the middle of an answer
+        self.cut = 0  #: connections that were cut in the middle of an answer or a request
         self._target, self._delay_s = target, delay_s
         self._lock = threading.Lock()
         self._links: set[_Link] = set()
         self._doomed: set[_Link] = set()
+        self._requests: Callable[[bytes], bytes | None] | None = None
         self._threads: list[threading.Thread] = []
         self._listener = socket.create_server(listen)
+        self.port: int = self._listener.getsockname()[1]
         self._start(self._accept)
 
     def cut_answers(self) -> None:
         """On each open connection send half of the next answer, then close it."""
         with self._lock:
             self._doomed |= self._links
+
+    def filter_requests(self, change: Callable[[bytes], bytes | None]) -> None:
+        """Pass what clients send through a function; if it returns None, the connection is cut."""
+        self._requests = change
 
     def stop(self) -> None:
         """End the listener and all connections."""
@@ -109,7 +115,11 @@ class Proxy:
             answers = self._start(self._forward_answers, link, to_client)
             with suppress(OSError):
                 while data := client.recv(READ_BYTES):
-                    to_server(data)
+                    changed = data if self._requests is None else self._requests(data)
+                    if changed is None:
+                        self.cut += 1
+                        break
+                    to_server(changed)
             link.end()
             if self._delay_s:
                 to_client(b"")

@@ -25,6 +25,8 @@ SHARED = {
     "tests/hosts/": "hosts",
     "tests/integration/cluster/": "a node with passwords and TLS",
     "tests/integration/scan/": "a filled table",
+    "tests/acceptance/test_load_sstables": "a node with nodetool",
+    "tests/acceptance/test_load_streaming": "a node with nodetool",
 }
 
 #: Beginnings of paths, in the order in which their files are given to processes, before all others:

@@ -9,37 +9,55 @@ import rich_click as click
 
 from producer.outputs.plain_streams import Drawn
 
+#: How records are written to files, for those of rows and for those of a statement's values.
+_RECORDS = (
+    *(
+        "--format",
+        "--format-profile",
+        "--header",
+        "--header-at",
+        "--delimiter",
+        "--quote",
+        "--quote-all",
+    ),
+    *("--escape", "--null", "--null-quoted", "--empty", "--trim", "--dialect", "--escape-style"),
+    *("--line-end", "--comment", "--encoding", "--compression", "--columns-at", "--layout"),
+    *("--json-layout", "--json-nulls", "--allow-extra-fields", "--allow-missing-fields"),
+    "--allow-nul",
+)
+#: How values are spelt in them.
+_SPELLING = (
+    *("--timestamp-format", "--date-format", "--time-format", "--epoch-unit", "--epoch"),
+    *("--timezone", "--locale", "--true-words", "--false-words", "--blob", "--decimal-sep"),
+    *("--thousands-sep", "--accept", "--overflow", "--rounding"),
+)
+#: How records are written, but never read.
+_ONLY_WRITTEN = ("--quote-all", "--compression", "--json-nulls")
+#: Which fields of a statement's values are used, and of which records.
+_OF_VALUES = ("--columns", "--mapping", "--skip-columns", "--skip-rows", "--max-rows")
+
 #: Heading -> options of any command; other options come last, under "Options".
 OPTION_GROUPS = {
     "Rows": (
-        *(
-            "--urlfile",
-            "--keyspace",
-            "--table",
-            "--query",
-            "--columns",
-            "--where",
-            "--keys",
-            "--key",
-        ),
-        *("--params", "--range", "--by", "--top", "--mapping", "--skip-columns", "--transform"),
-        *("--skip-rows", "--max-rows", "--nulls", "--ttl", "--ttl-field"),
-        *("--timestamp", "--timestamp-field"),
+        *("--urlfile", "--keyspace", "--table", "--query", "--columns", "--where", "--keys"),
+        *("--key", "--params", "--range", "--by", "--top", "--times", "--mapping"),
+        *("--skip-columns", "--transform", "--skip-rows", "--max-rows", "--nulls", "--ttl"),
+        *("--ttl-field", "--timestamp", "--timestamp-field", "--exact-timestamps"),
+        *("--preserve-timestamp", "--preserve-ttl"),
     ),
     "New table": ("--create-table", "--primary-key", "--yes"),
-    "Output": ("--output", "--max-rows-per-file", "--max-file-size", "--order"),
-    "Format": (
-        *("--format", "--header", "--delimiter", "--quote", "--escape", "--null"),
-        *("--dialect", "--escape-style", "--line-end", "--comment", "--encoding", "--compression"),
-        *("--allow-extra-fields", "--allow-missing-fields", "--allow-nul"),
-        *("--timestamp-format", "--epoch-unit", "--timezone", "--true-words", "--false-words"),
-        *("--blob", "--decimal-sep", "--thousands-sep"),
+    "SSTables": ("--to-sstables", "--via"),
+    "Trials": ("--budget", "--in-place", "--write", "--no-write", "--overwrite"),
+    "Output": (
+        *("--output", "--single-file", "--file-name-format", "--max-rows-per-file"),
+        *("--max-file-size", "--order"),
     ),
-    "Format of the input": (
-        *("--values-format", "--values-header", "--values-delimiter", "--values-quote"),
-        *("--values-escape", "--values-dialect", "--values-escape-style", "--values-line-end"),
-        *("--values-comment", "--values-null", "--values-encoding", "--values-allow-nul"),
-        *("--values-timestamp-format", "--values-epoch-unit", "--values-timezone"),
+    "Format": _RECORDS,
+    "Values": _SPELLING,
+    "Format of the input": tuple(
+        name.replace("--", "--values-")
+        for name in (*_OF_VALUES, *_RECORDS, *_SPELLING)
+        if name not in _ONLY_WRITTEN
     ),
     "Job": (
         *("--consistency", "--strategy", "--unit-size", "--max-errors", "--rate", "--priority"),
@@ -49,11 +67,11 @@ OPTION_GROUPS = {
     "Display": ("--progress", "--json", "--quiet", "--summary", "--report"),
     "Cluster and broker": (
         *("--contact-points", "--port", "--local-dc", "--user", "--password"),
-        *("--password-file", "--broker", "--config"),
+        *("--password-file", "--broker", "--config", "--cqlshrc"),
     ),
 }
 #: Commands that run a job have enough options for groups.
-_GROUPED = ("load", "verify", "unload", "count", "query", "lookup", "exec", "resume")
+GROUPED = ("load", "verify", "unload", "count", "query", "lookup", "exec", "resume", "tune")
 
 
 class HelpContext(click.RichContext):
@@ -69,7 +87,7 @@ def draw_help() -> None:
     # A column of metavars would leave a third of 80 columns for the text.
     click.rich_click.SHOW_METAVARS_COLUMN = False
     click.rich_click.APPEND_METAVARS_HELP = True
-    for command in _GROUPED:
+    for command in GROUPED:
         click.rich_click.OPTION_GROUPS[f"ringhaul {command}"] = [
             {"name": heading, "options": list(options)}
             for heading, options in OPTION_GROUPS.items()

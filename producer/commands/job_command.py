@@ -6,13 +6,16 @@ its command.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar
 
 import rich_click as click
 
+from producer.request.cqlshrc import apply_cqlshrc
 from producer.request.options import (
     CountOptions,
     ExecOptions,
@@ -52,6 +55,8 @@ def job_command(kind: JobKind) -> Callable[[Callable[[Options], int]], Callable[
             context = click.get_current_context()
             assert context is not None
             profile = apply_profile(context)
+            for warning in apply_cqlshrc(context):
+                print(f"warning: {warning}", file=sys.stderr)
             refuse_together(given_options(context))
             options: Any = job_options(kind, context, fingerprint=fingerprint_of(context))
             if profile is not None:
@@ -65,9 +70,19 @@ def job_command(kind: JobKind) -> Callable[[Callable[[Options], int]], Callable[
             metavar="ID",
             help="Job id. An existing job is continued, so that the command is safe to repeat.",
         )
-        return option(run)
+        return option(_cqlshrc_option(run))
 
     return decorate
+
+
+def _cqlshrc_option(command: Callable[..., int]) -> Callable[..., int]:
+    option: Callable[[Callable[..., int]], Callable[..., int]] = click.option(
+        "--cqlshrc",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Take connection and options of COPY from this file of cqlsh.",
+    )
+    return option(command)
 
 
 def job_options(kind: JobKind, context: click.Context, *, fingerprint: str = "") -> JobOptions:

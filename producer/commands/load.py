@@ -60,6 +60,13 @@ from ringhaul.ledger.kinds import JobKind
     help="Small batches or single rows to the replicas, or the same through the driver [pipeline].",
 )
 @click.option(
+    "--via",
+    type=click.Choice(["cql", "streaming"]),
+    default="cql",
+    show_default=True,
+    help="cql: as requests; streaming: as SSTables to the nodes' storage port, for large loads.",
+)
+@click.option(
     "--to-sstables",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",

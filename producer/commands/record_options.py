@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import rich_click as click
@@ -88,7 +89,7 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
         option(
             "--format",
             *([] if prefix else ["file_format"]),
-            type=click.Choice(["auto", "csv", "jsonl", "parquet"]),
+            type=click.Choice(["auto", "csv", "jsonl", "parquet", "fixed"]),
             default="auto",
             show_default=True,
             help="Format of the files; auto: by suffix (.jsonl .ndjson .json, .parquet, else csv).",
@@ -107,6 +108,17 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
             help="CSV: the header is line N of each file, behind titles; auto: that of its names.",
         ),
         option("--columns", metavar="A,B,...", help="Names of the file's fields, in their order."),
+        option(
+            "--columns-at",
+            metavar="NAME:FIRST-LAST,...",
+            help="Fixed-width records: each field's characters, from 1, such as id:1-8,name:9-40.",
+        ),
+        option(
+            "--layout",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="The same from a file with name,first,last on each line.",
+        ),
         option(
             "--mapping",
             "-m",

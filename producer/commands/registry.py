@@ -133,6 +133,11 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
         ),
     },
     "Set up": {
+        "translate": Entry(
+            "producer.translate.command:translate_command",
+            "Translate a command of cqlsh COPY or Bulk Loader.",
+            'ringhaul translate "dsbulk load -k shop -t orders -url orders.csv"',
+        ),
         "demo": Entry(
             "producer.commands.demo:demo_command",
             "Load a generated sample into a throw-away Cassandra and verify every row of it.",
@@ -142,6 +147,11 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
             "producer.commands.local:local",
             "Run a real Cassandra and Valkey on this machine, without Docker.",
             "ringhaul local up",
+        ),
+        "tune": Entry(
+            "producer.commands.tune:tune_command",
+            "Find the fastest settings for a load, and what limits it.",
+            "ringhaul tune orders.csv -t shop.orders",
         ),
         "config": Entry(
             "producer.commands.config:config_command",

@@ -14,6 +14,7 @@ from producer.text import bytes_text, count_text
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.formats.split import Position
 from ringhaul.load.statement import insert_statement
+from ringhaul.optional_pandas import put_off_pandas
 from ringhaul.plain_text import lines_of
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rows import Part, RowEncoder
@@ -46,6 +47,8 @@ def dry_run_json(
     `slots`: worker processes that share it. `transforms`: those that the job names. `planned`: the
     table that would be created before it. Fields are only ever added.
     """
+    if not transforms:
+        put_off_pandas()
     table, source = job.table, job.sources[0]
     given = source.results or source.fields
     counted = count_units(job)

@@ -67,6 +67,11 @@ def plan_load(
 
         sstables = plan_sstables(request.to_sstables, table, metadata, sources, request.ttl_s)
     total_bytes = sum(file.size_bytes for file in files)
+    stream = None
+    if request.via == "streaming":
+        from producer.plan.sstable_stream import plan_stream
+
+        stream = plan_stream(table, session, settings, sources, request.ttl_s, total_bytes)
     by_file = {source.file: source for source in sources}
     estimates = each_file(list(by_file), lambda file: _estimate(by_file[file], request.dialect))
     records = sum(found.records for found in estimates)
@@ -86,7 +91,7 @@ def plan_load(
             records_count=records,
             rows_per_s=request.rows_per_s,
             # Each unit leaves at least one SSTable, and few are better than many.
-            units_per_slot=UNITS_PER_SLOT if sstables is None else 1,
+            units_per_slot=1 if sstables or stream else UNITS_PER_SLOT,
         ),
         ttl_s=request.ttl_s,
         nulls=request.nulls,
@@ -99,7 +104,10 @@ def plan_load(
         where=request.where,
         kind=request.kind,
         sstables=sstables,
+        stream=stream,
         exact_timestamps=request.exact_timestamps,
+        in_flight_requests_max=settings.load.in_flight_requests_max,
+        batch_rows_max=settings.load.batch_rows_max,
     )
     if not job.repeatable:
         # A batch that is refused would be sent again as rows.

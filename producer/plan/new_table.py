@@ -18,6 +18,7 @@ from ringhaul.cql.nested import parse_json
 from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.fixed_read import fixed_dialect, read_fixed
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.jsonl_read import line_dialect, plain_json, record_texts
 from ringhaul.formats.split import START, Block, Position, read_blocks
@@ -85,7 +86,12 @@ def _sample(request: LoadRequest, file: SourceFile, first: bool) -> _Sample | No
     """Return the sample of a file; None if it has no records. `first`: it holds the records that
     --skip-rows skips."""
     skip = request.skip_rows if first else 0
-    by_format = {"csv": _sample_csv, "jsonl": _sample_jsonl, "parquet": _sample_parquet}
+    by_format = {
+        "csv": _sample_csv,
+        "fixed": _sample_csv,
+        "jsonl": _sample_jsonl,
+        "parquet": _sample_parquet,
+    }
     try:
         return by_format[format_of(file.path, request.file_format)](request, file, skip)
     except SourceEmpty:
@@ -106,10 +112,14 @@ def _sample_csv(request: LoadRequest, file: SourceFile, skip: int) -> _Sample | 
         fields, start = read_fields(request, file, nothing)
     pairs = _pairs(request, fields, file)
     wanted = [field for field, _ in pairs]
-    block = _first_block(file, request.dialect, start, skip)
+    dialect = fixed_dialect(request.dialect) if request.layout else request.dialect
+    block = _first_block(file, dialect, start, skip)
     if block is None:
         return None
-    text = read_block(block, request.dialect, fields, wanted)
+    if request.layout:
+        text = read_fixed(block, dialect, request.layout, wanted)
+    else:
+        text = read_block(block, dialect, fields, wanted)
     keep = pa.array(text.records + block.position.ordinal >= skip)
     values = [array.filter(keep) for array in text.columns]
     return _Sample(

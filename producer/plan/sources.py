@@ -18,6 +18,7 @@ from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.csv_read import decode_bytes, parse_fields
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.fixed_read import fixed_dialect
 from ringhaul.formats.header import SourceEmpty, check_names, read_header
 from ringhaul.formats.split import START, Block, Position
 from ringhaul.formats.suffixes import format_of
@@ -94,12 +95,14 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
         return plan_jsonl(request, file, table)
     if file_format == "parquet":
         return plan_parquet(request, file, table)
+    fixed = file_format == "fixed"
     start = START
     fields: Sequence[str] = request.columns
     if request.header:
         fields, start = read_fields(request, file, table)
     else:
-        block = first_block(file, request.dialect)
+        dialect = fixed_dialect(request.dialect) if fixed else request.dialect
+        block = first_block(file, dialect)
         if not fields and not request.transforms and counts_fields(request):
             fields = [str(place) for place in range(fields_count(block, request.dialect))]
     if request.transforms:
@@ -136,6 +139,8 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
         mapping=(),
         start_offset_bytes=start.offset_bytes,
         start_line=start.line,
+        format=file_format,
+        layout=tuple(request.layout),
     )
     return targets.of_source(source)
 

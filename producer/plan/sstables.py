@@ -29,7 +29,6 @@ from ringhaul.storage.access import check_place
 if TYPE_CHECKING:
     from cassandra.metadata import Metadata, TableMetadata
 
-_BY_CQL = "load it over CQL, without --to-sstables"
 #: Major versions of Cassandra that read format nb.
 _VERSIONS = (4, 5)
 _PARTITIONER = "org.apache.cassandra.dht.Murmur3Partitioner"
@@ -48,27 +47,13 @@ def plan_sstables(
     is outside of this host's roots,
     and `SetupUnusable` for a cluster that would not read them.
     """
-    described = metadata.keyspaces[table.keyspace].tables[table.table]
-    _check_cluster(metadata, table.keyspace)
-    _check_table(described, table)
-    written_s = int(time.time())
-    for column, expression in (pair for source in sources for pair in source.filled):
-        raise UsageError(
-            f"--to-sstables: only a node can compute {expression} for column {column!r}: {_BY_CQL}"
-        )
     output = SSTableOutput(
         folder=str(folder.absolute()),
         keyspace=table.keyspace,
         table=table.table,
-        layout=_layout(described, table, sources, written_s),
+        layout=plan_layout("--to-sstables", table, metadata, sources, ttl_s),
     )
     check_place(output.final)
-    life_s = ttl_s or output.layout.default_ttl_s
-    if written_s + life_s > EXPIRY_S_MAX:
-        raise UsageError(
-            f"--to-sstables: a TTL of {life_s} s ends after 2038-01-19, the last day that SSTables "
-            "of version nb store: give a shorter --ttl"
-        )
     if os.path.isdir(output.final) and any(n.endswith(DATA) for n in os.listdir(output.final)):
         raise UsageError(
             f"--to-sstables {folder}: {output.final} has SSTables already; import and remove them, "
@@ -77,8 +62,48 @@ def plan_sstables(
     return output
 
 
+def plan_layout(
+    option: str,
+    table: TableSchema,
+    metadata: Metadata,
+    sources: Sequence[LoadSource],
+    ttl_s: int,
+) -> Layout:
+    """Return what SSTables of a table contain. `option`: that wants them, for messages.
+
+    Raises `UsageError` for a table that cannot be written, and `SetupUnusable` for a cluster that
+    would not read them.
+    """
+    described = metadata.keyspaces[table.keyspace].tables[table.table]
+    _check_cluster(option, metadata, table.keyspace)
+    _check_table(option, described, table)
+    written_s = int(time.time())
+    for column, expression in (pair for source in sources for pair in source.filled):
+        raise UsageError(
+            f"{option}: only a node can compute {expression} for column {column!r}: "
+            f"{by_cql(option)}"
+        )
+    layout = _layout(option, described, table, sources, written_s)
+    life_s = ttl_s or layout.default_ttl_s
+    if written_s + life_s > EXPIRY_S_MAX:
+        raise UsageError(
+            f"{option}: a TTL of {life_s} s ends after 2038-01-19, the last day that SSTables "
+            "of version nb store: give a shorter --ttl"
+        )
+    return layout
+
+
+def by_cql(option: str) -> str:
+    """Return what to do instead of writing SSTables."""
+    return f"load it over CQL, without {option}"
+
+
 def _layout(
-    described: TableMetadata, table: TableSchema, sources: Sequence[LoadSource], written_s: int
+    option: str,
+    described: TableMetadata,
+    table: TableSchema,
+    sources: Sequence[LoadSource],
+    written_s: int,
 ) -> Layout:
     options = described.options
     compression: dict[str, str] = options.get("compression") or {}
@@ -88,11 +113,11 @@ def _layout(
     return Layout(
         partition_key_class=keys[0] if len(keys) == 1 else composite_class(keys),
         clustering=tuple(
-            _clustering_column(table, name, descends=described.columns[name].is_reversed)
+            _clustering_column(option, table, name, descends=described.columns[name].is_reversed)
             for name in table.clustering_key
         ),
         columns=tuple(
-            _column(table, column)
+            _column(option, table, column)
             for column in sorted(table.columns, key=lambda column: column.name.encode())
             if column.name in loaded and column.name not in table.primary_key
         ),
@@ -104,12 +129,12 @@ def _layout(
     )
 
 
-def _clustering_column(table: TableSchema, name: str, *, descends: bool) -> Column:
+def _clustering_column(option: str, table: TableSchema, name: str, *, descends: bool) -> Column:
     kind = table.parsed_type(name)
     if not is_comparable(kind.name):
         raise UsageError(
-            f"--to-sstables cannot sort rows by {name!r} of {table.name} yet, a clustering column "
-            f"of type {table.type_of(name)}: {_BY_CQL}"
+            f"{option} cannot sort rows by {name!r} of {table.name} yet, a clustering column "
+            f"of type {table.type_of(name)}: {by_cql(option)}"
         )
     return Column(
         name=name,
@@ -120,7 +145,7 @@ def _clustering_column(table: TableSchema, name: str, *, descends: bool) -> Colu
     )
 
 
-def _column(table: TableSchema, column: ColumnSchema) -> Column:
+def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
     kind = table.parsed_type(column.name)
     what = ""
     if column.static:
@@ -129,7 +154,7 @@ def _column(table: TableSchema, column: ColumnSchema) -> Column:
         what = f"a {column.cql_type} that is not frozen"
     if what:
         raise UsageError(
-            f"--to-sstables cannot write {column.name!r} of {table.name} yet, {what}: {_BY_CQL}, "
+            f"{option} cannot write {column.name!r} of {table.name} yet, {what}: {by_cql(option)}, "
             f"or leave it out (--skip-columns)"
         )
     return Column(
@@ -140,29 +165,32 @@ def _column(table: TableSchema, column: ColumnSchema) -> Column:
     )
 
 
-def _check_table(described: TableMetadata, table: TableSchema) -> None:
+def _check_table(option: str, described: TableMetadata, table: TableSchema) -> None:
     """Raise `UsageError` for a table whose nodes do more with a write than to store it."""
     reasons = {
         "it has materialized views, which a node fills from writes": bool(described.views),
         "it has change data capture (cdc), which logs writes": _is_on(described.options, "cdc"),
         "it has triggers, which run with writes": bool(described.triggers),
+        "it has counters, which are only ever added to": any(
+            column.cql_type == "counter" for column in table.columns
+        ),
         "it is a virtual table": bool(described.virtual),
         "it has COMPACT STORAGE": bool(described.is_compact_storage),
     }
     for reason, applies in reasons.items():
         if applies:
-            raise UsageError(f"--to-sstables cannot fill {table.name}: {reason}; {_BY_CQL}")
+            raise UsageError(f"{option} cannot fill {table.name}: {reason}; {by_cql(option)}")
 
 
 def _is_on(options: dict[str, Any], name: str) -> bool:
     return str(options.get(name) or "").lower() == "true"
 
 
-def _check_cluster(metadata: Metadata, keyspace: str) -> None:
+def _check_cluster(option: str, metadata: Metadata, keyspace: str) -> None:
     """Raise `SetupUnusable` for nodes that would not read the files."""
     if metadata.partitioner != _PARTITIONER:
         raise SetupUnusable(
-            f"--to-sstables: this cluster has {metadata.partitioner}; only Murmur3Partitioner is "
+            f"{option}: this cluster has {metadata.partitioner}; only Murmur3Partitioner is "
             "supported"
         )
     for host in metadata.all_hosts():
@@ -171,12 +199,11 @@ def _check_cluster(metadata: Metadata, keyspace: str) -> None:
         if host.dse_version or not major.isdigit() or int(major) not in _VERSIONS:
             found = f"DSE {host.dse_version}" if host.dse_version else version or "unknown"
             raise SetupUnusable(
-                f"--to-sstables: {host.address} runs version {found}; SSTables of version nb are "
+                f"{option}: {host.address} runs version {found}; SSTables of version nb are "
                 "for Apache Cassandra 4.0, 4.1 and 5.0"
             )
     replication = metadata.keyspaces[keyspace].replication_strategy
     if "/" in replication.export_for_schema():
         raise SetupUnusable(
-            f"--to-sstables: keyspace {keyspace!r} has transient replicas, which need writes over "
-            "CQL"
+            f"{option}: keyspace {keyspace!r} has transient replicas, which need writes over CQL"
         )

@@ -13,6 +13,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from producer.inputs.stdin_spool import path_as_given
+from producer.report.next_command import next_command
 from producer.report.outcome import (
     Closing,
     check_rejects,
@@ -151,13 +152,20 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "window_max": report.window_max,
         "window_shrunk": report.window_shrunk,
         "workers": report.workers,
-        **({} if summary.job.sstables is None else {"sstables": report.sstables}),
+        **_sstables_json(summary),
         "reject_reasons": dict(summary.reasons),
         **_kind_json(summary),
         **error_json(status),
         **sharing_json(status),
         "sources": [asdict(source) for source in report.sources],
     }
+
+
+def _sstables_json(summary: Summary) -> dict[str, Any]:
+    job, report = summary.job, summary.report
+    if job.stream is not None:
+        return {"sstables": report.sstables, "missed": report.missed}
+    return {} if job.sstables is None else {"sstables": report.sstables}
 
 
 def _kind_json(summary: Summary) -> dict[str, Any]:
@@ -203,6 +211,8 @@ def _figures(summary: Summary, screen: int | None) -> list[str]:
         )
     if report.repeated_units:
         details.append(f"{count_text(report.repeated_units, 'unit')} done again after a loss")
+    if summary.job.stream is not None:
+        details.append(f"{count_text(report.sstables, 'SSTable')} streamed")
     if summary.job.transforms or summary.job.where:
         text.append(_records_line(summary))
     text.append(f" {'   '.join(details)}")
@@ -223,11 +233,12 @@ def _verdict(summary: Summary) -> list[str]:
     export = next_line(f"errors {job} --export {_export_name(summary.job)}")
     match status.state:
         case JobState.COMPLETE:
-            return [f" complete: {landed}"]
+            return [f" complete: {landed}", *_missed(summary)]
         case JobState.PARTIAL:
             if summary.verifies:
                 return [f" complete with differences: {landed}{_unlike(summary)}", export]
-            return [f" complete with rejects: {landed}, {report.rejected:,} rejected", export]
+            counts = f"{landed}, {report.rejected:,} rejected"
+            return [f" complete with rejects: {counts}", *_missed(summary), export]
         case JobState.STOPPED:
             return [
                 f" stopped: more records were rejected than --max-errors allows; {part}, "
@@ -247,6 +258,18 @@ def _verdict(summary: Summary) -> list[str]:
             return [f" failed: {status.last_error}", f" so far {part}", resume]
         case JobState.RUNNING:
             return unfinished(status, f"{part} so far")
+
+
+def _missed(summary: Summary) -> list[str]:
+    """Return what to do if some replicas lack rows that enough others have."""
+    if not summary.report.missed:
+        return []
+    keyspace, table = summary.job.table.keyspace, summary.job.table.table
+    events = next_command(f"status {summary.status.job} --events")
+    return [
+        f" some replicas lack rows: run `nodetool repair {keyspace} {table}` on them; "
+        f"`{events}` names them"
+    ]
 
 
 def _landed(summary: Summary) -> str:

@@ -125,7 +125,7 @@ def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
     encode = _encoder(job.dialect)
     written = 0
     first: LoadSource | None = None
-    refuse_source(path, sources)
+    refuse_source(path, {source.file.stored.path for source in job.sources})
     with _opened(path) as out, RejectReader(job) as reader:
         for reject in job_rejects(ledger, job_id):
             source = sources[reject.file]

@@ -41,6 +41,9 @@ PAIRS = {
         "--to-sstables needs the table's options, such as its compression: create the table first "
         "(`--create-table --dry-run` prints a statement for what the files hold)"
     ),
+    ("via", "to_sstables"): (
+        "--via says how rows reach the cluster, and --to-sstables sends none: leave one of them out"
+    ),
     ("export", "as_json"): (
         "--export writes the rejected records, --json what is wrong with them: give one of them"
     ),

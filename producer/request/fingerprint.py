@@ -28,7 +28,7 @@ FINGERPRINT_LABEL = "asked"
 _HOW = frozenset(
     (
         *CONNECTION_FLAGS,
-        *("config_file", "ask_password", "job_id", "dry_run", "detach", "profile_dir"),
+        *("config_file", "cqlshrc", "ask_password", "job_id", "dry_run", "detach", "profile_dir"),
         *("workers", "on_interrupt", "progress", "as_json", "quiet", "summary", "report"),
         *("rate", "priority", "consistency", "strategy", "unit_size", "max_errors"),
         "result_format",

@@ -3,7 +3,9 @@ that start with `--values-`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from producer.request.options import Spelling, ValueSpelling
 from producer.request.values import comma_list, refuse_blank
@@ -11,6 +13,12 @@ from ringhaul.cql.lenient import ACCEPTED
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.fixed_layout import (
+    LAYOUT_BYTES_MAX,
+    FixedField,
+    parse_columns_at,
+    parse_layout,
+)
 from ringhaul.option_names import option_name
 from ringhaul.records.mapping_text import MappingText, parse_mapping
 
@@ -105,6 +113,63 @@ def mapping_of(options: Spelling, prefix: str = "") -> MappingText:
     option = option_name("mapping", prefix)
     refuse_blank(option, options.mapping, "FIELD=COLUMN")
     return parse_mapping(options.mapping, option)
+
+
+def layout_of(options: Spelling, prefix: str = "") -> tuple[FixedField, ...]:
+    """Return where the fields of fixed-width records are; empty for the other formats.
+
+    Raises `UsageError` for a layout that cannot be used, is missing, or has no such records.
+    """
+    text, path = options.columns_at, options.layout
+    at, file, kind = (option_name(name, prefix) for name in ("columns-at", "layout", "format"))
+    refuse_blank(at, text, "NAME:FIRST-LAST,...")
+    if options.file_format != "fixed":
+        for option, given in ((at, text), (file, path)):
+            if given is not None:
+                raise UsageError(f"{option} is about fixed-width records: add {kind} fixed")
+        return ()
+    if text is not None and path is not None:
+        raise UsageError(f"{at} and {file} both say where the fields are: give one of them")
+    if text is not None:
+        try:
+            return parse_columns_at(text)
+        except UsageError as error:
+            raise UsageError(f"{at} {error}") from error
+    if path is None:
+        raise UsageError(
+            f"{kind} fixed needs the positions of the fields: {at} id:1-8,name:9-40 or {file} FILE"
+        )
+    try:
+        return parse_layout(_layout_bytes(path))
+    except UsageError as error:
+        raise UsageError(f"{file} {path}: {error}") from error
+
+
+def _layout_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LAYOUT_BYTES_MAX + 1)
+    except OSError as error:
+        raise UsageError(error.strerror or str(error)) from error
+    if len(data) > LAYOUT_BYTES_MAX:
+        raise UsageError(
+            f"has more than {LAYOUT_BYTES_MAX >> 20} MiB: expected name,first,last on each line"
+        )
+    return data
+
+
+def fields_of(options: Spelling, layout: Sequence[FixedField], prefix: str = "") -> list[str]:
+    """Return the names of fields that the options give: those of --columns, or of the layout.
+
+    Raises `UsageError` for both.
+    """
+    if layout and options.columns is not None:
+        columns, mapping = (option_name(name, prefix) for name in ("columns", "mapping"))
+        raise UsageError(
+            f"{columns} is of no use: the layout names the fields; {mapping} FIELD=COLUMN loads a "
+            "field into another column"
+        )
+    return [field.name for field in layout] or list(comma_list(options.columns))
 
 
 #: What --empty makes of an empty field of a text column, and whether it is a text.

@@ -13,7 +13,9 @@ from config.settings import Loaded
 from producer.request.input_format import (
     dialect_of,
     empty_of,
+    fields_of,
     header_at_of,
+    layout_of,
     mapping_of,
     text_of,
 )
@@ -23,6 +25,7 @@ from producer.request.values import comma_list, refuse_blank, table_names
 from ringhaul.cql.text import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.fixed_layout import FixedField
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.mapping import RowFields, find_row_fields, row_functions
@@ -36,12 +39,12 @@ _TEXT_OPTIONS = {
     "quote": ("quote", {"csv"}),
     "escape": ("escape", {"csv"}),
     "escape-style": ("escape_style", {"csv"}),
-    "line-end": ("line_end", {"csv"}),
-    "comment": ("comment", {"csv"}),
-    "null": ("null_strings", {"csv"}),
+    "line-end": ("line_end", {"csv", "fixed"}),
+    "comment": ("comment", {"csv", "fixed"}),
+    "null": ("null_strings", {"csv", "fixed"}),
     "null-quoted": ("null_quoted", {"csv"}),
     "trim": ("trim", {"csv"}),
-    "encoding": ("encoding", {"csv", "jsonl"}),
+    "encoding": ("encoding", {"csv", "fixed", "jsonl"}),
     "json-layout": ("json_layout", {"jsonl"}),
 }
 
@@ -57,7 +60,9 @@ class LoadRequest:
     keyspace: str
     table: str
     kind: JobKind = JobKind.LOAD  #: or VERIFY: the rows are compared with those of the table
-    file_format: str = "auto"  #: csv | jsonl | parquet | auto: by each file's suffix
+    file_format: str = "auto"  #: csv | jsonl | parquet | fixed | auto: by each file's suffix
+    #: fixed: where the fields are. Their names are `columns`, and there is no header.
+    layout: Sequence[FixedField] = ()
     header: bool = True
     #: The line of each CSV file with the header, from 1, or `AUTO`; None: the first record.
     header_at: int | str | None = None
@@ -90,6 +95,7 @@ class LoadRequest:
     #: The table is created first, for what the files hold; with this key, or the usual one.
     create_table: bool = False
     primary_key: str | None = None
+    via: str = "cql"  #: cql | streaming: how rows reach the cluster
     to_sstables: Path | None = None  #: write SSTables to this folder, and no rows to the cluster
 
     @property
@@ -118,7 +124,7 @@ def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
     dialect, usual = request.dialect, CsvDialect()
     for option, (name, readers) in _TEXT_OPTIONS.items():
         if readers.isdisjoint(formats) and getattr(dialect, name) != getattr(usual, name):
-            names = {"csv": "CSV", "jsonl": "JSON Lines"}
+            names = {"csv": "CSV", "fixed": "fixed-width text", "jsonl": "JSON Lines"}
             known = " or ".join(names[reader] for reader in sorted(readers))
             raise UsageError(
                 f"{dialect.option(option)} is of no use: nothing that is read is {known}; "
@@ -221,15 +227,17 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
     refuse_blank("--columns", options.columns, "some columns")
     refuse_blank("--skip-columns", options.skip_columns, "some columns")
     load = loaded.settings.load
+    layout = layout_of(options)
     request = LoadRequest(
         kind=options.kind,
         keyspace=keyspace,
         table=table,
         file_format=options.file_format,
-        header=options.header,
+        header=options.header and not layout,
         header_at=header_at_of(options),
         partitioned=options.hive_partitioning,
-        columns=comma_list(options.columns),
+        columns=fields_of(options, layout),
+        layout=layout,
         mapping=preserving(mapping_of(options), options),
         empty=empty_of(options),
         skip_columns=comma_list(options.skip_columns),
@@ -252,6 +260,7 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         times=options.times,
         create_table=options.create_table,
         primary_key=options.primary_key,
+        via=options.via,
         to_sstables=options.to_sstables,
     )
     refuse_blank("--primary-key", options.primary_key, "A,B or (A,B),C")
@@ -259,5 +268,21 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         if name in options.given and not options.create_table:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} goes with --create-table: give both, or leave it out")
+    if request.via == "streaming":
+        _refuse_beside_streaming(options.given)
     check_request(request)
     return request
+
+
+def _refuse_beside_streaming(given: Collection[str]) -> None:
+    """Raise `UsageError` for an option that does not go with --via streaming."""
+    if "strategy" in given:
+        raise UsageError(
+            "--strategy says how requests are sent, and --via streaming sends none: leave one of "
+            "them out"
+        )
+    if "create_table" in given:
+        raise UsageError(
+            "--via streaming needs the table's options, such as its compression: create the table "
+            "first (`--create-table --dry-run` prints a statement for what the files hold)"
+        )

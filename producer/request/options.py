@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.pace import Limits, Pace
+
+if TYPE_CHECKING:
+    from producer.request.cqlshrc import Cqlshrc
 
 #: A `--broker` that turns off the configured broker and all its settings.
 NO_BROKER = "none"
@@ -29,6 +33,7 @@ class Connection:
     password_file: str | None
     broker: str | None
     config_file: Path | None
+    cqlshrc: Cqlshrc | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +110,7 @@ class ValueSpelling:
 class Spelling(ValueSpelling):
     """How the input text is written."""
 
-    file_format: str  #: auto, csv, jsonl or parquet
+    file_format: str  #: auto, csv, jsonl, parquet or fixed
     header: bool
     delimiter: str
     quote: str  #: empty: none
@@ -130,6 +135,8 @@ class Spelling(ValueSpelling):
     empty: str | None = None  #: text, null, or COLUMN=text,...
     # Which records, and what their fields fill:
     columns: str | None = None
+    columns_at: str | None = None  #: NAME:FIRST-LAST,... of fixed-width records
+    layout: Path | None = None  #: or a file that says so
     mapping: str | None = None
     skip_columns: str | None = None
     skip_rows: int = 0
@@ -170,8 +177,20 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     profile_dir: Path | None = None
     create_table: bool = False
     primary_key: str | None = None
+    via: str = "cql"  #: or streaming
     to_sstables: Path | None = None  #: a folder
     yes: bool = False  #: the statement that --create-table shows need not be confirmed
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions(LoadOptions):
+    """`tune`: those of the load that is tried, and what becomes of the result."""
+
+    budget_s: int = 300  #: seconds after which the command is over
+    in_place: bool = False  #: no scratch table
+    overwrite: bool = False  #: in place, even if the table has rows
+    write: Path | None = None  #: the settings file; None: the one that is read
+    no_write: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,11 +50,17 @@ def note_password_flag(
 
 @contextmanager
 def prompting_for_password(options: Options) -> Iterator[Options]:
-    """Yield the options of the running command, with a password file if it has `-p`.
+    """Yield the options of the running command, with a password file if it has `-p`, or if its
+    cqlshrc has the password of its user.
 
     Raises `UsageError` without a terminal, or for an empty password.
     """
     with prompting_for_file(options.user, options.password_file) as path:
+        rc = options.cqlshrc
+        if path is None and rc is not None and rc.password and options.user in (None, rc.user):
+            with _private_file(rc.password) as path:
+                yield replace(options, password_file=path)
+            return
         yield options if path == options.password_file else replace(options, password_file=path)
 
 

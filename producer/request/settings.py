@@ -94,8 +94,16 @@ def _has_password(url: str) -> bool:
 
 
 def connection_flags(options: Connection) -> dict[str, Any]:
-    """Return setting -> value of its flag; None: not given."""
-    return {key: getattr(options, flag) for flag, key in CONNECTION_FLAGS.items()}
+    """Return setting -> value of its flag, or of a cqlshrc; None: not given."""
+    flags = {key: getattr(options, flag) for flag, key in CONNECTION_FLAGS.items()}
+    return _with_cqlshrc(flags, options)
+
+
+def _with_cqlshrc(flags: dict[str, Any], options: Connection) -> dict[str, Any]:
+    for key, value in (options.cqlshrc.settings if options.cqlshrc else {}).items():
+        if flags.get(key) is None:
+            flags[key] = value
+    return flags
 
 
 def load_flags(options: LoadOptions) -> dict[str, Any]:
@@ -112,7 +120,7 @@ def settings_with(options: JobOptions) -> Loaded:
     """
     both = CONNECTION_FLAGS | LOAD_FLAGS
     flags = {key: getattr(options, flag, None) for flag, key in both.items()}
-    return load_settings(flags, None, _OPTIONS)
+    return load_settings(_with_cqlshrc(flags, options), None, _OPTIONS)
 
 
 def is_embedded(loaded: Loaded) -> bool:

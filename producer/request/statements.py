@@ -7,7 +7,9 @@ import shlex
 from producer.request.input_format import (
     dialect_of,
     empty_of,
+    fields_of,
     header_at_of,
+    layout_of,
     mapping_of,
     text_of,
 )
@@ -50,13 +52,15 @@ def check_inputs(options: ExecOptions) -> None:
 
 def values_request(values: Spelling, kind: str) -> LoadRequest:
     """Return how the rows of values are read. Raises `UsageError`, which names the wrong option."""
+    layout = layout_of(values, VALUES_PREFIX)
     return LoadRequest(
         keyspace=kind,
         table="values",
         file_format=values.file_format,
-        header=values.header,
+        header=values.header and not layout,
         header_at=header_at_of(values, VALUES_PREFIX),
-        columns=comma_list(values.columns),
+        columns=fields_of(values, layout, VALUES_PREFIX),
+        layout=layout,
         mapping=mapping_of(values, VALUES_PREFIX),
         skip_columns=comma_list(values.skip_columns),
         skip_rows=values.skip_rows,

@@ -32,7 +32,7 @@ from producer.run.finish import publish_end
 from producer.run.follow import follow_job, leave_job
 from producer.run.gone import reporting_lost_job
 from producer.run.spool_cleanup import drop_if_done, forget_spooled
-from producer.run.sstable_folder import prepare_sstables
+from producer.run.sstable_folder import compile_kernels, prepare_sstables
 from producer.services.preflight import Visibility
 from producer.services.start import Services
 from producer.services.workers import (
@@ -140,7 +140,9 @@ def _run(
     settings = services.settings
     ledger = open_ledger(settings)
     if job.sstables is not None:
-        prepare_sstables(job.sstables, job_id, own_workers=embedded)
+        prepare_sstables(job.sstables, job_id)
+    if embedded and (job.sstables is not None or job.stream is not None):
+        compile_kernels()
     ledger.create(
         job_id,
         {

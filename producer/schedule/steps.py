@@ -23,6 +23,7 @@ from producer.commands.format_profile import apply_profile
 from producer.commands.job_command import job_options
 from producer.commands.options import AS_STEP
 from producer.commands.registry import find_command
+from producer.request.cqlshrc import apply_cqlshrc
 from producer.request.options import (
     CountOptions,
     ExecOptions,
@@ -236,6 +237,7 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
         apply_profile(context)
     except ConfigError as error:
         raise UsageError(str(error)) from error
+    apply_cqlshrc(context)
     if context.meta.get(ASK_KEY):
         raise UsageError("-p: a step has no terminal to ask on: give --password-file")
     return context

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -98,11 +99,18 @@ class EmbeddedBroker:
 class EmbeddedWorker:
     """`ringhaul worker` for one job, as a child process with a log file."""
 
-    def __init__(self, settings: Settings, concurrency: int, job_id: str) -> None:
-        """`settings`: with the broker. Processes that are profiled or traced write their profile
-        and send their last spans at their end, so they get time for it."""
+    def __init__(
+        self, settings: Settings, concurrency: int, job_id: str, further: Sequence[str] = ()
+    ) -> None:
+        """`settings`: with the broker. `further`: other ids whose private queues it consumes, too.
+
+        Processes that are profiled or traced write their profile and send their last spans at their
+        end, so they get time for it.
+        """
         self._settings, self._concurrency, self._job_id = settings, concurrency, job_id
-        self._queue = private_queue(job_id)
+        self._queues = tuple(map(private_queue, (job_id, *further)))
+        #: A command may have several: Celery's names of them must differ.
+        self._suffix = f"-{job_id}" if further else ""
         self._needs_time = settings.worker.profile != "off" or bool(settings.tracing.endpoint)
         self._loads = job_id.startswith(f"{LOAD_PREFIX}-")
         self.log = settings.state_dir / "logs" / f"{job_id}.log"
@@ -146,7 +154,7 @@ class EmbeddedWorker:
         """The worker as it registers itself in the ledger."""
         from ringhaul.ledger.workers import Worker  # redis-py: not for commands that only ask
 
-        return Worker(socket.gethostname(), self.pid, self._concurrency, (self._queue,))
+        return Worker(socket.gethostname(), self.pid, self._concurrency, self._queues)
 
     def dismiss(self) -> bool:
         """Kill the worker and its processes; return whether that was done.
@@ -209,8 +217,8 @@ class EmbeddedWorker:
         self._process = subprocess.Popen(
             [
                 *(sys.executable, "-P", "-m", "ringhaul", "worker"),
-                *("--concurrency", str(self._concurrency), "--queues", self._queue),
-                *("--hostname", f"embedded-{os.getpid()}@%h"),
+                *("--concurrency", str(self._concurrency), "--queues", ",".join(self._queues)),
+                *("--hostname", f"embedded-{os.getpid()}{self._suffix}@%h"),
                 # It is stopped once its job has ended, when there is nothing to wait for.
                 "worker.soft_shutdown_timeout=0",
                 # It needs no control messages, and their queue would remain if it were killed.

@@ -17,7 +17,7 @@ from producer.request.conflicts import (
     refuse_stdout_detach,
     refuse_workers_of_others,
 )
-from producer.request.options import ExecOptions, JobOptions, LoadOptions
+from producer.request.options import ExecOptions, JobOptions, LoadOptions, TuneOptions
 from producer.request.settings import connection_flags, is_embedded, load_flags, settle
 from producer.services.embedded import LOAD_PREFIX, EmbeddedBroker, EmbeddedWorker, default_workers
 from ringhaul.errors import UsageError
@@ -36,6 +36,10 @@ PREFIXES = {
     JobKind.LOOKUP: "lk",
     JobKind.EXEC: "ex",
 }
+
+
+#: Settings that would bound every trial of `tune`.
+_UNBOUND = {"load.in_flight_requests_max": 0, "load.batch_rows_max": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +107,24 @@ def start_job(
             settings = loaded.settings if broker is None else broker.in_settings(loaded.settings)
             worker = stack.enter_context(own_worker(settings, job_id))
     return _opened(stack, job_id, loaded, broker, worker)
+
+
+def start_tune(stack: ExitStack, options: TuneOptions, run: str) -> Services:
+    """Read the settings and start what `tune` needs but its workers; `stack` ends it.
+
+    `Services.loaded` has the settings as they are. The environment, which workers get, has no
+    bounds on requests: a trial has its own.
+    """
+    flags = connection_flags(options) | {
+        "cluster.consistency": options.consistency,
+        "load.max_errors": options.max_errors,
+    }
+    loaded = settle(flags, options.config_file)
+    settle({**flags, **_UNBOUND}, options.config_file)
+    broker = None
+    if is_embedded(loaded):
+        broker = stack.enter_context(EmbeddedBroker(loaded.settings.state_dir))
+    return _opened(stack, f"{LOAD_PREFIX}-tune-{run}", loaded, broker, None)
 
 
 def own_worker(settings: Settings, job_id: str) -> EmbeddedWorker:

@@ -26,6 +26,7 @@ class JobOptions(TypedDict, total=False):
     """Options of every job."""
 
     consistency: Value
+    cqlshrc: Path
     job_id: Value
     on_interrupt: Literal["cancel", "detach"]
     priority: Literal["high", "normal", "low"]
@@ -44,6 +45,7 @@ class LoadOptions(JobOptions, total=False):
     allow_nul: Flag
     blob: Value
     columns: Listed
+    columns_at: Value
     comment: Value
     create_table: Flag
     date_format: Repeated
@@ -58,13 +60,14 @@ class LoadOptions(JobOptions, total=False):
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     exact_timestamps: Flag
     false_words: Listed
-    format: Literal["auto", "csv", "jsonl", "parquet"]
+    format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     format_profile: Value
     header: Switch
     header_at: Value
     hive_partitioning: Flag
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
+    layout: Path
     line_end: Literal["any", "lf"]
     locale: Value
     mapping: Value
@@ -96,6 +99,7 @@ class LoadOptions(JobOptions, total=False):
     ttl: int
     ttl_field: Value
     unit_size: Value
+    via: Literal["cql", "streaming"]
     where: Value
     yes: Flag
 
@@ -109,6 +113,7 @@ class VerifyOptions(JobOptions, total=False):
     allow_nul: Flag
     blob: Value
     columns: Listed
+    columns_at: Value
     comment: Value
     date_format: Repeated
     decimal_sep: Value
@@ -121,13 +126,14 @@ class VerifyOptions(JobOptions, total=False):
     escape: Value
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     false_words: Listed
-    format: Literal["auto", "csv", "jsonl", "parquet"]
+    format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     format_profile: Value
     header: Switch
     header_at: Value
     hive_partitioning: Flag
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
+    layout: Path
     line_end: Literal["any", "lf"]
     locale: Value
     mapping: Value
@@ -239,6 +245,7 @@ class LookupOptions(JobOptions, total=False):
     values_allow_nul: Flag
     values_blob: Value
     values_columns: Listed
+    values_columns_at: Value
     values_comment: Value
     values_date_format: Repeated
     values_decimal_sep: Value
@@ -251,11 +258,12 @@ class LookupOptions(JobOptions, total=False):
     values_escape: Value
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
-    values_format: Literal["auto", "csv", "jsonl", "parquet"]
+    values_format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     values_format_profile: Value
     values_header: Switch
     values_header_at: Value
     values_json_layout: Literal["lines", "documents", "commented"]
+    values_layout: Path
     values_line_end: Literal["any", "lf"]
     values_locale: Value
     values_mapping: Value
@@ -302,6 +310,7 @@ class ExecOptions(JobOptions, total=False):
     values_allow_nul: Flag
     values_blob: Value
     values_columns: Listed
+    values_columns_at: Value
     values_comment: Value
     values_date_format: Repeated
     values_decimal_sep: Value
@@ -314,11 +323,12 @@ class ExecOptions(JobOptions, total=False):
     values_escape: Value
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
-    values_format: Literal["auto", "csv", "jsonl", "parquet"]
+    values_format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     values_format_profile: Value
     values_header: Switch
     values_header_at: Value
     values_json_layout: Literal["lines", "documents", "commented"]
+    values_layout: Path
     values_line_end: Literal["any", "lf"]
     values_locale: Value
     values_mapping: Value

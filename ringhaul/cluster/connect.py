@@ -36,12 +36,14 @@ from cassandra.policies import (
     DCAwareRoundRobinPolicy,
     ExponentialReconnectionPolicy,
     FallthroughRetryPolicy,
+    LoadBalancingPolicy,
     TokenAwarePolicy,
 )
 
 from ringhaul.backoff import pause_s, spread
 from ringhaul.cluster.connection import PromptConnection
 from ringhaul.cluster.errors import ConnectionsExhausted, translate_error
+from ringhaul.cluster.node_filter import NodeFilter
 from ringhaul.errors import ClusterError, UsageError
 
 #: Seconds between a topology or schema event and the refresh it causes; with the driver's 2 s every
@@ -63,6 +65,9 @@ class ClusterConfig:
     port: int = 9042
     local_dc: str = ""  #: empty: that of the first contact point
     host_ids: tuple[str, ...] = ()  #: a cluster with none of these nodes is refused; empty: any
+    #: Addresses and networks of the nodes to use, empty: all; and of those that are left alone.
+    allowed_nodes: tuple[str, ...] = ()
+    denied_nodes: tuple[str, ...] = ()
     user: str = ""
     password: str = ""
     tls: bool = False
@@ -127,7 +132,10 @@ def _open(config: ClusterConfig, version: int) -> Session:
     """Return a session that uses this version of the native protocol or an older one."""
     # Without a name, the local data centre is that of the first contact point: a coordinator
     # elsewhere would make LOCAL_QUORUM a quorum of the wrong data centre.
-    local = DCAwareRoundRobinPolicy(local_dc=config.local_dc)
+    local: LoadBalancingPolicy = DCAwareRoundRobinPolicy(local_dc=config.local_dc)
+    nodes = NodeFilter(config.allowed_nodes, config.denied_nodes)
+    if nodes:
+        local = nodes.applied_to(local)
     profile = ExecutionProfile(
         # Shuffled, so that a retried statement does not meet the same silent replica.
         load_balancing_policy=TokenAwarePolicy(local, shuffle_replicas=True),
@@ -161,7 +169,7 @@ def _open(config: ClusterConfig, version: int) -> Session:
     # checksums, so it is only used for nodes that support nothing else.
     cluster.protocol_version = version
     try:
-        session = _connect(cluster, config.local_dc)
+        session = _connect(cluster, config.local_dc, nodes)
         _check_host_ids(cluster, config.host_ids)
     except Exception as error:
         cluster.shutdown()
@@ -222,37 +230,55 @@ def _auth(config: ClusterConfig) -> PlainTextAuthProvider | None:
 def _ssl_context(config: ClusterConfig) -> ssl.SSLContext | None:
     if not config.tls:
         return None
+    return tls_context(
+        "cluster",
+        ca=config.tls_ca,
+        cert=config.tls_cert,
+        key=config.tls_key,
+        verify_hostname=config.tls_verify_hostname,
+    )
+
+
+def tls_context(
+    section: str, *, ca: str, cert: str, key: str, verify_hostname: bool
+) -> ssl.SSLContext:
+    """Return a client's TLS context. Empty paths: the system's authorities, no certificate.
+
+    `section`: of the settings. Raises `UsageError`, which names the setting that is wrong.
+    """
     for option, path in (
-        ("cluster.tls_ca", config.tls_ca),
-        ("cluster.tls_cert", config.tls_cert),
-        ("cluster.tls_key", config.tls_key),
+        (f"{section}.tls_ca", ca),
+        (f"{section}.tls_cert", cert),
+        (f"{section}.tls_key", key),
     ):
         if path and not Path(path).is_file():
             raise UsageError(f"{option}: no such file {path}")
     try:
-        context = ssl.create_default_context(cafile=config.tls_ca or None)
+        context = ssl.create_default_context(cafile=ca or None)
     except OSError as error:
-        raise UsageError(f"cluster.tls_ca: {config.tls_ca} cannot be used: {error}") from error
-    context.check_hostname = config.tls_verify_hostname
-    if config.tls_cert:
+        raise UsageError(f"{section}.tls_ca: {ca} cannot be used: {error}") from error
+    context.check_hostname = verify_hostname
+    if cert:
         try:
-            context.load_cert_chain(config.tls_cert, config.tls_key or None)
+            context.load_cert_chain(cert, key or None)
         except OSError as error:
             raise UsageError(
-                f"cluster.tls_cert {config.tls_cert} with cluster.tls_key {config.tls_key} "
-                f"cannot be used: {error}"
+                f"{section}.tls_cert {cert} with {section}.tls_key {key} cannot be used: {error}"
             ) from error
     return context
 
 
-def _connect(cluster: Cluster, local_dc: str) -> Session:
-    """Return the session. With a mistyped data centre the driver finds the nodes but uses none."""
+def _connect(cluster: Cluster, local_dc: str, nodes: NodeFilter) -> Session:
+    """Return the session. With a mistyped data centre, or lists that leave out every node, the
+    driver finds the nodes but uses none."""
     try:
         session = cluster.connect()
     except NoHostAvailable:
         _check_local_dc(cluster, local_dc)
+        nodes.check(cluster.metadata.all_hosts())
         raise
     _check_local_dc(cluster, local_dc)
+    nodes.check(cluster.metadata.all_hosts())
     return session
 
 

@@ -143,6 +143,19 @@ def refused(level: str, replication: Replication, use: Use) -> str:
     return _too_few_nodes("SERIAL", replication, None)
 
 
+def acknowledgements(
+    level: str, replication: Replication, local_dc: str | None
+) -> Mapping[str | None, int]:
+    """Return how many replicas of a row must have it, by data centre; None: wherever they are.
+
+    ANY needs one, too: it is for writes that a node keeps for others.
+    """
+    places: list[str | None] = _places(level, replication)
+    if level.startswith(_LOCAL):
+        places = [local_dc if local_dc in replication.holding else None]
+    return {place: max(1, _needed(level, replication.wanted(place))) for place in places}
+
+
 def _needed(level: str, replicas: int) -> int:
     """Return how many of the replicas `level` needs: at least one, except for ANY."""
     if level == "ALL":
@@ -198,6 +211,11 @@ def check_consistency(session: Session, keyspace: str | None, use: Use) -> None:
         return
     if words := refused(level, replication, use) or too_few(level, replication):
         raise SetupUnusable(words)
+
+
+def replication_of(session: Session, keyspace: str) -> Replication | None:
+    """Return the replication of a keyspace; None if it cannot be judged."""
+    return _replication(session, keyspace)
 
 
 def far_from_rows(session: Session, keyspace: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from cassandra.cluster import Session
@@ -92,6 +92,7 @@ class RequestOptions:
     bytes_in_flight_max: int
     retries_max: int  #: retries of one request before the unit is given back
     request_timeout_s: float
+    batch_rows_max: int = 0  #: rows in one request; 0: as many as the server takes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +103,16 @@ class RequestBounds:
     bytes_in_flight_max: int = 8 * 2**20
     retries_max: int = 10
     request_timeout_s: float = 12.0
+    batch_rows_max: int = 0  #: rows in one request; 0: as many as the server takes
+
+    def within(self, *, requests_in_flight_max: int, batch_rows_max: int) -> RequestBounds:
+        """Return these bounds for a job that has some, too: the lower of each. 0: the job has
+        none."""
+        return replace(
+            self,
+            requests_in_flight_max=_lower(self.requests_in_flight_max, requests_in_flight_max),
+            batch_rows_max=_lower(self.batch_rows_max, batch_rows_max),
+        )
 
     def requests_of(self, strategy: str) -> int:
         """Return how many unanswered requests a writer of this strategy may have."""
@@ -120,7 +131,13 @@ class RequestBounds:
             bytes_in_flight_max=self.bytes_in_flight_max,
             retries_max=self.retries_max,
             request_timeout_s=self.request_timeout_s,
+            batch_rows_max=self.batch_rows_max,
         )
+
+
+def _lower(one: int, other: int) -> int:
+    """Return the lower of two bounds; 0 is none."""
+    return min(one, other) if one and other else one or other
 
 
 @dataclass

@@ -379,7 +379,12 @@ class Dispatcher(ABC, Generic[Rows]):
 
     def _borrow(self, connection: NodeConnection[Work[Rows]]) -> None:
         """Start using a connection for this unit."""
+        connection.window.bound(*self._window_bounds())
         connection.window.note_in(self._window_stats)
+
+    def _window_bounds(self) -> tuple[int, int]:
+        """Return how many requests may be unanswered on a connection, and if the node is far."""
+        return self._plane.requests_max, self._plane.far_max
 
     def _receive(self, pause_s: float) -> None:
         """Wait up to `pause_s` for events on the connections, and handle them."""

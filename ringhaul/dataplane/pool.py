@@ -110,7 +110,9 @@ class ConnectionPool:
         #: succeeded.
         self.batches, self.batches_tried = True, False
         self._cluster = session.cluster
-        self._requests_max, self._far_max, self._bytes_max = requests_max, far_max, bytes_max
+        #: What each connection is limited to, unless a unit has bounds of its own.
+        self.requests_max, self.far_max = requests_max, far_max
+        self._bytes_max = bytes_max
         self._soundings: dict[Host, Sounding] = {}
         self._connections: dict[Host, NodeConnection[Any]] = {}
         self._openings: dict[Host, _Opening] = {}
@@ -151,7 +153,7 @@ class ConnectionPool:
                 self.drop(host, f"{host.address}: the driver says that it is down")
                 return None
             window: Window[Any] = Window(
-                requests_max=self._requests_max, bytes_max=self._bytes_max, far_max=self._far_max
+                requests_max=self.requests_max, bytes_max=self._bytes_max, far_max=self.far_max
             )
             opening = self._openings[host] = _Opening(host, self._cluster, window)
             wait_s = OPENING_WAIT_S if absence is None else 0.0

@@ -106,9 +106,7 @@ class Window(Generic[Work]):
         """
         self.stats = WindowStats()  #: where decisions are recorded, see `note_in`
         self.distance = Distance()
-        self._requests_max = min(requests_max, BLOCK_REQUESTS * BLOCKS_MAX)
-        self._far_max = min(max(far_max, self._requests_max), BLOCK_REQUESTS * BLOCKS_MAX)
-        self._floor = min(LIMIT_FLOOR, self._requests_max)
+        self._set_bounds(requests_max, far_max)
         self._bytes_max = bytes_max
         self._free = deque(range(BLOCKS_MAX))
         self._blocks: dict[int, _Block[Work]] = {}  # in sending order
@@ -130,6 +128,25 @@ class Window(Generic[Work]):
         """Record decisions in `stats` from now on: those of the unit that uses the window."""
         self.stats = stats
         self.cap(self._far_max)
+
+    def bound(self, requests_max: int, far_max: int) -> None:
+        """Set other bounds, as in `__init__`, for the unit that uses the window now.
+
+        A window whose bounds change starts like a new one: what it has adapted to was within the
+        old ones.
+        """
+        before = self._requests_max, self._far_max
+        self._set_bounds(requests_max, far_max)
+        if before != (self._requests_max, self._far_max):
+            self._starting, self._round_at_s, self._least = True, -math.inf, _NOTHING
+            self._adapted = LIMIT_FIRST
+            self.cap(self._far_max)
+
+    def _set_bounds(self, requests_max: int, far_max: int) -> None:
+        most = BLOCK_REQUESTS * BLOCKS_MAX
+        self._requests_max = min(requests_max, most)
+        self._far_max = min(max(far_max, self._requests_max), most)
+        self._floor = min(LIMIT_FLOOR, self._requests_max)
 
     def cap(self, requests_max: int) -> None:
         """Allow at most this many unanswered requests until another unit uses the window.

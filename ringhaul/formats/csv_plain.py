@@ -6,6 +6,7 @@ with even one irregular record is left to that parser (`csv_read.py`).
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +92,17 @@ def _column(
     """Return one field of each record: every n-th of `pieces`, from `first` on."""
     step = len(pieces) // len(begins)
     places = np.arange(first, len(pieces), step, dtype=np.int32)
+    is_null = null_fields(view, begins, ends, nulls)
+    return pieces.take(pa.array(places, mask=is_null if is_null.any() else None))
+
+
+def null_fields(
+    view: npt.NDArray[np.uint8],
+    begins: npt.NDArray[np.integer[Any]],
+    ends: npt.NDArray[np.integer[Any]],
+    nulls: Sequence[bytes],
+) -> npt.NDArray[np.bool_]:
+    """Return which fields, given by their offsets in `view`, are one of the texts `nulls`."""
     is_null = np.zeros(len(begins), bool)
     lengths = ends - begins
     for text in nulls:
@@ -98,4 +110,4 @@ def _column(
         for i, byte in enumerate(text):
             same = same[view[begins[same] + i] == byte]
         is_null[same] = True
-    return pieces.take(pa.array(places, mask=is_null if is_null.any() else None))
+    return is_null

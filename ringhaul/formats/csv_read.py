@@ -87,7 +87,9 @@ class _Text:
         return b"\n".join(self.data[starts[record] : ends[record]] for record in chosen)
 
 
-class _Rows(NamedTuple):
+class TextRows(NamedTuple):
+    """The fields of records that are good so far, as in `TextBlock`."""
+
     columns: list[pa.BinaryArray]
     records: npt.NDArray[np.int64]
 
@@ -119,10 +121,10 @@ def read_block(
     plain = plain_columns(block, dialect, len(field_names), indexes, nulls_of)
     nuls: Sequence[npt.NDArray[np.bool_]] | None = None
     if plain is not None:
-        rows = _Rows(plain, records)
+        rows = TextRows(plain, records)
     elif dialect.beyond_pyarrow or kept:  # to pyarrow all columns have the same null texts
         data, escaped = _escaped(block, dialect, len(field_names), indexes, own)
-        rows, nuls = _Rows(escaped.columns, escaped.records), escaped.nuls
+        rows, nuls = TextRows(escaped.columns, escaped.records), escaped.nuls
         rejects = [
             _miscounted(record, int(escaped.counts[record]), len(field_names))
             for record in np.setdiff1d(records, escaped.records, assume_unique=True).tolist()
@@ -131,7 +133,7 @@ def read_block(
         text = _utf8_text(block, dialect)
         data = text.data
         columns, irregular = _parse(text, dialect, len(field_names), indexes)
-        rows = _Rows(columns, np.delete(records, [record for record, _ in irregular]))
+        rows = TextRows(columns, np.delete(records, [record for record, _ in irregular]))
         if irregular:
             rows, rejects = _regular(rows, irregular, text, dialect, len(field_names), indexes)
     if any(len(column) != len(rows.records) for column in rows.columns) or len(rows.records) + len(
@@ -143,8 +145,8 @@ def read_block(
         )
     if not dialect.allow_nul and b"\0" in data:
         if nuls is None:
-            nuls = [_holds_nul(column) for column in rows.columns]
-        rows, nul_rejects = _without_nul(rows, nuls, wanted, dialect)
+            nuls = [holds_nul(column) for column in rows.columns]
+        rows, nul_rejects = without_nul(rows, nuls, wanted, dialect)
         rejects = sorted(rejects + nul_rejects, key=lambda reject: reject.record)
     return TextBlock(rows.columns, rows.records, rejects)
 
@@ -337,13 +339,13 @@ def _one_array(column: pa.ChunkedArray) -> pa.BinaryArray:
 
 
 def _regular(
-    rows: _Rows,
+    rows: TextRows,
     irregular: list[tuple[int, int]],
     text: _Text,
     dialect: CsvDialect,
     fields_count: int,
     indexes: Sequence[int],
-) -> tuple[_Rows, list[FieldReject]]:
+) -> tuple[TextRows, list[FieldReject]]:
     """Add the records with another number of fields where allowed; reject the rest."""
     rejects: list[FieldReject] = []
     allowed: dict[int, list[int]] = defaultdict(list)
@@ -361,7 +363,9 @@ def _regular(
         by_index = dict(zip(present, columns, strict=True))
         missing = pa.nulls(len(records), pa.binary())
         parts.append(
-            _Rows([by_index.get(index, missing) for index in indexes], np.array(records, np.int64))
+            TextRows(
+                [by_index.get(index, missing) for index in indexes], np.array(records, np.int64)
+            )
         )
     every_record = np.concatenate([part.records for part in parts])
     order = np.argsort(every_record)
@@ -369,7 +373,7 @@ def _regular(
         pa.concat_arrays([part.columns[i] for part in parts]).take(pa.array(order))
         for i in range(len(indexes))
     ]
-    return _Rows(columns, every_record[order]), rejects
+    return TextRows(columns, every_record[order]), rejects
 
 
 def _miscounted(record: int, count: int, fields_count: int) -> FieldReject:
@@ -377,19 +381,24 @@ def _miscounted(record: int, count: int, fields_count: int) -> FieldReject:
     return FieldReject(record, None, reason, None)
 
 
-def _holds_nul(column: pa.BinaryArray) -> npt.NDArray[np.bool_]:
+def holds_nul(column: pa.BinaryArray) -> npt.NDArray[np.bool_]:
+    """Return which values have a NUL byte."""
     holds: npt.NDArray[np.bool_] = pc.fill_null(pc.match_substring(column, b"\0"), False).to_numpy(
         zero_copy_only=False
     )
     return holds
 
 
-def _without_nul(
-    rows: _Rows,
+def without_nul(
+    rows: TextRows,
     nuls: Sequence[npt.NDArray[np.bool_]],
     wanted: Sequence[str],
     dialect: CsvDialect,
-) -> tuple[_Rows, list[FieldReject]]:
+) -> tuple[TextRows, list[FieldReject]]:
+    """Return the rows without a NUL byte in a wanted field, and rejects for the others.
+
+    `nuls`: for each wanted field, which rows have one.
+    """
     rejects: dict[int, FieldReject] = {}
     encoding, allow_nul = dialect.option("encoding"), dialect.option("allow-nul")
     reason = (
@@ -402,4 +411,4 @@ def _without_nul(
             rejects.setdefault(row, FieldReject(int(rows.records[row]), name, reason, value))
     good = np.delete(np.arange(len(rows.records)), list(rejects))
     columns = [column.take(pa.array(good)) for column in rows.columns]
-    return _Rows(columns, rows.records[good]), list(rejects.values())
+    return TextRows(columns, rows.records[good]), list(rejects.values())

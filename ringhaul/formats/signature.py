@@ -21,7 +21,7 @@ _COMPRESSIONS: tuple[tuple[bytes, str, str, str], ...] = (
 _KINDS: tuple[tuple[bytes, str], ...] = (
     (
         b"PK\x03\x04",
-        "is a ZIP archive, as Excel workbooks are: unpack it, or save the workbook as CSV",
+        "is a ZIP archive, as Excel workbooks are: name its file .zip, or save the workbook as CSV",
     ),
     (b"\xd0\xcf\x11\xe0", "is an Office document, such as a workbook: save it as CSV"),
     (b"PAR1", "is a Parquet file: give {format} parquet{or_named}"),

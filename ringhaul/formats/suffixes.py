@@ -6,6 +6,9 @@ from ringhaul.formats.compression import DECOMPRESSORS
 from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of, split_url
 
 FORMATS = ("csv", "jsonl", "parquet")
+#: Suffixes of fixed-width files below a folder. No suffix means this format, whose layout must be
+#: given.
+FIXED_SUFFIXES = (".txt", ".dat", ".fwf", ".asc")
 #: Format -> the suffixes of its files, without those of a compression.
 SUFFIXES = {
     "csv": (".csv", ".tsv", ".txt"),
@@ -23,7 +26,9 @@ def format_of(path: str, file_format: str = "auto") -> str:
 
 
 def suffixes_of(file_format: str) -> tuple[str, ...]:
-    """Return the suffixes of a format's files; of all formats for "auto"."""
+    """Return the suffixes of a format's files; for "auto" of all formats that a suffix shows."""
+    if file_format == "fixed":
+        return FIXED_SUFFIXES
     formats = FORMATS if file_format == "auto" else (file_format,)
     return tuple(suffix for name in formats for suffix in SUFFIXES[name])
 

@@ -1,4 +1,4 @@
-"""Drop jobs whose keys have expired from the lists that still name them.
+"""Drop jobs from the lists that name them: those whose keys have expired, or one with its keys.
 
 Redis expires a job's own keys; lists of all jobs are cleaned up a little at a time, by whichever
 process uses them.
@@ -29,3 +29,16 @@ def forget_gone(caller: Caller, list_key: str) -> list[str]:
         random.randrange(1 << 31),
     )
     return [job.decode() for job in dropped]
+
+
+def forget_job(caller: Caller, job: str, units_count: int) -> None:
+    """Remove a job at once, with its keys. It must have ended, or its command gives it up: a late
+    commit finds no job. `units_count`: how many units it has. Raises as `Caller.command` does."""
+    buckets = range(0, max(units_count, 1), keys.UNITS_PER_BUCKET)
+    caller.command(
+        "DEL",
+        *(keys.job_key(job, part) for part in (*keys.SINGLE, "rate")),
+        *(keys.bucket_key(job, part, unit) for part in keys.BUCKETED for unit in buckets),
+    )
+    caller.command("SREM", keys.RUNNING, job)
+    caller.command("ZREM", keys.JOBS, job)

@@ -32,7 +32,7 @@ local function history()
 
   -- Events that a job may have any number of: equal ones that follow closely are counted in one.
   local REPEATED = { ['unit retried'] = true, ['unit released'] = true, ['window shrunk'] = true,
-    ['node left alone'] = true }
+    ['node left alone'] = true, ['node lacks rows'] = true }
 
   -- Counts the event with an equal one of the last few. Returns whether there is one. No event of
   -- another kind may be in between: the order of events stays true.

@@ -40,6 +40,7 @@ class EventKind(StrEnum):
     HOST_LOST = "host lost"
     WINDOW_SHRUNK = "window shrunk"
     NODE_REST = "node left alone"
+    NODE_MISSED = "node lacks rows"
     ENDED = "ended"
 
 

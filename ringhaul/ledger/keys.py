@@ -52,6 +52,8 @@ job.
     ringhaul:open                set     one member for each open unit of the jobs that run and
                                          are not paused, `OPEN_UNITS_MAX` at most
     ringhaul:workers             zset    "host:pid:slots:queues" -> ms until which it is alive
+    ringhaul:keepers             zset    "host:pid:slots:queues" -> ms until which it is one of the
+                                         workers that sweep for all, `KEEPERS_MAX` at most
     ringhaul:looks               set     preflight requests that commands wait for
     ringhaul:look:<name>         string  the request, JSON; lives for `LOOK_TTL_S`
     ringhaul:look:<name>:seen    hash    worker -> its answer, JSON; lives for `LOOK_TTL_S`
@@ -109,6 +111,7 @@ QUEUES = "ringhaul:queues"
 RUNNING = "ringhaul:running"
 OPEN = "ringhaul:open"
 WORKERS = "ringhaul:workers"
+KEEPERS = "ringhaul:keepers"
 SLOTS = "ringhaul:slots"
 LOOKS = "ringhaul:looks"
 BEATS = "ringhaul:beats"

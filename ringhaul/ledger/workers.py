@@ -16,25 +16,40 @@ class Worker(NamedTuple):
     queues: tuple[str, ...] = ()  #: The queues that it consumes.
 
 
+#: Workers that sweep and clean up for the fleet. Enough that one is left if a few hosts are lost.
+KEEPERS_MAX = 8
+
+
+class Beat(NamedTuple):
+    """The answer to a heartbeat."""
+
+    gone: int  #: How many workers have newly expired; each is reported once.
+    keeps: bool  #: The worker is one of the keepers: it sweeps and cleans up.
+    alive: int  #: How many workers are alive.
+
+
 class Workers:
     """The workers of all hosts on one Redis. Methods raise as `Caller.script` does."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def heartbeat(self, worker: Worker, ttl_ms: int) -> int:
+    def heartbeat(self, worker: Worker, ttl_ms: int) -> Beat:
         """Count `worker` as alive for `ttl_ms`; call it again well before that.
 
-        Returns how many workers have newly expired; each is reported once.
+        The first `KEEPERS_MAX` workers are the keepers. If one of them expires or leaves, the next
+        worker with a heartbeat takes its place.
         """
-        gone: int = self._caller.script(
-            "heartbeat", keys.WORKERS, pack_worker(worker), ttl_ms, keys.SLOTS
+        kept = (keys.SLOTS, keys.KEEPERS, KEEPERS_MAX)
+        gone, keeps, alive = self._caller.script(
+            "heartbeat", keys.WORKERS, pack_worker(worker), ttl_ms, *kept
         )
-        return gone
+        return Beat(gone, keeps == 1, alive)
 
     def leave(self, worker: Worker) -> None:
         """Remove `worker` at its shutdown."""
         self._caller.command("ZREM", keys.WORKERS, pack_worker(worker))
+        self._caller.command("ZREM", keys.KEEPERS, pack_worker(worker))
         self._caller.command("DEL", keys.SLOTS)  # see fleet.lua
 
     def alive(self) -> list[Worker]:

@@ -46,6 +46,8 @@ class LoadReport:
     window_max: int = 0
     window_shrunk: int = 0
     sstables: int = 0
+    #: Replicas that did not take some streamed rows, counted once for each unit.
+    missed: int = 0
     workers: dict[str, int] = field(default_factory=dict)  #: host:pid -> units
     p50_ms: float | None = None
     p99_ms: float | None = None
@@ -80,6 +82,7 @@ def build_report(
             part.input_bytes += result.input_bytes
         report.retries += result.retries
         report.sstables += result.sstables
+        report.missed += result.missed
         report.repeated_units += result.attempt > 1
         report.cpu_ms += result.cpu_ms
         report.rss_bytes_max = max(report.rss_bytes_max, result.rss_bytes_max)

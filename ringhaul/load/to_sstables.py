@@ -1,15 +1,18 @@
-"""Run one load unit to SSTables: read its range in blocks, encode, write files.
+"""Run one load unit to SSTables: read its range in blocks, encode, and write files or stream them.
 
 The same records, rejects and account as `run.py`; only the end differs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ringhaul.load.write.base import WriterHooks
+from ringhaul.load.write.collector import RowCollector
 from ringhaul.load.write.sstables import SSTableWriter
+from ringhaul.load.write.streaming import StreamTarget, StreamWriter
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.sstable_output import first_number
@@ -20,13 +23,15 @@ from ringhaul.units.account import Account, UnitHooks, UnitOutcome
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
+W = TypeVar("W", bound=RowCollector)
+
 
 @dataclass(frozen=True, kw_only=True)
-class SSTableUnit:
-    """What became of a unit: its account, and the writer that knows its files."""
+class SSTableUnit(Generic[W]):
+    """What became of a unit: its account, and the writer that knows its SSTables."""
 
     outcome: UnitOutcome
-    writer: SSTableWriter
+    writer: W
 
 
 def run_unit_to_sstables(
@@ -36,7 +41,7 @@ def run_unit_to_sstables(
     folder: str,
     hooks: UnitHooks,
     transforms: tuple[Transform, ...] = (),
-) -> SSTableUnit:
+) -> SSTableUnit[SSTableWriter]:
     """Write the records of unit `number` to SSTables in `folder`.
 
     Raises what `run_load_unit` does, without what concerns a cluster, `OutsideRoots` for a folder
@@ -44,25 +49,54 @@ def run_unit_to_sstables(
     left in the folder then.
     """
     assert job.sstables is not None
+    layout, columns = job.sstables.layout, job.sources[unit.source].columns
     check_place(folder)
-    source = job.sources[unit.source]
-    account = Account(unit, job, RowEncoder(job, source, transforms), hooks)
+
+    def writer(hooks: WriterHooks) -> SSTableWriter:
+        return SSTableWriter(layout, columns, job.ttl_s, folder, first_number(number), hooks)
+
+    return _run(unit, job, writer, hooks, transforms)
+
+
+def run_unit_streamed(
+    unit: LoadUnit,
+    job: LoadJob,
+    target: StreamTarget,
+    hooks: UnitHooks,
+    transforms: tuple[Transform, ...] = (),
+) -> SSTableUnit[StreamWriter]:
+    """Stream the records of a unit to their replicas.
+
+    Raises what `run_load_unit` does, and what `StreamWriter` does.
+    """
+    assert job.stream is not None
+    layout, columns = job.stream.layout, job.sources[unit.source].columns
+
+    def writer(hooks: WriterHooks) -> StreamWriter:
+        return StreamWriter(layout, columns, job.ttl_s, target, hooks)
+
+    return _run(unit, job, writer, hooks, transforms)
+
+
+def _run(
+    unit: LoadUnit,
+    job: LoadJob,
+    make_writer: Callable[[WriterHooks], W],
+    hooks: UnitHooks,
+    transforms: tuple[Transform, ...],
+) -> SSTableUnit[W]:
+    account = Account(unit, job, RowEncoder(job, job.sources[unit.source], transforms), hooks)
 
     def on_reject(rows: EncodedRows, row: int, reason: str) -> None:
         account.refuse(rows, {row: ("write", None, reason)})
 
-    writer = SSTableWriter(
-        job.sstables.layout,
-        source.columns,
-        job.ttl_s,
-        folder,
-        first_number(number),
+    writer = make_writer(
         WriterHooks(
             tick=account.tick,
             throttle=account.throttle,
             on_reject=on_reject,
             stats=account.stats,
-        ),
+        )
     )
     try:
         for rows in account.rows():

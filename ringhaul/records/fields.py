@@ -21,7 +21,8 @@ from ringhaul.cql.empties import EMPTIABLE, rows_with_empty_elements
 from ringhaul.cql.nested import encode_column, encode_json, parse_json
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed import encode_typed, refusal
-from ringhaul.formats.csv_read import FieldReject, read_block
+from ringhaul.formats.csv_read import FieldReject, TextBlock, read_block
+from ringhaul.formats.fixed_read import read_fixed
 from ringhaul.formats.json_text import parse_spelt
 from ringhaul.formats.jsonl_read import read_objects
 from ringhaul.formats.parquet_json import record_json
@@ -326,13 +327,27 @@ class CsvFields(_Lines):
             self._kept = frozenset(self._wanted) - nulls
 
     def parse(self, block: Block, chosen: Mask) -> Parsed:
-        text = read_block(block, self._dialect, self._fields, self._wanted, self._kept)
+        text = self._read(block)
         faults = _parse_faults(text.rejects, chosen)
         records, arrays = text.records, text.columns
         if not chosen.all():
             keep = chosen[records]
             records, arrays = records[keep], [a.filter(pa.array(keep)) for a in arrays]
         return Parsed(arrays, records, faults)
+
+    def _read(self, block: Block) -> TextBlock:
+        return read_block(block, self._dialect, self._fields, self._wanted, self._kept)
+
+
+class FixedFields(CsvFields):
+    """Fixed-width text: like CSV, but a field is found by its position."""
+
+    def __init__(self, job: LoadJob, source: LoadSource) -> None:
+        super().__init__(job, source)
+        self._layout = source.layout
+
+    def _read(self, block: Block) -> TextBlock:
+        return read_fixed(block, self._dialect, self._layout, self._wanted, self._kept)
 
 
 class JsonFields(_Lines):
@@ -385,6 +400,7 @@ def _parse_faults(rejects: Sequence[FieldReject], chosen: Mask) -> dict[int, Fau
 
 _READERS: dict[str, Callable[[LoadJob, LoadSource], FieldReader]] = {
     "csv": CsvFields,
+    "fixed": FixedFields,
     "jsonl": JsonFields,
     "parquet": ParquetFields,
 }

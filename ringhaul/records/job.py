@@ -14,11 +14,14 @@ from ringhaul.cluster.schema import TableSchema, appends
 from ringhaul.cql.text import TextFormat
 from ringhaul.cql.types import CqlType
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.fixed_layout import FixedField
+from ringhaul.formats.fixed_read import fixed_dialect
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.row_fields import TTL, WRITETIME, RowField
 from ringhaul.records.sstable_output import SSTableOutput
-from ringhaul.sources.source import SourceFile
+from ringhaul.records.sstable_stream import SSTableStream
+from ringhaul.sources.source import Archive, SourceFile
 
 #: Last ordinal when no --max-rows is given: beyond any input, within an int64.
 ORDINAL_END = 2**62
@@ -36,7 +39,9 @@ class LoadSource:
     #: Where the first record begins: after the header, which is not a record.
     start_offset_bytes: int = 0
     start_line: int = 1
-    format: str = "csv"  #: csv | jsonl | parquet
+    format: str = "csv"  #: csv | jsonl | parquet | fixed
+    #: fixed: where the fields are; they have the names of `fields`, in their order.
+    layout: tuple[FixedField, ...] = ()
     #: jsonl: objects may have names that are not fields; False: such a record is a reject.
     any_fields: bool = False
     #: With transforms: the columns that their result may have.
@@ -97,6 +102,8 @@ class LoadSource:
 
     def dialect(self, job: LoadJob) -> CsvDialect:
         """Return how the text of the source is cut into records; has no meaning for Parquet."""
+        if self.format == "fixed":
+            return fixed_dialect(job.dialect)
         return job.dialect if self.format == "csv" else line_dialect(job.dialect)
 
     def to_json(self) -> dict[str, Any]:
@@ -105,10 +112,12 @@ class LoadSource:
             "size": self.file.size_bytes,
             "whole": self.file.whole,
             "version": self.file.version,
+            "archive": None if self.file.archive is None else self.file.archive.to_json(),
             "fields": list(self.fields),
             "mapping": [list(pair) for pair in self.mapping],
             "start": [self.start_offset_bytes, self.start_line],
             "format": self.format,
+            "layout": [list(field) for field in self.layout],
             "any_fields": self.any_fields,
             "results": list(self.results),
             "timestamp_field": self.timestamp_field,
@@ -118,18 +127,21 @@ class LoadSource:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LoadSource:
+        archive = data.get("archive")
         return cls(
             file=SourceFile(
                 path=data["path"],
                 size_bytes=data["size"],
                 whole=data["whole"],
                 version=data["version"],
+                archive=None if archive is None else Archive.from_json(archive),
             ),
             fields=tuple(data["fields"]),
             mapping=tuple((name, column) for name, column in data["mapping"]),
             start_offset_bytes=data["start"][0],
             start_line=data["start"][1],
             format=data["format"],
+            layout=tuple(FixedField(*field) for field in data.get("layout", ())),
             any_fields=data["any_fields"],
             results=tuple(data["results"]),
             timestamp_field=data["timestamp_field"],
@@ -170,6 +182,7 @@ class LoadJob:
     kind: JobKind = JobKind.LOAD  #: or VERIFY
     #: Where SSTables are written, instead of rows to the cluster.
     sstables: SSTableOutput | None = None
+    stream: SSTableStream | None = None  #: rows go to their replicas as SSTables
     #: Columns of texts in which an empty field of CSV is the empty text, not null (--empty).
     empty_texts: tuple[str, ...] = ()
     #: Of a statement's values: the markers that are write times and TTLs, and are read like those.
@@ -177,6 +190,10 @@ class LoadJob:
     marker_ttls: tuple[str, ...] = ()
     #: Rows with a list are written at their times exactly, hence once (--exact-timestamps).
     exact_timestamps: bool = False
+    #: The command's own bounds on requests in flight and on rows in one; a worker's may be lower.
+    #: 0: none.
+    in_flight_requests_max: int = 0
+    batch_rows_max: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", JobKind(self.kind))  # a spec has its value
@@ -230,7 +247,7 @@ class LoadJob:
         return sum(source.file.size_bytes for source in self.sources)
 
     def to_json(self) -> dict[str, Any]:
-        data = {name: getattr(self, name) for name in _PLAIN}
+        data = {name: getattr(self, name) for name in (*_PLAIN, *_BOUNDS)}
         return data | {
             "table": self.table.to_json(),
             "sources": [source.to_json() for source in self.sources],
@@ -238,12 +255,13 @@ class LoadJob:
             "text": self.text.to_json(),
             "transforms": list(self.transforms),
             "sstables": None if self.sstables is None else self.sstables.to_json(),
+            "stream": None if self.stream is None else self.stream.to_json(),
             **{name: list(getattr(self, name)) for name in _NAMES},
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LoadJob:
-        sstables = data["sstables"]
+        sstables, stream = data["sstables"], data.get("stream")
         return cls(
             table=TableSchema.from_json(data["table"]),
             sources=tuple(LoadSource.from_json(source) for source in data["sources"]),
@@ -251,13 +269,17 @@ class LoadJob:
             text=TextFormat.from_json(data["text"]),
             transforms=tuple(data["transforms"]),
             sstables=None if sstables is None else SSTableOutput.from_json(sstables),
+            stream=None if stream is None else SSTableStream.from_json(stream),
             empty_texts=tuple(data["empty_texts"]),
             marker_timestamps=tuple(data["marker_timestamps"]),
             marker_ttls=tuple(data["marker_ttls"]),
             **{name: data[name] for name in _PLAIN},
+            **{name: data.get(name, 0) for name in _BOUNDS},
         )
 
 
+#: Jobs of older versions have none.
+_BOUNDS = ("in_flight_requests_max", "batch_rows_max")
 _NAMES = ("empty_texts", "marker_timestamps", "marker_ttls")
 _PLAIN = (
     "cluster_name",

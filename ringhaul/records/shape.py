@@ -225,6 +225,7 @@ def _encode_json_result(kind: CqlType, values: Any, fmt: TextFormat, *, null_len
 
 _ENCODE_RESULT: Mapping[str, ColumnEncoder] = {
     "csv": encode_result,
+    "fixed": encode_result,
     "jsonl": _encode_json_result,
     "parquet": encode_result,
 }
@@ -270,6 +271,7 @@ def _csv_texts(values: pa.BinaryArray) -> tuple[pa.StringArray, dict[int, str]]:
 
 _TEXTS: Mapping[str, Callable[[Any], tuple[pa.Array, dict[int, str]]]] = {
     "csv": _csv_texts,
+    "fixed": _csv_texts,
     "jsonl": text_column,
     "parquet": lambda values: (values, {}),
 }

@@ -55,7 +55,8 @@ class UnitResult(NamedTuple):
     window_min: int
     window_max: int
     window_shrunk: int
-    sstables: int  #: files that the unit left, each a group of components; 0 without them
+    sstables: int  #: that the unit wrote or streamed, each a group of components; 0 without them
+    missed: int  #: replicas that did not take some streamed rows, though enough others did
     worker: str  #: host:pid
 
     def pack(self) -> str:
@@ -63,6 +64,7 @@ class UnitResult(NamedTuple):
 
     @classmethod
     def unpack(cls, packed: str) -> UnitResult:
-        *numbers, worker = packed.split(",", len(cls._fields) - 1)
-        counts = [int(number) for number in numbers]
+        numbers, _, worker = packed.rpartition(",")
+        counts = [int(number) for number in numbers.split(",")]
+        counts += [0] * (len(cls._fields) - 1 - len(counts))  # of an older ringhaul
         return cls._make([*counts, worker])

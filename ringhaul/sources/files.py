@@ -1,7 +1,8 @@
 """Open a source file: check that it is unchanged, and read its bytes, as stored or as text.
 
 A plain file is read by ranges; a compressed one, or one whose encoding does not show where records
-end, only as a whole, as a stream. Files behind URLs are read by `remote`.
+end, only as a whole, as a stream. Files behind URLs are read by `remote`, members of archives by
+`zip_member`.
 """
 
 import io
@@ -25,6 +26,7 @@ from ringhaul.formats.parquet_watch import PageWatch
 from ringhaul.formats.pieces import Stream
 from ringhaul.formats.suffixes import compression_of
 from ringhaul.formats.transcoding import Transcoded
+from ringhaul.formats.zip_member import open_member
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage import remote
 from ringhaul.storage.access import access, check_file, check_place, is_url, scheme_of
@@ -57,8 +59,10 @@ def check_unchanged(source: SourceFile) -> None:
     """Raise `SourceChanged` unless the file still has the size it was found with.
 
     Behind a URL: unless it is the same version. Raises `SourceMissing`, `SourceUnavailable`, and
-    `OutsideRoots` for a place that this host does not open for jobs.
+    `OutsideRoots` for a place that this host does not open for jobs. Of a member, its archive is
+    checked.
     """
+    source = source.stored
     check_place(source.path)
     if access().allowed_roots and scheme_of(source.path) == "file":
         raise OutsideRoots(f"{source.path}: give it as a path, as jobs of ringhaul do")
@@ -166,7 +170,13 @@ def _buffer_bytes(columns: Sequence[str]) -> int:
 
 
 def open_stored(source: SourceFile, window_bytes: int | None = None) -> io.RawIOBase:
-    """Open a file to read its bytes as stored. `window_bytes`: see `remote.open_ranges`."""
+    """Open a file to read its bytes as stored. `window_bytes`: see `remote.open_ranges`.
+
+    A member of an archive is unpacked: its bytes are those of the file that was packed.
+    """
+    if source.archive is not None:
+        member = source.archive.member
+        return open_member(open_stored(source.stored, member.end_max), member, source.path)
     check_place(source.path)
     if is_url(source.path):
         if source.whole:

@@ -19,8 +19,10 @@ from urllib.parse import unquote
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.compression import DECOMPRESSORS
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
-from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suffixes_of
+from ringhaul.formats.suffixes import format_of, plain_name, suffixes_of
+from ringhaul.formats.zip_directory import is_archive, split_source
 from ringhaul.sources.globs import expand, folders_below, is_aside
+from ringhaul.sources.packed import find_packed, is_whole
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage import remote
 from ringhaul.storage.access import (
@@ -40,25 +42,35 @@ MANIFEST = "manifest.json"
 def find_sources(
     args: Sequence[str], dialect: CsvDialect = RFC_4180, file_format: str = "auto"
 ) -> list[SourceFile]:
-    """Return the files that `args` name: files, globs, whole folders, and URLs of all these.
+    """Return the files that `args` name: files, globs, whole folders, members of zip archives, and
+    URLs of all these.
 
     A file that is named twice is read once, at its first place. `file_format`: one of `FORMATS`,
     or "auto": by each file's suffix. Raises `SourceMissing` and `UsageError` naming the argument
     that gives nothing to read, and `SourceUnavailable`.
     """
-    paths: dict[str, RemoteFile | None] = {}
+    #: (path, members) -> the file behind a URL
+    paths: dict[tuple[str, str | None], RemoteFile | None] = {}
     for arg in args:
-        if is_remote(arg):
-            paths |= {file.path: file for file in _find_remote(arg, file_format)}
+        place, members = split_source(arg)
+        if members is not None and not is_remote(arg) and os.path.lexists(local_path(arg)):
+            place, members = arg, None  # a file that has such a name
+        if is_remote(place):
+            paths |= {(file.path, members): file for file in _find_remote(place, file_format)}
         else:
-            found = _find_local(local_path(arg), file_format)
-            paths.update((os.path.abspath(path), None) for path in found)
-    return [
-        _source(path, dialect, format_of(path, file_format))
-        if file is None
-        else _remote_source(file, dialect, format_of(path, file_format))
-        for path, file in paths.items()
-    ]
+            found = _find_local(local_path(place), file_format)
+            paths.update(((os.path.abspath(path), members), None) for path in found)
+    sources: dict[str, SourceFile] = {}
+    for (path, members), file in paths.items():
+        if members is not None or is_archive(path):
+            for source in find_packed(path, file, members, dialect, file_format):
+                sources.setdefault(source.path, source)
+        elif file is None:
+            sources.setdefault(path, _source(path, dialect, format_of(path, file_format)))
+        else:
+            found_format = format_of(path, file_format)
+            sources.setdefault(path, _remote_source(file, dialect, found_format))
+    return list(sources.values())
 
 
 def named(arg: str) -> tuple[list[str], list[str]]:
@@ -314,21 +326,14 @@ def _source(path: str, dialect: CsvDialect, file_format: str) -> SourceFile:
         raise SourceMissing(f"{path}: {error.strerror or error}") from error
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{path}: not a regular file; pipe it in with - as the source")
-    return SourceFile(path, status.st_size, _is_whole(path, dialect, file_format))
+    return SourceFile(path, status.st_size, is_whole(path, dialect, file_format))
 
 
 def _remote_source(file: RemoteFile, dialect: CsvDialect, file_format: str) -> SourceFile:
-    whole = _is_whole(file.path, dialect, file_format)
+    whole = is_whole(file.path, dialect, file_format)
     if file_format == "parquet" and not file.ranges:
         raise UsageError(
             f"{mask_url(file.path)}: its server does not serve parts of a file, which Parquet "
             "needs; download it first"
         )
     return SourceFile(file.path, file.size_bytes, whole or not file.ranges, file.version)
-
-
-def _is_whole(path: str, dialect: CsvDialect, file_format: str) -> bool:
-    packed = bool(compression_of(path))
-    if file_format == "parquet" and packed:
-        raise UsageError(f"{path}: a Parquet file is compressed within; unpack it first")
-    return packed or (file_format != "parquet" and dialect.decoding == "stream")

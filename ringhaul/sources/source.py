@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from ringhaul.formats.zip_member import ZipMember
+
+
+class Archive(NamedTuple):
+    """Where a member of a zip archive is."""
+
+    path: str  #: of the archive: absolute, or a URL
+    size_bytes: int  #: of the archive as stored
+    member: ZipMember
+
+    def to_json(self) -> list[Any]:
+        """Return what `from_json` takes."""
+        return [self.path, self.size_bytes, list(self.member)]
+
+    @classmethod
+    def from_json(cls, data: list[Any]) -> Archive:
+        path, size_bytes, member = data
+        return cls(path, size_bytes, ZipMember(*member))
 
 
 class SourceFile(NamedTuple):
     """A file to read."""
 
-    #: Absolute, or a URL.
+    #: Absolute, or a URL. Of a member of an archive `ARCHIVE!MEMBER`, which is only a name.
     path: str
-    #: Size of the file as stored.
+    #: Size of the file as stored; of a member: of its content.
     size_bytes: int
     #: Whether it can only be read from its beginning to its end: one unit.
     whole: bool
     #: For a URL: see `storage.remote.RemoteFile`.
     version: str = ""
+    #: The archive in which it is a member; None: it is a file itself.
+    archive: Archive | None = None
+
+    @property
+    def stored(self) -> SourceFile:
+        """The file that is opened to read it: itself, or its archive."""
+        if self.archive is None:
+            return self
+        return SourceFile(self.archive.path, self.archive.size_bytes, False, self.version)

@@ -35,6 +35,7 @@ from ringhaul.sstables.statistics import (
     EPOCH_US,
     Minima,
     Statistics,
+    header_bytes,
     rounded_drop_times,
     statistics_bytes,
 )
@@ -49,6 +50,8 @@ class Built(NamedTuple):
     files: list[tuple[str, Any]]
     partitions: int
     rows: int  #: with those of one primary key merged
+    header: bytes  #: the serialization header, which is a part of Statistics.db, too
+    first_key: bytes
 
 
 def build_sstable(layout: Layout, parts: Sequence[Rows]) -> Built:
@@ -144,7 +147,7 @@ def build_sstable(layout: Layout, parts: Sequence[Rows]) -> Built:
     if compressed is not None:
         files.append((components.COMPRESSION_INFO, compressed.info))
     files.append((components.TOC, toc_bytes(name for name, _ in files)))
-    return Built(files, partitions, merged_rows)
+    return Built(files, partitions, merged_rows, header_bytes(layout, minima), key(0))
 
 
 class _Arranged(NamedTuple):

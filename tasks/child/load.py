@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
+from config.secrets import mask
+from ringhaul.ledger.history import EventKind
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import Statements, insert_statements
 from ringhaul.records.job import LoadJob
@@ -23,6 +25,8 @@ def run_load(attempt: Attempt) -> Done:
     job = cast(LoadJob, attempt.child.job(attempt.job_id))
     if job.sstables is not None:
         return _run_to_sstables(attempt, job, job.sstables)
+    if job.stream is not None:
+        return _run_streamed(attempt, job)
     # Add a microsecond for each millisecond of the job's age: no two attempts of a unit start in
     # the same millisecond.
     return run_records(attempt, _statements, partial(run_load_unit, later_us=attempt.age_ms))
@@ -44,7 +48,9 @@ def run_records(
         unit,
         job,
         child.target(statements_of(job, unit), job.table.keyspace),
-        child.bounds,
+        child.bounds.within(
+            requests_in_flight_max=job.in_flight_requests_max, batch_rows_max=job.batch_rows_max
+        ),
         _hooks(attempt),
         transforms_of(child.settings, job.transforms),
     )
@@ -67,6 +73,28 @@ def _run_to_sstables(attempt: Attempt, job: LoadJob, output: SSTableOutput) -> D
     result = _result(child, unit, attempt.number, done.outcome)
     result = result._replace(sstables=done.writer.sstables)
     return replace(_done(job, result, done.outcome), undo=done.writer.withdraw)
+
+
+def _run_streamed(attempt: Attempt, job: LoadJob) -> Done:
+    """Run one attempt that streams SSTables. One that does not count has sent the same rows as the
+    one that does."""
+    from ringhaul.load.to_sstables import run_unit_streamed  # its kernels cost most loads time
+
+    child, unit = attempt.child, LoadUnit.unpack(attempt.spec)
+    done = run_unit_streamed(
+        unit,
+        job,
+        child.stream_target(job),
+        _hooks(attempt),
+        transforms_of(child.settings, job.transforms),
+    )
+    writer = done.writer
+    result = _result(child, unit, attempt.number, done.outcome)
+    result = result._replace(sstables=writer.sstables, missed=len(writer.missed))
+    notes = [
+        (EventKind.NODE_MISSED, mask(str(error))) for _, error in sorted(writer.missed.items())
+    ]
+    return replace(_done(job, result, done.outcome), notes=notes)
 
 
 def _hooks(attempt: Attempt) -> UnitHooks:
@@ -122,5 +150,6 @@ def _result(child: Child, unit: LoadUnit, attempt: int, outcome: UnitOutcome) ->
         window_max=outcome.window.limit_max if outcome.window else 0,
         window_shrunk=outcome.window.shrunk if outcome.window else 0,
         sstables=0,
+        missed=0,
         worker=child.name,
     )

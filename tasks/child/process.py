@@ -15,13 +15,14 @@ import logging
 import os
 import random
 import time
+import uuid
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import wait
 from typing import TYPE_CHECKING
 
-from cassandra import InvalidRequest, Unauthorized
-from cassandra.cluster import Session
+from cassandra import DriverException, InvalidRequest, Unauthorized
+from cassandra.cluster import NoHostAvailable, Session
 from cassandra.query import PreparedStatement
 
 from config.errors import ConfigError
@@ -33,18 +34,22 @@ from ringhaul.errors import RinghaulError, Terminal, Transient
 from ringhaul.ledger.openings import Openings
 from ringhaul.load.statement import Statements
 from ringhaul.load.write import RequestBounds, Target
+from ringhaul.optional_pandas import put_off_pandas
 from tasks.child.throttle import JobThrottle
-from tasks.connect import cluster_config, open_ledger, use_storage
+from tasks.connect import cluster_config, open_ledger, streaming_tls, use_storage
 from tasks.kinds import Job, job_of
 from tasks.node_name import worker_host
 
 if TYPE_CHECKING:
     from ringhaul.cql.types import CqlType
+    from ringhaul.load.write.streaming import StreamTarget
+    from ringhaul.records.job import LoadJob
     from ringhaul.scan.pages import PageReader
     from ringhaul.scan.scan import ScanTarget
     from ringhaul.statements.exec import Statement
     from ringhaul.statements.job import StatementJob
     from ringhaul.statements.run import StatementTarget
+    from ringhaul.streaming.delivery import Delivery
 
 log = logging.getLogger(__name__)
 
@@ -77,10 +82,12 @@ class Child:
             bytes_in_flight_max=settings.load.in_flight_bytes_max,
             retries_max=settings.load.retries_max,
             request_timeout_s=settings.cluster.request_timeout_s,
+            batch_rows_max=settings.load.batch_rows_max,
         )
         self._session: Session | None = None
         self._plane: ConnectionPool | None = None
         self._reader: PageReader | None = None
+        self._delivery: Delivery | None = None
         self._prepared: dict[str, PreparedStatement] = {}
         self._statements: dict[tuple[str, tuple[tuple[str, CqlType], ...]], Statement] = {}
         self._jobs: OrderedDict[str, tuple[Job, int]] = OrderedDict()  # with its created_ms
@@ -161,6 +168,37 @@ class Child:
             statement=self._statements[key],
             retries_max=self.settings.load.retries_max,
             request_timeout_s=self.settings.cluster.request_timeout_s,
+        )
+
+    def stream_target(self, job: LoadJob) -> StreamTarget:
+        """Where the SSTables of a load are streamed. Raises as `session` does, and `ClusterError`
+        for a table that is not the one of the job, or that the user may not write to: the storage
+        port knows no users."""
+        from ringhaul.cluster.consistency import acknowledgements, replication_of
+        from ringhaul.cluster.datacentres import local_dc_of
+        from ringhaul.cluster.permission import check_may_write
+        from ringhaul.load.write.streaming import StreamTarget  # its kernels cost loads time
+        from ringhaul.streaming.delivery import Delivery
+        from ringhaul.streaming.ring import check_table, read_owners
+
+        assert job.stream is not None
+        session, keyspace = self.session(), job.table.keyspace
+        check_table(session, keyspace, job.table.table, job.stream.table_id)
+        try:
+            check_may_write(session, job.table)
+        except (DriverException, NoHostAvailable) as error:
+            where = cluster_config(self.settings).where
+            raise translate_error(error, where=where, user=self.settings.cluster.user) from error
+        if self._delivery is None:
+            self._delivery = Delivery(streaming_tls(self.settings))
+        port = self.settings.streaming.storage_port
+        replication = replication_of(session, keyspace)
+        assert replication is not None  # planned with one
+        return StreamTarget(
+            table=uuid.UUID(job.stream.table_id),
+            owners=lambda: read_owners(session, keyspace, port),
+            delivery=self._delivery,
+            needed=acknowledgements(job.consistency, replication, local_dc_of(session)),
         )
 
     def plane(self) -> ConnectionPool:
@@ -276,6 +314,8 @@ def start_child(settings: Settings) -> Child:
     """Replace state inherited from the parent by new state of this process."""
     global _child
     use_storage(settings)
+    if not settings.transform.allowed:
+        put_off_pandas()
     _child = Child(settings)
     return _child
 

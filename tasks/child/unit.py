@@ -101,6 +101,7 @@ class Done:
     #: How often the window of unanswered requests shrank, and the smallest bound; 0: never.
     window_shrunk: int = 0
     window_min: int = 0
+    notes: Sequence[tuple[EventKind, str]] = ()  #: for the job's history
     #: Removes the attempt's output outside the ledger; called if its commit does not count.
     undo: Callable[[], None] | None = None
 
@@ -320,7 +321,7 @@ def _attempt(
     )
     TRAIL.end()
     reach("after_write", unit)
-    notes = _node_rests(child)
+    notes = [*_node_rests(child), *done.notes]
     if done.window_shrunk:
         least = f"to {done.window_min:,} unanswered requests"
         notes.append((EventKind.WINDOW_SHRUNK, least))

@@ -1,8 +1,8 @@
 """The keeper: a timer in each worker that reports the host as alive and sweeps the jobs.
 
 It runs in the worker's parent process, on Celery's timer: not in a thread (children fork from this
-process), and not as a task (which could queue behind units). Any number of keepers may sweep at
-once. A keeper also:
+process), and not as a task (which could queue behind units). Each worker reports its heartbeat, and
+a few of the fleet sweep (`rounds`). Any number may sweep at once. The keeper also:
 
 - touches the heartbeat file for probes (`heartbeat`), once Redis has accepted the heartbeat: the
   file grows old if this process hangs or Redis is unreachable;
@@ -29,25 +29,15 @@ from celery import bootsteps
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.server import read_server
 from ringhaul.ledger.server_checks import check_server, warnings_of
-from ringhaul.ledger.states import JobState
-from ringhaul.ledger.sweep import sweep_running
 from ringhaul.ledger.workers import Worker, Workers
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
 from tasks.node_name import worker_host
-from tasks.parent.abandoned_jobs import Abandoned
 from tasks.parent.heartbeat import Heartbeat
-from tasks.parent.lost import LOST
-from tasks.parent.mailboxes import take_out_gone
-from tasks.parent.preflight import ASK_EVERY_S, WATCH_EVERY_S, HostChecks
-from tasks.parent.sampling import Sampling
+from tasks.parent.preflight import WATCH_EVERY_S, HostChecks, pause_between_polls_s
+from tasks.parent.rounds import Rounds
 from tasks.parent.trails import TRAILS
-from tasks.private_queues import note_queues, remove_forgotten
-from tasks.publish import publisher, windows
 
 log = logging.getLogger(__name__)
-
-#: Heartbeats may be missed this many times before a host counts as gone.
-MISSED_MAX = 4
 
 #: Environment variable of an embedded worker: the process id of its command.
 PARENT_PID_VARIABLE = "_RINGHAUL_PARENT_PID"
@@ -67,22 +57,25 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         from tasks.settings import process_settings  # the application lists this step
 
         settings = process_settings()
-        self._every_s, self._lease_s = settings.worker.sweep_s, settings.worker.lease_s
-        self._prefix = settings.broker.key_prefix
+        every_s, self._lease_s = settings.worker.sweep_s, settings.worker.lease_s
         self._heartbeat = Heartbeat(settings.worker.heartbeat_file)
         self._ledger = open_ledger(settings, PARENT_PATIENCE_MS)
         queues = tuple(sorted(worker.app.amqp.queues.consume_from))
         self._me = Worker(worker_host(), os.getpid(), worker.concurrency, queues)
         self._checks = HostChecks(self._ledger.caller, self._me, settings)
-        self._abandoned = Abandoned(self._ledger)
-        self._sampling = Sampling(self._ledger)
-        # The first worker cleans up what happened while none was running.
-        self._some_are_gone = True
         self._parent_pid = int(os.environ.get(PARENT_PID_VARIABLE, "0"))
+        self._rounds = Rounds(
+            self._ledger,
+            self._me,
+            every_s=every_s,
+            prefix=settings.broker.key_prefix,
+            heartbeat=self._heartbeat,
+            notes_queues=bool(self._parent_pid),
+        )
         self._check_server()
         self._keep()
         self._look(worker.timer)
-        self._entries.append(worker.timer.call_repeatedly(self._every_s, self._keep))
+        self._entries.append(worker.timer.call_repeatedly(every_s, self._keep))
         if self._parent_pid:
             self._entries.append(worker.timer.call_repeatedly(PARENT_LOOK_S, self._look_at_parent))
 
@@ -113,25 +106,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         except Exception as error:
             log.warning("could not look for hung processes: %s", error)
         try:
-            ttl_ms = int(self._every_s * MISSED_MAX * 1000)
-            workers = Workers(self._ledger.caller)
-            if workers.heartbeat(self._me, ttl_ms):
-                self._some_are_gone = True
-            self._heartbeat.beat()
-            if self._parent_pid:
-                note_queues(self._ledger.caller, self._me.queues)
-            LOST.flush(self._ledger)  # before the sweep issues these units again
-            found = sweep_running(self._ledger, windows(self._ledger), publisher(self._ledger))
-            running = [job for job, swept in found.items() if swept.state is JobState.RUNNING]
-            for job in self._abandoned.look(running):
-                text = "job %s: its command has ended, and it cannot be resumed"
-                log.warning(text, job, extra={"job": job})
-            remove_forgotten(self._ledger.caller, self._prefix)
-            self._sampling.look(running)
-            if self._some_are_gone:
-                hosts = {worker.host for worker in workers.alive()}
-                take_out_gone(self._ledger.caller, self._prefix, hosts)
-                self._some_are_gone = False
+            self._checks.ask_every_s = pause_between_polls_s(self._rounds.keep())
         except Exception as error:
             log.warning("could not sweep the ledger: %s", error)
 
@@ -141,7 +116,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             self._checks.poll()
         except Exception as error:
             log.warning("preflight checks of commands are delayed: %s", error)
-        pause_s = WATCH_EVERY_S if self._checks.busy else ASK_EVERY_S
+        pause_s = WATCH_EVERY_S if self._checks.busy else self._checks.ask_every_s
         self._next_look = timer.call_after(pause_s, self._look, (timer,))
 
     def _look_at_parent(self) -> None:

@@ -34,10 +34,14 @@ class Finished:
     @property
     def summary(self) -> dict[str, Any]:
         """Return the `summary` message of `--json`."""
-        messages = [json.loads(line) for line in self.out.splitlines()]
-        found = [m for m in messages if m["message_type"] == "summary"]
+        found = self.messages("summary")
         assert len(found) == 1, self
         return found[0]
+
+    def messages(self, kind: str) -> list[dict[str, Any]]:
+        """Return the messages of `--json` of one type."""
+        messages = [json.loads(line) for line in self.out.splitlines()]
+        return [m for m in messages if m["message_type"] == kind]
 
 
 class Ringhaul:

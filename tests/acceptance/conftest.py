@@ -17,6 +17,7 @@ from ringhaul.ledger.workers import Workers
 from tests.acceptance.browser import Tab, open_tab, running_browser
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.services import fresh_keyspace, running_valkey
+from tests.sstable_tools import Node, running_node
 
 
 def cluster_env(endpoints: Endpoints, state_dir: Path) -> dict[str, str]:
@@ -48,6 +49,13 @@ def module_keyspace(cassandra_session: Session) -> Iterator[str]:
     """A fresh keyspace for the tests of one module, for tables that take long to fill."""
     with fresh_keyspace(cassandra_session) as name:
         yield name
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A node with nodetool, for the tests of SSTables."""
+    with running_node(tmp_path_factory.mktemp("tools")) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

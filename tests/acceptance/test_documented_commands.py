@@ -185,13 +185,52 @@ def test_files_like_those_of_copy(
     fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
 ) -> None:
     orders = create_orders(cassandra_session, keyspace)
-    load, _, unload = examples("copy-from")
+    copy, load, _, unload = examples("copy-from")
+    translated = run(fleet, keyspace, copy).out
+    assert translated.replace(keyspace, "shop") in (REFERENCE / "copy-from.md").read_text()
+    run(fleet, keyspace, translated)
+    assert_table(cassandra_session, orders, "region, id, total", ORDERS)
     run(fleet, keyspace, load)
     assert_table(cassandra_session, orders, "region, id, total", ORDERS)
     run(fleet, keyspace, unload)
     assert sorted((at_work / "orders.csv").read_text().splitlines()[1:]) == sorted(
         csv_of(ORDERS, header="").splitlines()
     )
+
+
+def test_translated_commands_do_what_the_others_did(
+    fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
+) -> None:
+    orders = create_orders(cassandra_session, keyspace)
+    (at_work / "orders.csv").write_text("north;1;10\nsouth;2;\n")
+    (at_work / "nightly.sh").write_text(
+        "# as a scheduler runs it\n"
+        f"dsbulk load -k {keyspace} -t orders -url more.csv -delim '|' -m 'total,region,id'\n"
+    )
+    (at_work / "more.csv").write_text("total|region|id|extra\n30|we\\\\st|3|x\n")
+    copy, load, script = examples("commands/translate")
+    for line in (copy, script):
+        run(fleet, keyspace, run(fleet, keyspace, line).out)
+    rows = [("north", 1, 10), ("south", 2, None), ("we\\st", 3, 30)]
+    assert_table(cassandra_session, orders, "region, id, total", rows)
+    limited = run(fleet, keyspace, load).out
+    assert limited.endswith(
+        f"--table {keyspace}.orders --escape '\\' --allow-extra-fields --blob any --max-errors 10\n"
+    )
+
+    # The way back, and what has no counterpart
+    copy_to = f"COPY {keyspace}.orders (id, total) TO STDOUT WITH FLOATPRECISION = 3"
+    done = fleet.run("translate", copy_to, "--json")
+    (document,) = map(json.loads, done.out.splitlines())
+    assert (done.code, document["complete"]) == (1, False)
+    assert [note["option"] for note in document["notes"]] == ["FLOATPRECISION"]
+    unloaded = fleet.run(*document["command"][1:])
+    assert sorted(unloaded.out.splitlines()) == ["1,10", "2,", "3,30"]
+
+    # And text that is no command
+    wrong = fleet.run("translate", "COPY x FROM")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "a file in quotes or STDIN is missing" in wrong.err
 
 
 def test_jobs_that_ended(

@@ -200,6 +200,27 @@ def asks_for_the_password(desk: Desk, line: str) -> None:
     assert f" {ROWS}" in screen
 
 
+def reads_the_cqlshrc(desk: Desk, line: str) -> None:
+    # Given settings each of which fails alone
+    nowhere = {
+        "RINGHAUL_CLUSTER_CONTACT_POINTS": "no-host.invalid",
+        "RINGHAUL_CLUSTER_PORT": NOBODY,
+    }
+    (desk.folder / "cqlshrc").write_text(
+        f"[connection]\nhostname = {desk.endpoints.contact_points[0]}\n"
+        f"port = {desk.endpoints.port}\n[authentication]\ncredentials = secrets\n"
+    )
+    (desk.folder / "secrets").write_text(
+        "[PlainTextAuthProvider]\nusername = app\npassword = hunter2\n"
+    )
+    done = desk.run(line, **nowhere)
+    assert_counted(done)
+    assert "hunter2" not in done.out + done.err
+    # An option of the command line wins
+    done = desk.run(f"{line.partition('#')[0]} --port {NOBODY}", **nowhere)
+    assert done.code == 4, done
+
+
 def goes_to_the_broker(desk: Desk, line: str) -> None:
     # Given a broker that does not answer, and the password of the one that does
     address = urlsplit(desk.broker.url)
@@ -255,6 +276,7 @@ CHECKS: dict[str, Callable[[Desk, str], None]] = {
     "--broker redis:": goes_to_the_broker,
     "--broker none": has_its_own_workers,
     "--config": reads_the_other_file,
+    "--cqlshrc": reads_the_cqlshrc,
     "--report": writes_a_report,
 }
 

@@ -22,6 +22,7 @@ from producer.schedule.file import read_schedule_file
 from tests.acceptance.command import PYTHON_MODULE, TIMEOUT_S, Finished, Ringhaul
 from tests.acceptance.oracle import assert_table, write_times
 from tests.services import fresh_keyspace
+from tests.unit.formats.test_zip import pack
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "how-to"
@@ -232,6 +233,44 @@ def test_small_files(fleet: Ringhaul, shop: str, cassandra_session: Session) -> 
     expected = [row[:3] for row in ROWS]
     for line in lines_of("small-files.md"):
         run(fleet, shop, line)
+        assert_table(cassandra_session, f"{shop}.orders", "region, id, total", expected)
+        cassandra_session.execute(f"TRUNCATE {shop}.orders")
+
+
+def test_fixed_width(fleet: Ringhaul, keyspace: str, cassandra_session: Session) -> None:
+    """With the page's records and layout."""
+    page = (FOLDER / "fixed-width.md").read_text()
+    records, layout = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (fleet.cwd / "geo.txt").write_text(records)
+    (fleet.cwd / "geo.layout").write_text(layout)
+    table = f"{keyspace}.places"
+    cassandra_session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, name text, lat double)")
+    rows = [(1, "New York", 40.7143), (2, "Los Angeles", 34.0522)]
+    plan, by_position, by_layout, verify, lookup = lines_of("fixed-width.md")
+    for line in (plan, by_position, by_layout):
+        run(fleet, keyspace, line)
+        if line is not plan:
+            assert_table(cassandra_session, table, "id, name, lat", rows)
+            cassandra_session.execute(f"TRUNCATE {table}")
+    run(fleet, keyspace, by_layout)
+    run(fleet, keyspace, verify)
+    run(fleet, keyspace, lookup)
+    found = list(csv.DictReader((fleet.cwd / "found.csv").read_text().splitlines()))
+    assert [(int(row["id"]), row["name"], float(row["lat"])) for row in found] == rows
+
+
+def test_zip(fleet: Ringhaul, shop: str, cassandra_session: Session) -> None:
+    days = {}
+    for day in (30, 31):
+        write(fleet.cwd / "day.csv", [row[:3] for row in ROWS[day::40]], "region,id,total")
+        days[f"2026/01-{day}.csv"] = (fleet.cwd / "day.csv").read_bytes()
+    pack(fleet.cwd / "days.zip", days)
+    cassandra_session.execute(f"TRUNCATE {shop}.orders")
+    for line in lines_of("zip.md"):
+        run(fleet, shop, line)
+        expected = [row[:3] for day in (30, 31) for row in ROWS[day::40]]
+        if "01-31" in line:
+            expected = [row[:3] for row in ROWS[31::40]]
         assert_table(cassandra_session, f"{shop}.orders", "region, id, total", expected)
         cassandra_session.execute(f"TRUNCATE {shop}.orders")
 

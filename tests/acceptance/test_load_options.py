@@ -393,3 +393,26 @@ def test_names_keep_their_case_if_the_schema_is_case_sensitive(
 
     assert_report(done, rows=1)
     assert_table(cassandra_session, f'{keyspace}."Tab"', '"Id", "a b"', [(1, "x")])
+
+
+def test_bounds_of_the_command_hold_on_running_workers(
+    fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
+) -> None:
+    """
+    Given workers without bounds on requests
+    When a command with bounds in its own settings loads rows that would share requests
+    Then each request has so many rows at most, and so many requests are on their way
+    """
+    rows = [(n, "x", "y") for n in range(3000)]
+    path = tmp_path / "rows.csv"
+    path.write_text("id,a,b\n" + "".join(f"{n},x,y\n" for n, _, _ in rows))
+    done = fleet.run(
+        *("load", path, "-t", table, "--json"),
+        RINGHAUL_LOAD_IN_FLIGHT_REQUESTS_MAX="40",
+        RINGHAUL_LOAD_BATCH_ROWS_MAX="2",
+    )
+    assert_report(done, rows=3000)
+    assert 0 < done.summary["window_max"] <= 40
+    assert_table(cassandra_session, table, "id, a, b", rows)
+    # The next job is without bounds again, on the same connections
+    assert fleet.run("load", path, "-t", table, "--json").summary["window_max"] >= 256

@@ -17,19 +17,12 @@ from tests.acceptance.oracle import assert_report, read_rows
 from tests.property.cql.any_values import EXTREMES
 from tests.services import fresh_keyspace
 from tests.sstable_reader import data_of
-from tests.sstable_tools import Node, running_node
+from tests.sstable_tools import Node
 
 SENSOR = (
     "id text, seq int, temp double, hum float, sensor text, ts timestamp, PRIMARY KEY (id, seq)"
 )
 US = 1_700_000_000_000_000
-
-
-@pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """A node with nodetool."""
-    with running_node(tmp_path_factory.mktemp("tools")) as found:
-        yield found
 
 
 @pytest.fixture
@@ -41,7 +34,10 @@ def keyspace(node: Node) -> Iterator[str]:
 @pytest.fixture
 def ringhaul(node: Node, tmp_path: Path) -> Ringhaul:
     """The command, with blocks so small that an SSTable is made of several."""
-    env = cluster_env(node.endpoints, tmp_path / "state") | {"RINGHAUL_LOAD_BLOCK_BYTES": "65536"}
+    env = cluster_env(node.endpoints, tmp_path / "state") | {
+        "RINGHAUL_LOAD_BLOCK_BYTES": "65536",
+        "RINGHAUL_STREAMING_INPUT_BYTES_MIN": "0",
+    }
     return Ringhaul(env, tmp_path)
 
 
@@ -59,6 +55,27 @@ def bring_in(node: Node, table: str, folder: Path) -> None:
     """Import SSTables; the node checks their digests and takes them away."""
     said = node.nodetool("import", *table.split("."), str(folder))
     assert not list(folder.glob("*-Data.db")), said
+
+
+def load_as(
+    way: str,
+    node: Node,
+    ringhaul: Ringhaul,
+    source: str,
+    table: str,
+    *options: object,
+    rows: int,
+    rejected: int = 0,
+) -> None:
+    """Load with SSTables: written to a folder and imported, or streamed."""
+    if way == "streaming":
+        options = (*options, "--via", "streaming", "--json")
+        done = ringhaul.run("load", source, "-t", table, *options)
+        assert assert_report(done, rows=rows, rejected=rejected)["sstables"] > 0
+    else:
+        done = ringhaul.run("load", source, "-t", table, "--to-sstables", "out", "--json", *options)
+        assert_report(done, rows=rows, rejected=rejected)
+        bring_in(node, table, ringhaul.cwd / "out" / Path(*table.split(".")))
 
 
 def contents(node: Node, table: str) -> list[dict[str, bytes | None]]:
@@ -169,8 +186,9 @@ KINDS = {name: name for name in EXTREMES} | {
 }
 
 
+@pytest.mark.parametrize("way", ["import", "streaming"])
 def test_values_of_every_type_and_order_are_equal(
-    node: Node, keyspace: str, ringhaul: Ringhaul
+    node: Node, keyspace: str, ringhaul: Ringhaul, way: str
 ) -> None:
     # Given a table with a composite key, clustering columns in both orders and every type that is
     # supported, filled over CQL, and its unload
@@ -187,10 +205,8 @@ def test_values_of_every_type_and_order_are_equal(
     fill(node, by_cql)
     assert ringhaul.run("unload", "-t", by_cql, "-o", "rows", "--format", "parquet").code == 0
 
-    # When the unload is loaded to SSTables and imported
-    done = ringhaul.run("load", "rows", "-t", by_file, "--to-sstables", "out", "--json")
-    assert_report(done, rows=400)
-    bring_in(node, by_file, ringhaul.cwd / "out" / keyspace / "b")
+    # When the unload is loaded with SSTables
+    load_as(way, node, ringhaul, "rows", by_file, rows=400)
 
     # Then both tables have the same bytes in the same order, before and after a compaction
     wanted = contents(node, by_cql)
@@ -226,8 +242,9 @@ def fill(node: Node, table: str) -> None:
         node.session.execute(insert, key + values)
 
 
+@pytest.mark.parametrize("way", ["import", "streaming"])
 def test_records_of_one_key_are_merged_as_by_the_node(
-    node: Node, keyspace: str, ringhaul: Ringhaul
+    node: Node, keyspace: str, ringhaul: Ringhaul, way: str
 ) -> None:
     # Given records of few keys with write times, some of them equal, TTLs and nulls; and some that
     # cannot be stored
@@ -249,11 +266,10 @@ def test_records_of_one_key_are_merged_as_by_the_node(
         )
     options = ("--timestamp-field", "t", "--ttl-field", "l", "--nulls", "tombstone")
 
-    # When they are loaded over CQL and to SSTables
+    # When they are loaded over CQL and with SSTables
     done = ringhaul.run("load", "in.csv", "-t", by_cql, "--json", *options)
     assert done.summary["rejected"] >= 1
-    folder = to_sstables(ringhaul, by_file, *options, rows=600, rejected=2)
-    bring_in(node, by_file, folder)
+    load_as(way, node, ringhaul, "in.csv", by_file, *options, rows=600, rejected=2)
 
     # Then values, write times and TTLs are equal
     query = "SELECT k, c, a, b, writetime(a), writetime(b), ttl(a), ttl(b) FROM "

@@ -1,7 +1,7 @@
 //! A TCP proxy that adds a fixed delay each way and limits nothing else.
 //!
-//! `delay-proxy HOST PORT DELAY_MS...` listens on a port of 127.0.0.1 for each delay, prints the ports
-//! as one JSON line, and forwards to HOST:PORT until its standard input ends.
+//! `delay-proxy LISTEN HOST PORT DELAY_MS...` listens on a port of the address LISTEN for each delay,
+//! prints the ports as one JSON line, and forwards to HOST:PORT until its standard input ends.
 //!
 //! Each direction of a connection has a thread that reads chunks and notes when they came, and one
 //! that writes each chunk when it is due. Bytes are moved in chunks and never looked at, so the cost
@@ -38,15 +38,15 @@ struct Line {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.len() < 3 {
-        eprintln!("usage: delay-proxy HOST PORT DELAY_MS...");
+    if arguments.len() < 4 {
+        eprintln!("usage: delay-proxy LISTEN HOST PORT DELAY_MS...");
         std::process::exit(2);
     }
-    let target = format!("{}:{}", arguments[0], arguments[1]);
+    let target = format!("{}:{}", arguments[1], arguments[2]);
     let mut ports = Vec::new();
-    for text in &arguments[2..] {
+    for text in &arguments[3..] {
         let delay_ms: f64 = text.parse().expect("a delay in milliseconds");
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let listener = TcpListener::bind((arguments[0].as_str(), 0)).expect("a free port");
         ports.push(
             listener
                 .local_addr()

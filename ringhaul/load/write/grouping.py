@@ -50,23 +50,28 @@ def order_rows(sets: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]) -> np
 
 
 def group_rows(
-    sets: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
+    sets: npt.NDArray[np.int32],
+    tokens: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    rows_max: int = 0,
 ) -> npt.NDArray[np.int64]:
     """Return where greedy batches begin, and the last ends: batch i is rows cuts[i]:cuts[i + 1].
 
     Rows of one replica set must be adjacent, and rows of one partition should be. `sizes` are
-    `stored_bytes`. A row larger than a batch goes alone.
+    `stored_bytes`. `rows_max`: rows in a batch; 0: as many as the server takes. A row larger than a
+    batch goes alone.
     """
     count = len(sets)
     if not count:
         return np.zeros(1, np.int64)
     rows = np.arange(count)
+    most = min(rows_max or BATCH_ROWS_MAX, BATCH_ROWS_MAX)
     new_set = sets[1:] != sets[:-1]
     set_ends = _ends(new_set, 1)
     partition_ends = _ends(new_set | (tokens[1:] != tokens[:-1]), BATCH_PARTITIONS_MAX)
     total = np.concatenate(([0], np.cumsum(sizes)))
     size_ends = np.searchsorted(total, total[:-1] + BATCH_BYTES_MAX, side="right") - 1
-    ends = np.minimum.reduce([set_ends, partition_ends, size_ends, rows + BATCH_ROWS_MAX])
+    ends = np.minimum.reduce([set_ends, partition_ends, size_ends, rows + most])
     # A batch begins where the one before it ends, so batches have to be followed one by one.
     following = np.maximum(ends, rows + 1).tolist()
     cuts = [0]

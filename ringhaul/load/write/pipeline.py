@@ -164,7 +164,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
             return None
         row_bytes = np.diff(offsets_of(placed.joined)).astype(np.int64)[placed.order]
         sizes = self._sizes.of(placed.rows, placed.order, row_bytes)
-        cuts = group_rows(placed.sets, placed.tokens, sizes)
+        cuts = group_rows(placed.sets, placed.tokens, sizes, self._options.batch_rows_max)
         return cuts if len(row_bytes) >= BATCH_ROWS_WORTH * (len(cuts) - 1) else None
 
     def _may_share(self, leave: Leave) -> bool:
@@ -221,6 +221,9 @@ class PipelineWriter(Dispatcher[EncodedRows]):
             return again
         joined = rows.joined().take(pa.array(again.order))
         return again._replace(frames=self._frames(joined, again.cuts, rows))
+
+    def _window_bounds(self) -> tuple[int, int]:
+        return self._options.requests_in_flight_max, self._options.requests_far_max
 
     def _full(self) -> bool:
         """Return whether enough rows are kept; a row that is needed keeps its block alive."""

@@ -170,7 +170,7 @@ class TokenBatchWriter:
         sizes = self._sizes.of(rows, order, np.diff(offsets).astype(np.int64))
         buffer = memoryview(data)
         sets = sets[order]
-        cuts = group_rows(sets, tokens[order], sizes)
+        cuts = group_rows(sets, tokens[order], sizes, self._options.batch_rows_max)
         for first, last in itertools.pairwise(cuts.tolist()):
             group = Group(int(sets[first]), first, last)
             request = _Request(rows, order, offsets, buffer, group, 0)

@@ -37,11 +37,11 @@ def site_of(stage: Stage, folder: Path) -> Site:
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
 def test_a_pattern_inserts_the_records_of_the_file(site: Site, pattern) -> None:  # type: ignore[no-untyped-def]
     if "green" in pattern.module and NO_GEVENT:
-        pytest.skip("gevent comes with `make bench`")
+        pytest.skip("gevent comes with `make test`")
     check(site, pattern_at(site, pattern, "it", ROWS), ROWS)
 
 
-@pytest.mark.skipif(NO_GEVENT, reason="gevent comes with `make bench`")
+@pytest.mark.skipif(NO_GEVENT, reason="gevent comes with `make test`")
 def test_celery_with_green_threads_inserts_the_records_of_the_file(site: Site) -> None:
     # The first one opens the session of the worker and is not measured.
     check(site, celery_gevent(site, "it", people_of(site.path, ROWS)), ROWS - 1)

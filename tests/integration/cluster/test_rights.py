@@ -66,6 +66,20 @@ def test_a_missing_permission_is_reported(
         assert_table(session, table, "id", ROWS)
 
 
+def test_a_scratch_table_that_may_not_be_created(
+    ringhaul: Ringhaul, login: Endpoints, table: str
+) -> None:
+    words = ["tune", "keys.csv", "-t", table, "--budget", "30s"]
+    done = ringhaul.run(*words, "--user", "writer", "-c", "1")
+    keyspace = table.partition(".")[0]
+    assert done.code == 4, done
+    assert f'GRANT CREATE ON KEYSPACE "{keyspace}" TO writer' in done.err, done.err
+    assert "--in-place" in done.err and "Traceback" not in done.err
+    assert not (ringhaul.cwd / "ringhaul.toml").exists()
+    with connected(login) as session:
+        assert_table(session, table, "id", ROWS)
+
+
 def test_the_documented_permissions_are_enough(
     ringhaul: Ringhaul, login: Endpoints, table: str
 ) -> None:

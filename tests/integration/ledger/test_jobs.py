@@ -7,7 +7,7 @@ import redis
 
 from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
-from ringhaul.ledger.forget import LOOKED_AT_MAX, forget_gone
+from ringhaul.ledger.forget import LOOKED_AT_MAX, forget_gone, forget_job
 from ringhaul.ledger.ledger import Commit, Issued, Lease, Ledger
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobMissing, Live
@@ -307,3 +307,24 @@ def _ttls(client: redis.Redis, job: str) -> dict[str, int]:
     """Return the TTL in seconds by the last part of the key."""
     prefix = f"ringhaul:{{{job}}}:"
     return {key.decode()[len(prefix) :]: client.ttl(key) for key in client.keys(prefix + "*")}
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_job_is_removed_at_once_with_all_its_keys(
+    ledger: Ledger, client: redis.Redis, ended: bool
+) -> None:
+    other = new_job(ledger, 1)
+    before = set(client.keys("ringhaul:*"))
+    units = keys.UNITS_PER_BUCKET + 1
+    job = new_job(ledger, units)
+    ledger.issue(job, units)
+    for unit in range(units if ended else 2):
+        finish_unit(ledger, job, unit)
+    forget_job(ledger.caller, job, units)
+    assert [status.job for status in ledger.jobs()] == [other]
+    assert {key for key in client.keys("ringhaul:{*") if job.encode() in key} == set()
+    assert before <= set(client.keys("ringhaul:*"))
+    with pytest.raises(JobMissing):
+        ledger.status(job)
+    # A worker that was at it finds no job
+    assert ledger.commit(job, 0, 1, "t0", "1", {"rows": 1}) is not Commit.COUNTED

@@ -18,16 +18,16 @@ def test_slots_of_living_workers(clocked: Ledger, clock: Clock) -> None:
         Worker("host1", 10, 4, ("ringhaul.load",)),
         Worker("fe80::1", 11, 8, ("a:b", "c,d")),
     )
-    assert workers.heartbeat(one, 1000) == 0
-    assert workers.heartbeat(other, 5000) == 0
-    assert workers.heartbeat(other, 5000) == 0
+    assert workers.heartbeat(one, 1000).gone == 0
+    assert workers.heartbeat(other, 5000).gone == 0
+    assert workers.heartbeat(other, 5000).gone == 0
     assert workers.alive() == [other, one]
     assert workers.slots() == 12
     clock.advance(1000)
     assert workers.slots() == 8
     # Its absence is noticed once
-    assert workers.heartbeat(other, 5000) == 1
-    assert workers.heartbeat(other, 5000) == 0
+    assert workers.heartbeat(other, 5000).gone == 1
+    assert workers.heartbeat(other, 5000).gone == 0
     workers.leave(other)
     assert workers.slots() == 0
 

@@ -6,10 +6,12 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pytest
 from cassandra.cluster import Session
@@ -18,10 +20,11 @@ from cassandra.query import SimpleStatement
 from producer.local.stack import Stack
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.dataplane.routing import Routing
+from ringhaul.errors import ClusterError
 from tests.acceptance.command import wait_until
 from tests.integration.load.conftest import Ticks, cluster_config, make_table, run_file
 from tests.loads import rejects_of
-from tests.services import fresh_keyspace
+from tests.services import connected, fresh_keyspace
 
 #: Short, so that a silent node is noticed within the test.
 REQUEST_TIMEOUT_S = 1.5
@@ -51,6 +54,59 @@ def test_rows_are_assigned_to_the_server_s_replicas(three_session: Session) -> N
         # And all nodes get their share
         assert len({host for hosts in routing.replica_sets for host in hosts}) == 3
         assert np.unique(sets).size == len(routing.replica_sets)
+
+
+@pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
+def test_a_denied_node_gets_no_connection_and_its_rows_are_loaded(
+    three_nodes: Stack, tmp_path: Path, strategy: str
+) -> None:
+    # Given a node whose ranges have no other replica
+    ends = three_nodes.endpoints()
+    denied = ends.contact_points[2]
+    path = tmp_path / "in.csv"
+    path.write_text("".join(f"{i},v{i}\n" for i in range(3000)))
+    config = replace(
+        cluster_config(ends), contact_points=ends.contact_points[:1], denied_nodes=(denied,)
+    )
+    of_others = connections(ends.port)  # those of the session that other tests share
+    session = open_session(config)
+    with fresh_keyspace(session, replication_factor=1) as keyspace:
+        table = make_table(session, keyspace, "id int PRIMARY KEY, v text")
+        # When a table is loaded
+        ours: dict[int, str] = {}
+        outcome = run_file(
+            session,
+            table,
+            path,
+            ["id", "v"],
+            strategy=strategy,
+            ticks=Ticks(then=lambda: ours.update(connections(ends.port))),
+        )
+        # Then this process has connections to the others only
+        nodes = {node for local, node in ours.items() if local not in of_others}
+        assert nodes == set(ends.contact_points[:2])
+        # And every row is there
+        assert (outcome.written, rejects_of(outcome)) == (3000, [])
+        with connected(ends) as reading:
+            rows = sorted(tuple(row) for row in reading.execute(f"SELECT id, v FROM {keyspace}.t"))
+        assert rows == [(i, f"v{i}") for i in range(3000)]
+    assert close_session(session)
+
+
+def test_lists_that_leave_out_every_node_are_refused(three_nodes: Stack) -> None:
+    ends = three_nodes.endpoints()
+    config = replace(cluster_config(ends), allowed_nodes=("192.0.2.0/24",))
+    with pytest.raises(ClusterError, match=f"leave out every node .*{ends.contact_points[0]}"):
+        open_session(config)
+
+
+def connections(port: int) -> dict[int, str]:
+    """Return this process's connections to a port of nodes: local port -> node's address."""
+    return {
+        one.laddr.port: one.raddr.ip
+        for one in psutil.Process().net_connections("tcp")
+        if one.raddr and one.raddr.port == port
+    }
 
 
 @pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])

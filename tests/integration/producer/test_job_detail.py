@@ -79,6 +79,7 @@ def commit(
         window_max=0,
         window_shrunk=0,
         sstables=0,
+        missed=0,
         worker=f"{host}:7",
     )
     totals = {"rows": ROWS, "rejected": rejected, "bytes": 100, "retries": 0}

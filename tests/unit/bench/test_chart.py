@@ -1,23 +1,35 @@
-"""The chart of the README shows the recorded figures."""
+"""The chart of the README shows the saved figures, and so does the README's table."""
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
-from bench.chart import PAGE, PICTURE, draw
+from bench.chart import PICTURE, draw
+from bench.page import ROOT
+from bench.record import read_record
 
-PAGE_TEXT = PAGE.read_text()
-
-
-def test_the_picture_is_drawn_from_the_page() -> None:
-    assert PICTURE.read_text() == draw(PAGE_TEXT), "run `python -m bench.chart`"
-
-
-def test_each_recorded_figure_is_in_the_picture() -> None:
-    for figure in ("95,023", "35,981", "32,473", "238,947", "88,512", "50,022"):
-        assert figure in PAGE_TEXT and f">{figure}</text>" in draw(PAGE_TEXT)
+LOAD, UNLOAD = read_record("load_small"), read_record("unload_small")
+assert LOAD is not None and UNLOAD is not None
 
 
-def test_a_missing_row_is_an_error() -> None:
-    with pytest.raises(ValueError, match="Bulk Loader"):
-        draw(PAGE_TEXT.replace("DataStax Bulk Loader 1.10, by replica set", "another"))
+def test_each_saved_figure_is_in_the_picture_and_in_the_readme() -> None:
+    assert LOAD is not None and UNLOAD is not None
+    svg, readme = draw(LOAD, UNLOAD), (ROOT / "README.md").read_text()
+    assert PICTURE.read_text() == svg, "run `python -m bench.page`"
+    for start in ("ringhaul embedded", "Bulk Loader", "cqlsh COPY"):
+        figure = f"{LOAD.named(start).rate:,.0f}"
+        assert f">{figure}</text>" in svg
+        assert figure in readme
+    for start in ("ringhaul unload, csv", "Bulk Loader", "cqlsh COPY"):
+        assert f">{UNLOAD.named(start).rate:,.0f}</text>" in svg
+
+
+def test_a_missing_system_is_an_error() -> None:
+    assert LOAD is not None and UNLOAD is not None
+    without = dataclasses.replace(
+        LOAD, lines=tuple(line for line in LOAD.lines if "Bulk" not in line.name)
+    )
+    with pytest.raises(KeyError, match="Bulk Loader"):
+        draw(without, UNLOAD)

@@ -1,6 +1,7 @@
 """Results of the benches: medians, ratios, the table and the chart."""
 
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from bench.harness import (
     Run,
     System,
     claim,
+    interleave,
     medians,
     of_limit,
     report,
@@ -133,3 +135,23 @@ def test_the_picture_has_bars_in_proportion() -> None:
     assert float(second.attrib["width"]) == pytest.approx(float(first.attrib["width"]) / 2)
     words = [element.text for element in root.findall(f"{space}text")]
     assert {"a & b", "limit <90k>", "mine", "90,000", "45,000"} <= set(words)
+
+
+def test_a_run_that_fails_is_left_out_and_a_system_that_never_succeeds_is_an_error() -> None:
+    outcomes: Iterator[Run | Exception] = iter(
+        [run_of(work_s=1.0, whole_s=1.0, worker_cpu_s=None), RuntimeError("timed out")]
+    )
+
+    def sometimes() -> Run:
+        outcome = next(outcomes)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def never() -> Run:
+        raise RuntimeError("timed out")
+
+    runs = interleave([System("sometimes", DRIVER, lambda: None, sometimes)], 2)
+    assert len(runs["sometimes"]) == 1
+    with pytest.raises(RuntimeError, match="failed in every round: never"):
+        interleave([System("never", DRIVER, lambda: None, never)], 2)

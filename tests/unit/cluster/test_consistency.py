@@ -9,6 +9,7 @@ import pytest
 from ringhaul.cluster.consistency import (
     Replication,
     Use,
+    acknowledgements,
     check_consistency,
     far_from_rows,
     refused,
@@ -203,3 +204,24 @@ def test_only_a_local_level_in_another_data_centre_is_far_from_the_rows() -> Non
     assert far_from_rows(far, None) == ""
     assert far_from_rows(session("LOCAL_QUORUM", by_dc(dc1="3"), "dc1", "dc2"), "shop") == ""
     assert far_from_rows(session("QUORUM", by_dc(dc1="3"), "dc2", "dc1"), "shop") == ""
+
+
+@pytest.mark.parametrize(
+    ("level", "found", "needed"),
+    [
+        ("LOCAL_QUORUM", by_dc(dc1=3, dc2=5), {"dc1": 2}),
+        ("EACH_QUORUM", by_dc(dc1=3, dc2=5), {"dc1": 2, "dc2": 3}),
+        ("QUORUM", by_dc(dc1=3, dc2=5), {None: 5}),
+        ("ALL", by_dc(dc1=3, dc2=5), {None: 8}),
+        ("ANY", by_dc(dc1=3), {None: 1}),
+        ("LOCAL_ONE", by_dc(dc2=3), {None: 1}),
+        ("LOCAL_QUORUM", simple("3"), {"dc1": 2}),
+        ("TWO", simple("3"), {None: 2}),
+    ],
+)
+def test_how_many_replicas_must_have_a_row(
+    level: str, found: object, needed: dict[str | None, int]
+) -> None:
+    replication = Replication.of("shop", found, MANY)
+    assert replication is not None
+    assert acknowledgements(level, replication, "dc1") == needed

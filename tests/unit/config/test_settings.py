@@ -63,6 +63,8 @@ def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.Monke
     values = {
         "cluster.contact_points": "10.0.0.1, ::1",
         "cluster.host_ids": "9f2c1d3e-8b4a-4c5d-9e6f-7a8b9c0d1e2f",
+        "cluster.allowed_nodes": "10.0.0.0/24, ::1",
+        "cluster.denied_nodes": "10.0.0.7",
         "cluster.tls": "true",
         "cluster.tls_verify_hostname": "false",
         "cluster.consistency": "local_one",
@@ -80,6 +82,8 @@ def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.Monke
         "load.block_bytes": "64KiB",
         "load.in_flight_bytes_max": "1MB",
         "query.partial_bytes_max": "64KiB",
+        "streaming.tls": "true",
+        "streaming.tls_verify_hostname": "true",
         "storage.schemes": "s3, https",
         "storage.s3_endpoint_url": "https://minio.example:9000",
         "storage.private_addresses": "true",

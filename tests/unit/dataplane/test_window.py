@@ -307,3 +307,30 @@ def test_a_unit_that_borrows_a_window_gets_its_bound() -> None:
     assert (mine.limit_min, mine.limit_max) == (512, 512)
     win.overloaded(10.0)
     assert (mine.limit_min, mine.limit_max, mine.shrunk) == (256, 512, 1)
+
+
+def test_a_unit_with_other_bounds_starts_afresh_within_them() -> None:
+    win = window()
+    now_s = 0.0
+    for _ in range(3):
+        now_s = round_trip(win, now_s, 0.001)
+    assert win.limit > 256
+    win.bound(40, 40)
+    win.note_in(WindowStats())
+    assert win.limit == 40
+    for _ in range(5):
+        now_s = round_trip(win, now_s, 0.001)
+    assert win.limit == 40 == win.stats.limit_max
+    # Back to its own: it doubles again, as at the start
+    win.bound(1024, 0)
+    win.note_in(WindowStats())
+    assert win.limit == 256
+    round_trip(win, now_s, 0.001)
+    assert win.limit == 512
+
+
+def test_equal_bounds_change_nothing() -> None:
+    win = window()
+    round_trip(win, 0.0, 0.001)
+    win.bound(1024, 0)
+    assert win.limit == 512

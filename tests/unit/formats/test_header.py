@@ -106,7 +106,7 @@ def _orc() -> bytes:
         (lambda: bz2.compress(b"id,name\n" * 100), "compressed by bzip2: give it a name"),
         (lambda: lzma.compress(b"id,name\n" * 100), "compressed by xz: give it a name"),
         (_zstd, "compressed by zstd: give it a name that ends in .zst, or unpack it"),
-        (_zip, "is a ZIP archive, as Excel workbooks are: unpack it"),
+        (_zip, "is a ZIP archive, as Excel workbooks are: name its file .zip"),
         (_parquet, "is a Parquet file: give --format parquet"),
         (_orc, "is an ORC file, which is not supported"),
         (lambda: gzip.compress(b'"\n"' + os.urandom(3000)), "compressed by gzip"),

@@ -30,6 +30,15 @@ def test_a_batch_takes_a_hundred_rows_of_one_partition() -> None:
     assert cuts([(0, 7, 10)] * 150) == [0, 100, 150]
 
 
+def test_a_batch_takes_no_more_rows_than_wanted() -> None:
+    tokens = np.zeros(7, np.int64)
+    for rows_max, expected in ((3, [0, 3, 6, 7]), (1, list(range(8))), (0, [0, 7])):
+        found = group_rows(tokens.astype(np.int32), tokens, tokens + 10, rows_max)
+        assert found.tolist() == expected
+    many = np.zeros(150, np.int64)
+    assert group_rows(many.astype(np.int32), many, many + 10, 120).tolist() == [0, 100, 150]
+
+
 def test_a_batch_takes_at_most_five_kib() -> None:
     assert cuts([(0, 1, 2560), (0, 2, 2560), (0, 3, 1)]) == [0, 2, 3]
     assert cuts([(0, 1, 2560), (0, 2, 2561)]) == [0, 1, 2]

@@ -21,6 +21,7 @@ def result(source: int, written: int, rejected: int, **others: int | str) -> Uni
         "window_max": 0,
         "window_shrunk": 0,
         "sstables": 0,
+        "missed": 0,
         "worker": "h:1",
     }
     return UnitResult(

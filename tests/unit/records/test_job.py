@@ -31,6 +31,8 @@ def test_a_job_survives_json() -> None:
         strategy="concurrent",
         ordinal_first=3,
         ordinal_end=9,
+        in_flight_requests_max=40,
+        batch_rows_max=2,
     )
     assert LoadJob.from_json(json.loads(json.dumps(job.to_json()))) == job
     assert job.total_bytes == 100
@@ -56,3 +58,11 @@ def test_sources_keep_their_formats() -> None:
 
 def test_the_job_knows_its_kind() -> None:
     assert load_job(TABLE).to_json()["kind"] == "load"
+
+
+def test_a_job_of_an_older_version_has_no_bounds() -> None:
+    data = load_job(TABLE, in_flight_requests_max=40, batch_rows_max=2).to_json()
+    for name in ("in_flight_requests_max", "batch_rows_max"):
+        del data[name]
+    job = LoadJob.from_json(data)
+    assert (job.in_flight_requests_max, job.batch_rows_max) == (0, 0)

@@ -60,7 +60,7 @@ def test_celerys_table_has_only_living_workers_after_many_kills(settle: Settle) 
                 workers.heartbeat(Worker(host, 1, 4), 1)
             # Then its name stays in the table until housekeepers miss its heartbeat
             assert table() == {"celery@host1.celery.pidbox", f"celery@{host}.celery.pidbox"}
-            while not workers.heartbeat(stays, TTL_MS):
+            while not workers.heartbeat(stays, TTL_MS).gone:
                 pass
             hosts = {worker.host for worker in workers.alive()}
             assert take_out_gone(caller, PREFIX, hosts) == 1

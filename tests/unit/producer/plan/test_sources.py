@@ -54,7 +54,12 @@ UNREAD: list[tuple[str, str, dict[str, Any], str]] = [
     ("x.parquet", "auto", {"allow_nul": True, "allow_missing_fields": True}, ""),
     ("x.csv", "jsonl", {"delimiter": ";"}, "--delimiter is of no use"),
     ("x.csv", "auto", {"delimiter": ";", "quote": None}, ""),
-    ("x.parquet", "auto", {"encoding": "latin-1"}, "nothing that is read is CSV or JSON Lines;"),
+    (
+        "x.parquet",
+        "auto",
+        {"encoding": "latin-1"},
+        "nothing that is read is CSV or fixed-width text or JSON Lines;",
+    ),
     ("x.parquet", "auto", {"quote": None, "option_prefix": "values-"}, "--values-quote is of no"),
 ]
 

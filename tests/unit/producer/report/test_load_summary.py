@@ -46,6 +46,7 @@ def summary(
             window_max=1024,
             window_shrunk=0,
             sstables=0,
+            missed=0,
             worker=f"h:{number % 2}",
         )
         for number in range(sources)

@@ -1,0 +1,303 @@
+"""Prepare trials of `ringhaul tune`: the planned load, its table, workers, and a sample."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+import psutil
+from cassandra.cluster import Session
+
+from config.cores import usable_cores
+from producer.inputs.from_manifest import as_unloaded
+from producer.inputs.stdin_spool import spool_path, spool_sources
+from producer.inputs.urlfile import NO_PLACES, read_urlfile
+from producer.plan.load import plan_load
+from producer.plan.source_rate import measure_source
+from producer.plan.trial import Sample, cut_sample
+from producer.report.reporter import Shown
+from producer.request.load import load_request
+from producer.request.options import TuneOptions
+from producer.run.trials import Trials
+from producer.services.embedded import default_workers
+from producer.services.preflight import Visibility
+from producer.services.scratch_table import ScratchTable, left_behind
+from producer.services.start import Services
+from producer.services.worker_groups import WorkerGroups
+from producer.services.workers import JobWorkers, choose_workers, standing_ledger
+from producer.text import bytes_text, count_text, time_text
+from producer.tuning.limits import SourceRate
+from producer.tuning.setup import Knob, Setup, Space, counts_of_workers, make_space
+from ringhaul.cluster.schema import TableSchema, quote_identifier
+from ringhaul.errors import ClusterError, UsageError
+from ringhaul.plain_text import lines_of
+from ringhaul.records.job import LoadJob
+from tasks.transforms import transforms_of
+
+#: About so many trials fit into the time; bounds of the seconds of one.
+TRIALS = 80
+TRIAL_MIN_S, TRIAL_MAX_S = 0.5, 5.0
+#: How long the first load runs, in trials: connections, caches and the server's compiler get warm.
+#: It runs again, twice as long, until this many rows were written, or this share of the time is up.
+FIRST_TRIALS = 2.0
+ROWS_MIN = 5_000
+FIRST_SHARE = 0.15
+#: The sample grows at most so often, while the rate is not within this of what it was taken to be.
+CALIBRATIONS = 3
+CLOSE = 1.3
+SOURCE_S = 1.0
+ROUND_TRIPS = 20
+#: What is left for the report, in seconds.
+LAST_S = 0.7
+#: Memory of a worker process, for how many are tried.
+WORKER_BYTES = 250 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """What the trials of a run are made with."""
+
+    trials: Trials
+    start: Setup  #: the settings as they are
+    counts: Sequence[int]  #: numbers of worker processes to choose from; empty: standing workers
+    workers: JobWorkers
+    source: SourceRate
+    round_trip_ms: float
+
+
+def prepare(
+    stack: ExitStack,
+    options: TuneOptions,
+    services: Services,
+    run: str,
+    ends_s: float,
+    shown: Shown,
+    counts: Sequence[int] = (),
+) -> Prepared:
+    """Plan the load, create its scratch table and start workers; `stack` removes both.
+
+    `run`: names the run. `ends_s`: when the command has to be over, on the monotonic clock.
+    `counts`: numbers of worker processes to choose from, instead of those that suit the host.
+    Raises as a load does, before anything is created.
+    """
+    job, workers = _plan(options, services, shown)
+    session = services.opening.session()
+    start = _start_setup(options, services, job)
+    transforms = transforms_of(services.settings, job.transforms)
+    source = measure_source(job, SOURCE_S, transforms)
+    round_trip_ms = _round_trip_ms(session)
+    table = _table(stack, job, session, options, services, run, ends_s)
+    shown.say(_first_lines(run, job, table, options, workers))
+    trials = Trials(
+        run=run,
+        settings=services.settings,
+        job=replace(job, table=table),
+        max_errors=services.settings.load.max_errors,
+        slots=workers.slots,
+        label=workers.label,
+        broker=services.broker,
+    )
+    return Prepared(
+        trials=trials,
+        start=start,
+        counts=_start_workers(stack, trials, start, options, counts),
+        workers=workers,
+        source=source,
+        round_trip_ms=round_trip_ms,
+    )
+
+
+def first_loads(prepared: Prepared, stops_s: float, *, repeat: bool) -> tuple[Sample, float, Space]:
+    """Load the beginning until all is warm, and choose by that the sample, the seconds of a trial,
+    and the space.
+
+    `stops_s`: when trials end, on the monotonic clock. `repeat`: a small source is loaded several
+    times. Raises `ClusterError` if no row was written.
+    """
+    trials, start, counts = prepared.trials, prepared.start, prepared.counts
+    if trials.groups is not None:
+        trials.groups.wait(trials.ledger)
+    left_s = stops_s - time.monotonic()
+    seconds = min(max(left_s / TRIALS, TRIAL_MIN_S), TRIAL_MAX_S)
+    if counts and counts[-1] > start.workers:  # all processes open their connections
+        trials.first(start.having(Knob.WORKERS, counts[-1]), seconds)
+    bound_s, all_loaded = seconds * FIRST_TRIALS, False
+    figures = None
+    while figures is None or figures.rows < ROWS_MIN:
+        figures, all_loaded = trials.first(start, bound_s)
+        if all_loaded or bound_s > left_s * FIRST_SHARE:
+            break
+        bound_s *= 2
+    if not figures.rows:
+        raise ClusterError(
+            f"no row of the sample was written in {bound_s:.0f} s: see `ringhaul load --dry-run` "
+            "and `ringhaul doctor`, or give more with --budget"
+        )
+    rate = figures.rate
+    for _ in range(CALIBRATIONS):
+        sample = cut_sample(
+            trials.job,
+            records_wanted=max(int(rate * seconds), 1),
+            loaded=figures.rows,
+            loaded_bytes=figures.bytes_count,
+            all_loaded=all_loaded,
+            repeat=repeat,
+        )
+        took = trials.measure(start, sample, seconds)
+        trials.figures.clear()  # it was warming up
+        if not sample.records or took < rate * CLOSE:
+            break
+        rate = took
+    space = make_space(start, worker_counts=counts, sample_bytes=sample.bytes_count)
+    if all(one.file.whole or one.format == "parquet" for one in trials.job.sources):
+        # Their units are files or row groups, whatever is set.
+        space = {**space, Knob.UNIT_BYTES: [start.unit_bytes]}
+    return sample, seconds, space
+
+
+def sample_text(sample: Sample) -> str:
+    """Return what a trial loads, for people."""
+    size = bytes_text(sample.bytes_count)
+    if not sample.records:
+        return f"a trial is the beginning of {count_text(len(sample.sources), 'file')}, {size}"
+    again = f" (the files {sample.passes} times)" if sample.passes > 1 else ""
+    return f"a trial is {count_text(sample.records, 'record')}, {size}{again}"
+
+
+def _plan(options: TuneOptions, services: Services, shown: Shown) -> tuple[LoadJob, JobWorkers]:
+    """Plan the load whose records are tried. Raises as a load does, before anything is written."""
+    loaded = services.loaded
+    if "-" in options.sources:
+        raise UsageError("a trial reads its sources again and again: give files, not -")
+    places = NO_PLACES
+    if options.urlfile is not None:
+        places = read_urlfile(options.urlfile, options.sources)
+        options = replace(options, sources=(*options.sources, *places))
+    load, notes = as_unloaded(options)
+    for line in notes:
+        (shown.warn if line.startswith("warning") else shown.say)(line)
+    request = load_request(load, loaded)
+    spool = spool_path(loaded.settings.state_dir, services.job_id)
+    files = spool_sources(load.sources, request.dialect, request.file_format, spool, places)
+    ledger = standing_ledger(services)
+    with Visibility(ledger) as visibility:
+        visibility.start(files)
+        session = services.opening.session()
+        workers = choose_workers(services, ledger, session, request.keyspace)
+        if workers.warning:
+            shown.warn(workers.warning)
+        job = plan_load(request, files, session, loaded.settings, workers.slots)
+        visibility.judge(workers.workers, shown.warn)
+    for statement in left_behind(session.cluster.metadata, request.keyspace):
+        shown.warn(f"another run has a scratch table; if it was killed, drop that: {statement};")
+    return job, workers
+
+
+def _start_setup(options: TuneOptions, services: Services, job: LoadJob) -> Setup:
+    """Return the settings as they are: what the others are compared with."""
+    load, count = services.loaded.settings.load, 0
+    if standing_ledger(services) is None:
+        count = services.loaded.settings.worker.concurrency or default_workers()
+        count = min(count, options.workers or count)
+    return Setup(
+        strategy=job.strategy,
+        workers=count,
+        batch_rows=load.batch_rows_max,
+        in_flight=load.in_flight_requests_max,
+        unit_bytes=load.unit_bytes,
+    )
+
+
+def _table(
+    stack: ExitStack,
+    job: LoadJob,
+    session: Session,
+    options: TuneOptions,
+    services: Services,
+    run: str,
+    ends_s: float,
+) -> TableSchema:
+    """Return the table of the trials: a scratch table that `stack` drops, or the job's own."""
+    if options.in_place:
+        _refuse_lists(job)
+        _refuse_rows(session, job.table, options)
+        return job.table
+    scratch = ScratchTable(session, services.settings, job.table, run)
+    stack.callback(scratch.drop, ends_s - LAST_S)
+    stack.callback(_ignore_interrupts)
+    return scratch.create()
+
+
+def _refuse_lists(job: LoadJob) -> None:
+    """Raise `UsageError` for lists that each trial would make longer: see `appends`."""
+    if job.lists:
+        raise UsageError(
+            f"--in-place writes the same rows again and again, and {job.lists[0]} is a list that "
+            "is not frozen: it would have its elements several times. Leave --in-place out"
+        )
+
+
+def _refuse_rows(session: Session, table: TableSchema, options: TuneOptions) -> None:
+    """Raise `UsageError` if the table has a row and the user did not allow for that."""
+    if options.overwrite:
+        return
+    keyspace, name = quote_identifier(table.keyspace), quote_identifier(table.table)
+    key = quote_identifier(table.partition_key[0])
+    if session.execute(f"SELECT {key} FROM {keyspace}.{name} LIMIT 1").one() is not None:
+        raise UsageError(
+            f"{table.name} has rows, and --in-place writes the sample's rows over those of the "
+            "same keys: leave --in-place out to use a scratch table, or add --overwrite"
+        )
+
+
+def _start_workers(
+    stack: ExitStack,
+    trials: Trials,
+    start: Setup,
+    options: TuneOptions,
+    counts: Sequence[int],
+) -> Sequence[int]:
+    """Start workers of this command, if it has any; return the numbers of them to choose from."""
+    if start.workers:
+        room = psutil.virtual_memory().available // WORKER_BYTES
+        fit = max(int(room), start.workers)
+        usual = counts_of_workers(usable_cores(), start.workers, options.workers, fit)
+        counts = sorted({start.workers, *counts}) if counts else usual
+        trials.groups = WorkerGroups(trials.settings, trials.run, counts)
+        stack.enter_context(trials.groups.running())
+    stack.callback(trials.abandon)
+    stack.callback(_ignore_interrupts)
+    return counts
+
+
+def _ignore_interrupts() -> None:
+    """Take no Ctrl-C from here on: what is left is cleaning up, which is bounded."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _round_trip_ms(session: Session) -> float:
+    """Return the lowest time of a trivial request, when nothing else is under way."""
+    lowest_s = float("inf")
+    for _ in range(ROUND_TRIPS):
+        began_s = time.perf_counter()
+        session.execute("SELECT key FROM system.local")
+        lowest_s = min(lowest_s, time.perf_counter() - began_s)
+    return lowest_s * 1000
+
+
+def _first_lines(
+    run: str, job: LoadJob, table: TableSchema, options: TuneOptions, workers: JobWorkers
+) -> str:
+    where = "in place" if options.in_place else f"scratch table {table.name}, dropped at the end"
+    return lines_of(
+        [
+            f"tune {run}  {job.table.name}   {count_text(len(job.sources), 'file')}"
+            f"  {bytes_text(job.total_bytes)}   {workers.text}"
+            f"   within {time_text(options.budget_s)}",
+            f"  {where}",
+        ]
+    )

@@ -1,0 +1,135 @@
+"""What a run of `ringhaul tune` ends with: the report, and the settings file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from config.cores import usable_cores
+from producer.outputs.stdout import json_text, print_message
+from producer.outputs.whole_file import check_replacing, whole_file
+from producer.report.reporter import Shown
+from producer.request.options import TuneOptions
+from producer.run.tune_prepare import Prepared
+from producer.services.start import Services
+from producer.text import rate_text
+from producer.tuning.limits import Evidence, Verdict, evidence_lines, judge
+from producer.tuning.search import Found
+from producer.tuning.settings_file import edited, section_text
+from producer.tuning.setup import Knob
+from producer.tuning.table import (
+    median_figures,
+    race_line,
+    setup_text,
+    table_lines,
+    to_json,
+    wrapped,
+)
+from ringhaul.plain_text import lines_of
+
+FILE_NAME = "ringhaul.toml"
+
+
+def settings_file(options: TuneOptions, services: Services) -> Path | None:
+    """Return the file that the winner goes to; None: nowhere. Raises `UsageError` if it cannot be
+    written."""
+    if options.no_write:
+        return None
+    file = options.write or services.loaded.config_file or Path(FILE_NAME)
+    check_replacing(str(file))
+    return file
+
+
+def evidence_of(found: Found, prepared: Prepared) -> Evidence:
+    """Return what was measured with the best setup."""
+    trials = prepared.trials
+    best = median_figures(trials.figures[found.best])
+    own = trials.groups is not None
+    return Evidence(
+        rate=best.rate,
+        bytes_s=best.bytes_count / max(best.seconds, 0.001),
+        workers=found.best.workers or prepared.workers.slots,
+        cpu_us_per_row=best.cpu_us_per_row or 0.0,
+        p50_ms=best.p50_ms,
+        p99_ms=best.p99_ms,
+        round_trip_ms=prepared.round_trip_ms,
+        source=prepared.source,
+        retries=best.retries,
+        cores=usable_cores() if own else None,
+        busy=best.busy if own else None,
+    )
+
+
+def report(found: Found, prepared: Prepared, evidence: Evidence, shown: Shown) -> None:
+    """Print the table, what limits, and the best setup; or JSON."""
+    start, figures = prepared.start, prepared.trials.figures
+    verdict = judge(evidence)
+    if shown.as_json:
+        print_message(json_text(to_json(found, start, figures, evidence, verdict)))
+    else:
+        print(lines_of(list(_report_lines(found, prepared, evidence, verdict))))
+
+
+def _report_lines(
+    found: Found, prepared: Prepared, evidence: Evidence, verdict: Verdict
+) -> Iterator[str]:
+    start = prepared.start
+    yield from table_lines(found, prepared.trials.figures)
+    yield ""
+    yield from wrapped(f"{verdict.limit}: {verdict.reason}", " limit     ")
+    for line in evidence_lines(evidence):
+        yield f"           {line}"
+    yield from wrapped(verdict.advice, " advice    ")
+    changed = [knob for knob in Knob if found.best.value(knob) != start.value(knob)]
+    if not changed:
+        yield f" best      the settings as they are, {rate_text(evidence.rate)} rows/s"
+    else:
+        gain = "" if found.gain is None else f", {found.gain:.2f} times the rate of before"
+        yield from wrapped(f"{setup_text(found.best, changed)}{gain}", " best      ")
+    if start.workers == 0:
+        yield from wrapped(
+            "worker processes: those that run are not this command's, and --broker none starts "
+            "some that are",
+            " not tried ",
+        )
+
+
+def write(
+    found: Found,
+    evidence: Evidence,
+    file: Path | None,
+    options: TuneOptions,
+    services: Services,
+    shown: Shown,
+) -> None:
+    """Write what was compared and won into the settings file, with the evidence."""
+    values = {
+        str(knob): found.best.value(knob)
+        for knob in Knob
+        if knob in found.tried and (knob is not Knob.WORKERS or found.best.workers)
+    }
+    if file is None:
+        shown.say(lines_of([" not written:", *section_text(values).splitlines()]))
+        return
+    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    text = edited(before, values, {"load": _comments(found, evidence, options)})
+    with whole_file(str(file)) as out:
+        out.write(text.encode())
+    shown.say(f" wrote     {file}")
+    for key in values:
+        origin = services.loaded.origins[key]
+        if origin.startswith("env"):
+            shown.warn(f"warning: {origin} overrides {key} of the file")
+
+
+def _comments(found: Found, evidence: Evidence, options: TuneOptions) -> Sequence[str]:
+    verdict = judge(evidence)
+    gain = "" if found.gain is None else f", {found.gain:.2f} times that of the settings before"
+    lines = [
+        f"by `ringhaul tune` on {time.strftime('%Y-%m-%d')}, for {options.table}: "
+        f"{rate_text(evidence.rate)} rows/s{gain}",
+        f"limit: {verdict.limit}: {verdict.reason}",
+        *map(race_line, found.races),
+    ]
+    return [part for line in filter(None, lines) for part in wrapped(line, "", "  ")]

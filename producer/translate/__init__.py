@@ -1,0 +1,1 @@
+"""`ringhaul translate`: commands of other tools, as commands of ringhaul."""

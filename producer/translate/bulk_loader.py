@@ -1,0 +1,211 @@
+"""What the commands and options of DataStax Bulk Loader are in ringhaul. Pure.
+
+The names, shortcuts and defaults are those of its settings reference, version 1.11.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from producer.translate.hocon import as_bool, as_text
+from producer.translate.settings import ALIASES, HANDLERS, SHORTCUTS, UNITS, find_group
+from producer.translate.translation import Draft, NotTranslatable, Translation
+
+#: Settings that are on without a value.
+_SWITCHES = frozenset(
+    ("schema.preserveTimestamp", "schema.preserveTtl", "engine.dryRun", "connector.csv.header")
+)
+#: Options of exec that are called the same as those of load.
+_OF_EXEC = (
+    "--params --nulls --rate --job-id --consistency --contact-points --port --local-dc --user "
+    "--password"
+)
+#: Options of load that exec has for the values of its statement.
+_OF_RECORDS = (
+    "--format --no-header --delimiter --quote --escape --null --null-quoted --encoding "
+    "--comment --mapping --skip-rows --max-rows --allow-extra-fields --allow-missing-fields "
+    "--trim --blob --json-layout --timestamp-format --date-format --time-format --epoch "
+    "--epoch-unit --timezone --locale --true-words --false-words --overflow --rounding"
+)
+
+
+def translate_bulk_loader(text: str) -> Translation:
+    """Return the command that does what a command of Bulk Loader does.
+
+    `text`: a command line, as a shell takes it. Defaults of Bulk Loader that change rows are stated
+    in the command. Raises `NotTranslatable`.
+    """
+    words = split_line(text)
+    if len(words) < 2 or words[1].startswith("-"):
+        raise NotTranslatable("dsbulk: load, unload or count is missing")
+    operation = words[1]
+    if operation not in ("load", "unload", "count"):
+        raise NotTranslatable(f"dsbulk {operation}: only load, unload and count can be translated")
+    draft = Draft(command=operation)
+    settings = _Settings(read_settings(words[2:]))
+    _translate(draft, settings)
+    return draft.finish()
+
+
+def split_line(text: str) -> list[str]:
+    """Return the words of a command line. Raises `NotTranslatable`."""
+    try:
+        return shlex.split(text.replace("\\\n", " "), comments=True)
+    except ValueError as error:
+        raise NotTranslatable(f"the shell could not read this: {error}") from None
+
+
+def read_settings(words: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return setting -> (as it was written, value). Raises `NotTranslatable`."""
+    found: dict[str, tuple[str, str]] = {}
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if not word.startswith("-"):
+            raise NotTranslatable(f"dsbulk: {word!r} is not an option")
+        written, equals, value = word.partition("=")
+        name = _full_name(written)
+        if not equals:
+            follows = words[at] if at < len(words) else "-"
+            if name in _SWITCHES and follows.lower() not in ("true", "false"):
+                value = "true"
+            elif at < len(words):
+                value, at = follows, at + 1
+            else:
+                raise NotTranslatable(f"dsbulk: {written} has no value")
+        found[name] = (written, value)
+    return found
+
+
+def _full_name(written: str) -> str:
+    if written.startswith("--"):
+        name = written[2:].removeprefix("dsbulk.")
+        return ALIASES.get(name, name)
+    name = SHORTCUTS.get(written[1:], "")
+    if not name:
+        raise NotTranslatable(f"dsbulk: it has no option {written}")
+    return name
+
+
+class _Settings:
+    """The settings that were given, by their full names."""
+
+    def __init__(self, given: Mapping[str, tuple[str, str]]) -> None:
+        self.connector = as_text(given.get("connector.name", ("", "csv"))[1])
+        if self.connector not in ("csv", "json"):
+            raise NotTranslatable(f"dsbulk: connector {self.connector!r} is neither csv nor json")
+        self._given: dict[str, tuple[str, str]] = {}
+        other = "json" if self.connector == "csv" else "csv"
+        for name, given_value in given.items():
+            # Settings of the connector that is not in use change nothing.
+            if not name.startswith(f"connector.{other}."):
+                self._given[name.replace("connector.*.", f"connector.{self.connector}.")] = (
+                    given_value
+                )
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a value without its quotes. `*` in the name: the connector."""
+        name = name.replace("*", self.connector)
+        return as_text(self._given[name][1]) if name in self._given else default
+
+    def has(self, name: str) -> bool:
+        return name.replace("*", self.connector) in self._given
+
+    def items(self) -> Iterator[tuple[str, str, str]]:
+        """Yield each setting, `*` for the connector; how it was written; its value."""
+        for name, (written, value) in self._given.items():
+            yield name.replace(f"connector.{self.connector}.", "connector.*."), written, value
+
+
+def _translate(draft: Draft, settings: _Settings) -> None:
+    reads_files = draft.command == "load"
+    if reads_files and settings.has("schema.query"):
+        draft.command = "exec"
+        draft.operands.append(settings.text("schema.query"))
+    if draft.command != "count":
+        _set_places(draft, settings)
+        _set_defaults(draft, settings)
+    handlers = HANDLERS["load" if reads_files else draft.command]
+    for name, written, value in settings.items():
+        draft.option = written
+        handler = handlers.get(name) or find_group(name)
+        if handler is None:
+            raise NotTranslatable(f"dsbulk: it has no setting {written}")
+        handler(value, draft)
+    if draft.command != "count":
+        _set_times(draft, settings)
+    draft.set_words()
+    if draft.command == "exec":
+        _use_names_of_exec(draft)
+
+
+def _use_names_of_exec(draft: Draft) -> None:
+    """Rename options: those about records have another name for the values of a statement."""
+    for name in draft.names():
+        if name in _OF_RECORDS.split():
+            prefix = "--no-values-" if name.startswith("--no-") else "--values-"
+            draft.rename(name, prefix + name.removeprefix("--no-").removeprefix("--"))
+        elif name not in _OF_EXEC.split():
+            draft.option = name
+            draft.drop(name)
+            if name == "--max-errors":
+                draft.note("exec has no limit of rejects")
+            else:
+                draft.lose("exec does not have it: its statement says what is written")
+
+
+def _set_places(draft: Draft, settings: _Settings) -> None:
+    """Set the files that are read or written."""
+    draft.option = "-url"
+    place = settings.text("connector.*.url", "-").removeprefix("file://")
+    place = "-" if place in ("std:/", "stdin:/", "stdout:/") else place
+    if draft.command == "unload":
+        draft.add("--output", place)
+    elif draft.command == "exec":
+        draft.add("--params", place)
+    elif not settings.has("connector.*.urlfile"):
+        draft.operands.append(_pattern(place, settings))
+    if settings.connector == "json":
+        draft.add("--format", "jsonl")
+
+
+def _pattern(place: str, settings: _Settings) -> str:
+    """Return the glob of the files in a folder; a file's own name, which has a suffix."""
+    name = place.rstrip("/").rpartition("/")[2]
+    if place == "-" or "." in name or "*" in name:
+        return place
+    wanted = settings.text("connector.*.fileNamePattern", f"**/*.{settings.connector}")
+    everywhere = as_bool(settings.text("connector.*.recursive", "false"))
+    if not everywhere:
+        wanted = wanted.rpartition("/")[2]
+    return f"{place.rstrip('/')}/{wanted}"
+
+
+def _set_defaults(draft: Draft, settings: _Settings) -> None:
+    """State what Bulk Loader does unless told otherwise, where it changes rows."""
+    csv = settings.connector == "csv"
+    if draft.command == "unload":
+        draft.add("--blob", "base64")
+        return
+    if csv and not settings.has("connector.csv.escape"):
+        draft.add("--escape", "\\")
+    if not settings.has("schema.allowExtraFields"):
+        draft.add("--allow-extra-fields")
+    draft.add("--blob", "any")
+
+
+def _set_times(draft: Draft, settings: _Settings) -> None:
+    """Translate patterns of dates and times, which may be a unit."""
+    unit = UNITS.get(settings.text("codec.unit", "MILLISECONDS").upper(), "ms")
+    for setting, name in (
+        ("codec.date", "--date-format"),
+        ("codec.time", "--time-format"),
+        ("codec.timestamp", "--timestamp-format"),
+    ):
+        pattern = settings.text(setting)
+        if pattern == "UNITS_SINCE_EPOCH":
+            draft.add(name, unit)
+        elif pattern and not pattern.startswith(("ISO_", "CQL_")):
+            draft.add(name, pattern)

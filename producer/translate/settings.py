@@ -1,0 +1,440 @@
+"""Every setting of DataStax Bulk Loader, and what it is in ringhaul. Pure.
+
+The names, shortcuts and defaults are those of its settings reference, version 1.11. A `*` in a name
+stands for the connector in use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from producer.translate.hocon import as_bool, as_list, as_text
+from producer.translate.translation import Draft, NotTranslatable
+
+Handler = Callable[[str, Draft], None]
+
+#: Shortcut -> setting. Those of connectors stand for the connector in use.
+SHORTCUTS: Mapping[str, str] = {
+    "c": "connector.name",
+    "url": "connector.*.url",
+    "delim": "connector.csv.delimiter",
+    "header": "connector.csv.header",
+    "quote": "connector.csv.quote",
+    "escape": "connector.csv.escape",
+    "comment": "connector.csv.comment",
+    "encoding": "connector.*.encoding",
+    "skipRecords": "connector.*.skipRecords",
+    "maxRecords": "connector.*.maxRecords",
+    "maxConcurrentFiles": "connector.*.maxConcurrentFiles",
+    "newline": "connector.csv.newline",
+    "nullValue": "connector.csv.nullValue",
+    "k": "schema.keyspace",
+    "t": "schema.table",
+    "m": "schema.mapping",
+    "query": "schema.query",
+    "timestamp": "schema.preserveTimestamp",
+    "ttl": "schema.preserveTtl",
+    "nullStrings": "codec.nullStrings",
+    "locale": "codec.locale",
+    "timeZone": "codec.timeZone",
+    "h": "datastax-java-driver.basic.contact-points",
+    "port": "datastax-java-driver.basic.default-port",
+    "dc": "datastax-java-driver.basic.load-balancing-policy.local-datacenter",
+    "cl": "datastax-java-driver.basic.request.consistency",
+    "u": "datastax-java-driver.advanced.auth-provider.username",
+    "p": "datastax-java-driver.advanced.auth-provider.password",
+    "b": "datastax-java-driver.basic.cloud.secure-connect-bundle",
+    "maxErrors": "log.maxErrors",
+    "logDir": "log.directory",
+    "verbosity": "log.verbosity",
+    "maxConcurrentQueries": "engine.maxConcurrentQueries",
+    "dryRun": "engine.dryRun",
+    "reportRate": "monitoring.reportRate",
+    "stats": "stats.modes",
+    "partitions": "stats.numPartitions",
+    "f": "config",
+}
+#: Older names and other spellings of settings.
+ALIASES: Mapping[str, str] = {
+    "driver.hosts": SHORTCUTS["h"],
+    "driver.port": SHORTCUTS["port"],
+    "driver.auth.username": SHORTCUTS["u"],
+    "driver.auth.password": SHORTCUTS["p"],
+    "driver.query.consistency": SHORTCUTS["cl"],
+    "driver.policy.lbp.dcAwareRoundRobin.localDc": SHORTCUTS["dc"],
+    "executor.maxConcurrentQueries": SHORTCUTS["maxConcurrentQueries"],
+    "schema.nullStrings": "codec.nullStrings",
+}
+#: Unit -> its name in ringhaul.
+UNITS = {
+    "NANOSECONDS": "ns",
+    "MICROSECONDS": "us",
+    "MILLISECONDS": "ms",
+    "SECONDS": "s",
+    "MINUTES": "min",
+    "HOURS": "h",
+    "DAYS": "d",
+}
+_LANGUAGES = ("en", "fr", "de", "es", "it", "pt", "nl", "sv", "da", "pl")
+
+
+def _option(name: str) -> Handler:
+    """The value is the same there."""
+    return lambda value, draft: draft.add(name, as_text(value))
+
+
+def _unlimited(name: str) -> Handler:
+    """-1 and 0 mean no limit, which is the default here."""
+
+    def handle(value: str, draft: Draft) -> None:
+        if as_text(value) not in ("-1", "0"):
+            draft.add(name, as_text(value))
+
+    return handle
+
+
+def _flag(name: str, *, when: bool = True) -> Handler:
+    """The option stands for the value `when`."""
+
+    def handle(value: str, draft: Draft) -> None:
+        if as_bool(value) is when:
+            draft.add(name)
+
+    return handle
+
+
+def _note(text: str) -> Handler:
+    """Nothing is lost without it."""
+    return lambda _, draft: draft.note(text)
+
+
+def _lose(text: str) -> Handler:
+    return lambda _, draft: draft.lose(text)
+
+
+def _nothing(_: str, __: Draft) -> None:
+    """Another setting says all."""
+
+
+def _lose_unless(usual: str, text: str) -> Handler:
+    """Nothing is lost with the usual value."""
+
+    def handle(value: str, draft: Draft) -> None:
+        if as_text(value).lower() != usual.lower():
+            draft.lose(text)
+
+    return handle
+
+
+def _hosts(value: str, draft: Draft) -> None:
+    draft.add("--contact-points", ",".join(as_list(value)))
+
+
+def _null_strings(value: str, draft: Draft) -> None:
+    for text in as_list(value):
+        draft.repeat("--null", text)
+    draft.add("--null-quoted")
+
+
+def _output_null(value: str, draft: Draft) -> None:
+    draft.add("--null", (as_list(value) or [""])[0])
+
+
+def _null_value(value: str, draft: Draft) -> None:
+    if as_text(value) not in ("AUTO", ""):
+        draft.repeat("--null", as_text(value))
+
+
+def _mode(value: str, draft: Draft) -> None:
+    if draft.command != "unload":
+        draft.add("--json-layout", "documents")
+    elif as_text(value).upper() == "SINGLE_DOCUMENT" and not draft.has("--json-layout"):
+        draft.add("--json-layout", "array")
+
+
+def _pretty(value: str, draft: Draft) -> None:
+    if as_bool(value):
+        draft.add("--json-layout", "pretty")
+
+
+def _features(value: str, draft: Draft) -> None:
+    if "ALLOW_COMMENTS" in value.upper():
+        draft.add("--json-layout", "commented")
+    else:
+        draft.lose("JSON is read as its standard says; only comments can be allowed")
+
+
+def _mapping(value: str, draft: Draft) -> None:
+    draft.add("--mapping", as_text(value))
+
+
+def _nulls(value: str, draft: Draft) -> None:
+    if not as_bool(value):
+        draft.add("--nulls", "tombstone")
+
+
+def _seconds(value: str, draft: Draft) -> None:
+    if as_text(value) not in ("-1", "0"):
+        draft.add("--ttl", as_text(value))
+
+
+def _words(value: str, draft: Draft) -> None:
+    for pair in as_list(value):
+        true, colon, false = pair.partition(":")
+        if not colon:
+            raise NotTranslatable(f"codec.booleanStrings: {pair!r} is not TRUE:FALSE")
+        draft.true_words.append(true)
+        draft.false_words.append(false)
+
+
+def _numbers(value: str, draft: Draft) -> None:
+    pair = as_list(value)
+    if len(pair) != 2:
+        raise NotTranslatable(f"codec.booleanNumbers: {value!r} is not two numbers")
+    draft.true_words = [*(draft.true_words or ["true"]), pair[0]]
+    draft.false_words = [*(draft.false_words or ["false"]), pair[1]]
+
+
+def _locale(value: str, draft: Draft) -> None:
+    language = as_text(value)[:2].lower()
+    if language in _LANGUAGES:
+        draft.add("--locale", language)
+    else:
+        draft.lose(f"names of months and days are known in {', '.join(_LANGUAGES)}")
+    if language != "en":
+        draft.note("numbers do not follow it: give --decimal-sep and --thousands-sep")
+
+
+def _unit(value: str, draft: Draft) -> None:
+    unit = UNITS.get(as_text(value).upper())
+    if unit is None:
+        raise NotTranslatable(f"codec.unit: {value!r} is no unit of time")
+    draft.add("--epoch-unit", unit)
+
+
+def _binary(value: str, draft: Draft) -> None:
+    if draft.command == "unload":
+        draft.add("--blob", as_text(value).lower())
+
+
+def _overflow(value: str, draft: Draft) -> None:
+    if as_text(value).upper() == "TRUNCATE":
+        draft.add("--overflow", "clamp")
+
+
+def _rounding(value: str, draft: Draft) -> None:
+    mode = as_text(value).lower().replace("_", "-")
+    if mode != "unnecessary":
+        draft.add("--rounding", mode)
+
+
+def _batch_mode(value: str, draft: Draft) -> None:
+    if as_text(value).upper() == "DISABLED":
+        draft.add("--strategy", "single")
+
+
+def _bytes_rate(value: str, draft: Draft) -> None:
+    if as_text(value) != "-1":
+        draft.lose("while it runs: ringhaul throttle JOB --mb-per-second")
+
+
+_COMPRESSIONS = {"gzip": "gzip", "zstd": "zstd", "bzip2": "bz2", "xz": "xz", "lz4": "lz4"}
+_COMPRESSIONS |= {"brotli": "brotli", "none": "none"}
+
+
+def _compression(value: str, draft: Draft) -> None:
+    name = as_text(value).lower()
+    if draft.command != "unload":
+        draft.note("the name of a file says how it is compressed")
+    elif name in _COMPRESSIONS:
+        draft.add("--compression", _COMPRESSIONS[name])
+    else:
+        draft.lose(f"unload writes {', '.join(_COMPRESSIONS.values())}")
+
+
+def _concurrent_files(value: str, draft: Draft) -> None:
+    if as_text(value) == "1":
+        draft.add("--single-file")
+    else:
+        draft.note("each unit writes its own file")
+
+
+def _strategy(value: str, draft: Draft) -> None:
+    if as_text(value).upper() == "NON_NULL":
+        draft.add("--no-json-nulls")
+
+
+def _stats(value: str, draft: Draft) -> None:
+    modes = as_list(value)
+    for mode, name in (("ranges", "range"), ("hosts", "host")):
+        if mode in modes:
+            draft.add("--by", name)
+            break
+    if "partitions" in modes and not draft.has("--top"):
+        draft.add("--top", "10")
+    if len(modes) > 1:
+        draft.note("one command answers one of them: run it again with another --by or --top")
+
+
+def _partitions(value: str, draft: Draft) -> None:
+    draft.add("--top", as_text(value))
+
+
+def _trim(text: str) -> Handler:
+    def handle(value: str, draft: Draft) -> None:
+        # "quoted" includes what "text" does.
+        if as_bool(value) and (text == "quoted" or not draft.has("--trim")):
+            draft.add("--trim", text)
+
+    return handle
+
+
+def _prompt(value: str, draft: Draft) -> None:
+    if as_bool(value):
+        draft.add("--password")
+
+
+def _password(_: str, draft: Draft) -> None:
+    draft.add("--password")
+    draft.note("a password is no argument: -p asks for it, --password-file FILE reads it")
+
+
+_SETTING = "a setting: see docs/reference/settings.md"
+#: Whole groups without a counterpart.
+_PREFIXES: Mapping[str, Handler] = {
+    "monitoring.": _note("--progress, --summary and `ringhaul metrics` are there for it"),
+    "log.": _note("`ringhaul errors JOB`, and `ringhaul resume JOB` for checkpoints"),
+    "executor.continuousPaging.": _note("not needed: pages follow the rows"),
+    "batch.": _note("not needed: batches follow the replicas and the server's limits"),
+    "s3.": _note("storage.s3_endpoint_url; region and credentials are those of the host"),
+    "driver.": _note(_SETTING),
+    "datastax-java-driver.": _note(_SETTING),
+    "runner.": _note("not needed"),
+    "schema.graph": _lose("graphs cannot be moved"),
+}
+
+
+def find_group(name: str) -> Handler | None:
+    """Return the handler of a group of settings that have no counterpart; None: unknown."""
+    return next((one for start, one in _PREFIXES.items() if name.startswith(start)), None)
+
+
+_ALL: Mapping[str, Handler] = {
+    "connector.name": _nothing,
+    "schema.keyspace": _option("--keyspace"),
+    "schema.table": _option("--table"),
+    SHORTCUTS["h"]: _hosts,
+    SHORTCUTS["port"]: _option("--port"),
+    SHORTCUTS["dc"]: _option("--local-dc"),
+    SHORTCUTS["cl"]: _option("--consistency"),
+    SHORTCUTS["u"]: _option("--user"),
+    SHORTCUTS["p"]: _password,
+    SHORTCUTS["b"]: _lose("secure connect bundles cannot be read"),
+    "runner.promptForPasswords": _prompt,
+    "executor.maxPerSecond": _unlimited("--rate"),
+    "executor.maxBytesPerSecond": _bytes_rate,
+    "executor.maxInFlight": _note("a setting of the workers: load.in_flight_requests_max"),
+    "engine.maxConcurrentQueries": _note("the number of requests follows the server"),
+    "engine.dryRun": _flag("--dry-run"),
+    "engine.executionId": _option("--job-id"),
+    "engine.dataSizeSamplingEnabled": _note("not needed"),
+    "schema.splits": _note("not needed: units follow the size of the table"),
+    "config": _lose("give the file's settings in the command"),
+    "codec.timeZone": _option("--timezone"),
+    "codec.locale": _locale,
+    "codec.date": _nothing,
+    "codec.time": _nothing,
+    "codec.timestamp": _nothing,
+    "codec.unit": _unit,
+    "codec.epoch": _option("--epoch"),
+    "codec.booleanStrings": _words,
+    "codec.booleanNumbers": _numbers,
+    "codec.binary": _binary,
+    "codec.number": _lose_unless("#,###.##", "numbers have separators, but no pattern"),
+    "codec.formatNumbers": _lose_unless("false", "numbers are written with all their digits"),
+    "codec.geo": _lose("types of DataStax Enterprise cannot be moved"),
+    "codec.uuidStrategy": _lose_unless("random", "a timeuuid must stand in the file as one"),
+}
+_FILES: Mapping[str, Handler] = {
+    "connector.*.url": _nothing,
+    "connector.*.fileNamePattern": _nothing,
+    "connector.*.recursive": _nothing,
+    "connector.*.maxConcurrentFiles": _note("not needed: all workers share one file"),
+    "connector.*.compression": _compression,
+    "connector.*.maxCharsPerColumn": _note("not needed: a record may have 128 MiB"),
+    "connector.*.maxColumns": _note("not needed: there is no limit"),
+    "connector.*.normalizeLineEndingsInQuotes": _lose_unless(
+        "false", "line ends within quotes stay as they are"
+    ),
+    "connector.*.newline": _note("LF, CRLF and CR all end a record"),
+    "connector.*.delimiter": _option("--delimiter"),
+    "connector.*.quote": _option("--quote"),
+    "connector.*.header": _flag("--no-header", when=False),
+    "connector.*.mode": _mode,
+    "schema.mapping": _mapping,
+    "schema.preserveTimestamp": _flag("--preserve-timestamp"),
+    "schema.preserveTtl": _flag("--preserve-ttl"),
+}
+_LOAD: Mapping[str, Handler] = {
+    "connector.*.urlfile": _option("--urlfile"),
+    "connector.*.encoding": _option("--encoding"),
+    "connector.*.skipRecords": _unlimited("--skip-rows"),
+    "connector.*.maxRecords": _unlimited("--max-rows"),
+    "connector.*.escape": _option("--escape"),
+    "connector.*.comment": _option("--comment"),
+    "connector.*.nullValue": _null_value,
+    "connector.*.emptyValue": _lose_unless("", "an empty text is the empty field"),
+    "connector.*.ignoreLeadingWhitespaces": _trim("text"),
+    "connector.*.ignoreTrailingWhitespaces": _trim("text"),
+    "connector.*.ignoreLeadingWhitespacesInQuotes": _trim("quoted"),
+    "connector.*.ignoreTrailingWhitespacesInQuotes": _trim("quoted"),
+    "connector.*.parserFeatures": _features,
+    "connector.*.deserializationFeatures": _note("decimals always keep all their digits"),
+    "schema.query": _nothing,
+    "schema.allowExtraFields": _flag("--allow-extra-fields"),
+    "schema.allowMissingFields": _flag("--allow-missing-fields"),
+    "schema.nullToUnset": _nulls,
+    "schema.queryTimestamp": _option("--timestamp"),
+    "schema.queryTtl": _seconds,
+    "codec.nullStrings": _null_strings,
+    "codec.overflowStrategy": _overflow,
+    "codec.roundingStrategy": _rounding,
+    "batch.mode": _batch_mode,
+    "log.maxErrors": _option("--max-errors"),
+}
+_UNLOAD: Mapping[str, Handler] = {
+    "connector.*.encoding": _lose_unless("utf-8", "unload writes UTF-8"),
+    "connector.*.maxRecords": _unlimited("--max-rows-per-file"),
+    "connector.*.skipRecords": _lose_unless("0", "there is nothing to skip in a table"),
+    "connector.*.fileNameFormat": _option("--file-name-format"),
+    "connector.*.maxConcurrentFiles": _concurrent_files,
+    "connector.*.escape": _note("quotes within quotes are doubled, as in RFC 4180"),
+    "connector.*.comment": _note("a load reads no comments unless --comment is given"),
+    "connector.*.nullValue": _null_value,
+    "connector.*.emptyValue": _lose_unless("", "an empty text is the empty field in quotes"),
+    "connector.*.ignoreLeadingWhitespaces": _lose_unless("false", "texts keep their blanks"),
+    "connector.*.ignoreTrailingWhitespaces": _lose_unless("false", "texts keep their blanks"),
+    "connector.*.prettyPrint": _pretty,
+    "connector.*.generatorFeatures": _lose("JSON is written as its standard says"),
+    "connector.*.serializationFeatures": _lose("JSON is written as its standard says"),
+    "connector.*.serializationStrategy": _strategy,
+    "schema.query": _option("--query"),
+    "codec.nullStrings": _output_null,
+    "codec.overflowStrategy": _note("nothing overflows in an unload"),
+    "codec.roundingStrategy": _note("nothing is rounded in an unload"),
+    "log.maxErrors": _option("--max-errors"),
+}
+_COUNT: Mapping[str, Handler] = {
+    name: _note("a count shows no values") for name in _ALL if name.startswith("codec.")
+} | {
+    "engine.dryRun": _note("a count changes nothing"),
+    "schema.query": _lose("`ringhaul query` answers a SELECT count(*)"),
+    "stats.modes": _stats,
+    "stats.numPartitions": _partitions,
+}
+#: Command -> setting -> what it becomes.
+HANDLERS: Mapping[str, Mapping[str, Handler]] = {
+    "load": {**_ALL, **_FILES, **_LOAD},
+    "unload": {**_ALL, **_FILES, **_UNLOAD},
+    "count": {**_ALL, **_COUNT},
+}

@@ -1,0 +1,111 @@
+"""A command of another tool as a command of ringhaul, and what differs. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+
+
+class NotTranslatable(ValueError):
+    """The text is not a command that can be translated; the message says why."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a user has to know about one option."""
+
+    option: str  #: as it was written, such as `MAXBATCHSIZE` or `--codec.geo`
+    text: str
+    #: It has no counterpart, and the rows may differ without it.
+    lost: bool = False
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A command of ringhaul."""
+
+    words: tuple[str, ...]  #: after `ringhaul`
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The command for a shell."""
+        return shlex.join(["ringhaul", *self.words])
+
+    @property
+    def complete(self) -> bool:
+        """Whether every option that may change the rows has a counterpart."""
+        return not any(note.lost for note in self.notes)
+
+
+@dataclass
+class Draft:
+    """A translation that is being made: option by option."""
+
+    command: str = "load"  #: load, unload, exec or count
+    #: A folder or file that an unload writes, the files that a load reads, a statement.
+    operands: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    true_words: list[str] = field(default_factory=list)
+    false_words: list[str] = field(default_factory=list)
+    _options: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
+    #: The option that is being translated, as it was written.
+    option: str = ""
+
+    def add(self, name: str, *values: str) -> None:
+        """Set an option, in place of what an earlier one set."""
+        self._options[name] = [values]
+
+    def repeat(self, name: str, value: str) -> None:
+        """Set an option once more."""
+        self._options.setdefault(name, []).append((value,))
+
+    def drop(self, name: str) -> None:
+        self._options.pop(name, None)
+
+    def rename(self, name: str, new: str) -> None:
+        """Give an option another name, in its place."""
+        self._options = {(new if one == name else one): uses for one, uses in self._options.items()}
+
+    def names(self) -> tuple[str, ...]:
+        """Return the options that are set."""
+        return tuple(self._options)
+
+    def has(self, name: str) -> bool:
+        return name in self._options
+
+    def note(self, text: str) -> None:
+        """Explain the present option."""
+        self.notes.append(Note(self.option, text))
+
+    def lose(self, text: str) -> None:
+        """Explain why the present option has no counterpart."""
+        self.notes.append(Note(self.option, text, lost=True))
+
+    def set_words(self) -> None:
+        """Set the words for true and false, which several options of other tools make up."""
+        if self.true_words or self.false_words:
+            self.add("--true-words", ",".join(self.true_words))
+            self.add("--false-words", ",".join(self.false_words))
+
+    def finish(self) -> Translation:
+        """Return the command, its options in the order in which they were set."""
+        self._name_table()
+        words = [self.command, *self.operands]
+        for name, uses in self._options.items():
+            for values in uses:
+                words += [name, *values]
+        return Translation(tuple(words), tuple(self.notes))
+
+    def _name_table(self) -> None:
+        """Put keyspace and table into one option, unless a dot in a name forbids it, and first."""
+        if not self.has("--table"):
+            return
+        names = [
+            str(self._options[name][0][0]) for name in ("--keyspace", "--table") if self.has(name)
+        ]
+        if len(names) == 2 and "." not in "".join(names):
+            self.drop("--keyspace")
+            names = [".".join(names)]
+        self.drop("--table")
+        self._options = {"--table": [(names[-1],)], **self._options}

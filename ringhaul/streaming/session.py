@@ -1,0 +1,279 @@
+"""Send one SSTable to one node, and wait until its rows can be read there.
+
+A session blocks; `delivery.py` runs each in a thread. All calls have time-outs, and `abort` ends a
+session from another thread.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import threading
+import uuid
+import zlib
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ringhaul.errors import EXIT_FATAL, Terminal, Transient
+from ringhaul.sstables.build import Built
+from ringhaul.sstables.components import DATA, DIGEST, TOC
+from ringhaul.streaming import messages
+from ringhaul.streaming.messages import HandshakeDamaged, Kind, Versions
+from ringhaul.streaming.owners import Node
+
+CONNECT_S = 5.0
+#: Without a byte sent or received a connection counts as dead.
+STALL_S = 30.0
+#: Once it has all bytes a node opens the SSTable, and builds the table's indexes of its rows.
+COMPLETE_S = 600.0
+#: How long a node that ended a connection may take to say why.
+LAST_WORDS_S = 2.0
+_PIECE_BYTES = 2**20
+
+
+class NodeUnreachable(Transient):
+    """A node's storage port does not answer, or a connection to it broke."""
+
+    exit_code = EXIT_FATAL
+
+
+class StreamRefused(Transient):
+    """A node has received an SSTable and discarded it."""
+
+    exit_code = EXIT_FATAL
+
+
+class StreamingUnsupported(Terminal):
+    """A node does not speak our version of the protocol, or wants encryption."""
+
+    exit_code = EXIT_FATAL
+
+
+class SSTableDamaged(Transient):
+    """An SSTable is not what was built. It is built again when its unit is retried."""
+
+    exit_code = EXIT_FATAL
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamedSSTable:
+    """A finished SSTable, in memory."""
+
+    table: uuid.UUID
+    header: bytes
+    first_key: bytes
+    components: Sequence[tuple[str, memoryview]]  #: Data.db first; without TOC.txt
+
+    @classmethod
+    def of(cls, table: uuid.UUID, built: Built) -> StreamedSSTable:
+        return cls(
+            table=table,
+            header=built.header,
+            first_key=built.first_key,
+            components=[
+                (name, memoryview(contents).cast("B"))
+                for name, contents in built.files
+                if name != TOC
+            ],
+        )
+
+    @property
+    def bytes_count(self) -> int:
+        return sum(len(contents) for _, contents in self.components)
+
+    def check(self) -> None:
+        """Compare Data.db with its digest, which no node does. Raises `SSTableDamaged`."""
+        files = dict(self.components)
+        if str(zlib.crc32(files[DATA])).encode() != bytes(files[DIGEST]):
+            raise SSTableDamaged(f"{DATA} is not what was built: is this host's memory faulty?")
+
+
+class StreamSession:
+    """One session with one node."""
+
+    def __init__(self, node: Node, tls: ssl.SSLContext | None = None) -> None:
+        self._node, self._tls = node, tls
+        self._sockets: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._is_aborted = False
+
+    def send(self, sstable: StreamedSSTable) -> None:
+        """Return when the node serves the SSTable's rows.
+
+        Raises `NodeUnreachable`, `StreamRefused`, `StreamingUnsupported` or `SSTableDamaged`; the
+        node keeps nothing then, unless the connection broke while it answered.
+        """
+        sstable.check()
+        try:
+            self._send(sstable)
+        except OSError as error:
+            raise NodeUnreachable(f"{self._node}: {_words(error)}") from error
+        finally:
+            self._close()
+
+    def abort(self) -> None:
+        """End the session, from another thread."""
+        with self._lock:
+            self._is_aborted = True
+            for connection in self._sockets:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def _send(self, sstable: StreamedSSTable) -> None:
+        plan = uuid.uuid1()
+        control = self._open()
+        sender = control.getsockname()[0]
+        components = [(name, len(contents)) for name, contents in sstable.components]
+        control.sendall(
+            messages.session_start(sender, plan)
+            + messages.announcement(sstable.table, len(components), sstable.bytes_count)
+        )
+        self._expect(control, Kind.PREPARE_SYNACK)
+        files = self._open()
+        try:
+            files.sendall(
+                messages.file_header(
+                    sender, plan, sstable.table, sstable.header, components, sstable.first_key
+                )
+            )
+            for _, contents in sstable.components:
+                for start in range(0, len(contents), _PIECE_BYTES):
+                    files.sendall(contents[start : start + _PIECE_BYTES])
+        except OSError:
+            # A node that refuses closes this connection, and says so on the other one.
+            with suppress(TimeoutError):
+                control.settimeout(LAST_WORDS_S)
+                self._expect(control, Kind.RECEIVED)
+            raise
+        self._await_answer(control, files)
+        self._expect(control, Kind.RECEIVED)
+        self._expect(control, Kind.COMPLETE)
+
+    def _await_answer(self, control: socket.socket, files: socket.socket) -> None:
+        """Wait for the answer to a file. If the connection for files ends before, it must come
+        soon: the node may not have noticed that there was to be a file."""
+        control.settimeout(COMPLETE_S)
+        if _pending(control):
+            return
+        readable, _, _ = select.select([control, files], [], [], COMPLETE_S)
+        if control not in readable:
+            control.settimeout(LAST_WORDS_S)
+
+    def _open(self) -> socket.socket:
+        connection, _ = connect(self._node, self._tls)
+        with self._lock:
+            self._sockets.append(connection)
+            if self._is_aborted:
+                raise ConnectionAbortedError("the session was aborted")
+        return connection
+
+    def _close(self) -> None:
+        with self._lock:
+            for connection in self._sockets:
+                connection.close()
+            self._sockets = []
+
+    def _expect(self, control: socket.socket, wanted: Kind) -> None:
+        """Wait for a message on the control connection."""
+        while True:
+            number = _received(control, 1)[0]
+            try:
+                kind = Kind(number)
+            except ValueError:
+                raise StreamRefused(f"{self._node} sent an unknown message, {number}") from None
+            if kind is Kind.SESSION_FAILED:
+                raise StreamRefused(
+                    f"{self._node} discarded an SSTable; its system.log says why, in lines with "
+                    "'Stream'"
+                )
+            if kind is Kind.PREPARE_SYNACK:
+                count = _received(control, messages.COUNT_BYTES)
+                _received(control, messages.summaries_bytes(count))
+            elif kind in messages.BODY_BYTES:
+                _received(control, messages.BODY_BYTES[kind])
+            if kind is wanted:
+                return
+            if kind is not Kind.KEEP_ALIVE:
+                raise StreamRefused(f"{self._node} answers {kind.name} instead of {wanted.name}")
+
+
+def connect(node: Node, tls: ssl.SSLContext | None) -> tuple[socket.socket, Versions]:
+    """Open a connection for streaming, and return it with the node's versions.
+
+    Raises `OSError`, or `StreamingUnsupported` for a node that speaks another version or wants
+    encryption.
+    """
+    connection: socket.socket = socket.create_connection((node.address, node.port), CONNECT_S)
+    try:
+        connection.settimeout(STALL_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            connection = tls.wrap_socket(connection, server_hostname=node.address)
+        connection.sendall(messages.hello(connection.getsockname()[0]))
+        versions = _versions(connection, node)
+    except ssl.SSLError as error:
+        connection.close()
+        raise StreamingUnsupported(
+            f"TLS with {node} failed: {_words(error)}; check streaming.tls_ca, tls_cert and tls_key"
+        ) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection, versions
+
+
+def wants_encryption(node: Node) -> bool:
+    """Return whether a node's storage port answers TLS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with (
+        suppress(OSError),
+        closing(socket.create_connection((node.address, node.port), CONNECT_S)) as plain,
+    ):
+        plain.settimeout(CONNECT_S)
+        try:
+            context.wrap_socket(plain).close()
+        except ssl.SSLError as error:
+            return "ALERT" in (error.reason or "")  # such as one for a missing certificate
+        return True
+    return False
+
+
+def _versions(connection: socket.socket, node: Node) -> Versions:
+    try:
+        versions = messages.accepted(_received(connection, messages.ACCEPTED_BYTES))
+    except HandshakeDamaged as error:
+        raise StreamingUnsupported(
+            f"{node} does not answer like a storage port of Cassandra: {error}"
+        ) from error
+    if versions.highest != messages.MESSAGING_VERSION:
+        raise StreamingUnsupported(
+            f"{node} speaks messaging version {versions.highest}; streaming needs "
+            f"{messages.MESSAGING_VERSION}: Cassandra 4.0, 4.1, or 5.0 with "
+            "storage_compatibility_mode CASSANDRA_4, its default"
+        )
+    return versions
+
+
+def _pending(connection: socket.socket) -> bool:
+    """Return whether TLS has decrypted more than was read."""
+    return isinstance(connection, ssl.SSLSocket) and bool(connection.pending())
+
+
+def _received(connection: socket.socket, count: int) -> bytes:
+    data = bytearray()
+    while len(data) < count:
+        part = connection.recv(count - len(data))
+        if not part:
+            raise ConnectionResetError("the node closed the connection")
+        data += part
+    return bytes(data)
+
+
+def _words(error: Any) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer"
+    return str(error.strerror or error)

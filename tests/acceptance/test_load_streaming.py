@@ -1,0 +1,235 @@
+"""`load --via streaming`: what a node serves is what CQL would have written, whatever happens to
+the connections; and what cannot be streamed is refused before anything starts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.any_table import raw_session, stored_rows
+from tests.acceptance.command import Finished, Ringhaul
+from tests.acceptance.conftest import cluster_env
+from tests.acceptance.oracle import assert_report, read_rows
+from tests.proxy import Proxy, proxied
+from tests.services import fresh_keyspace
+from tests.sstable_tools import Node
+
+SENSOR = "id text, seq int, temp double, sensor text, ts timestamp, PRIMARY KEY (id, seq)"
+US = 1_700_000_000_000_000
+ROWS = 12_000
+
+
+@pytest.fixture
+def keyspace(node: Node) -> Iterator[str]:
+    with fresh_keyspace(node.session) as name:
+        yield name
+
+
+@pytest.fixture
+def ringhaul(node: Node, tmp_path: Path) -> Ringhaul:
+    env = cluster_env(node.endpoints, tmp_path / "state")
+    return Ringhaul(env | {"RINGHAUL_STREAMING_INPUT_BYTES_MIN": "0"}, tmp_path)
+
+
+@pytest.fixture
+def proxy(node: Node) -> Iterator[tuple[Proxy, dict[str, str]]]:
+    """A proxy in front of the node's storage port, and the setting that leads there."""
+    local = node.session.execute("SELECT broadcast_port FROM system.local").one()
+    with proxied(("127.0.0.1", local.broadcast_port)) as (found, port):
+        yield found, {"RINGHAUL_STREAMING_STORAGE_PORT": str(port)}
+
+
+def write_input(folder: Path) -> None:
+    """Write small partitions and a wide one, with empty fields, in random order."""
+    dice = random.Random(1)
+    lines = [
+        f"device-{n // 7},{n % 7 - 3},{dice.gauss(20, 5)},"
+        f"{'' if n % 11 == 0 else f'sensor-ä-{n % 50}'},{1_700_000_000_000 + n}"
+        for n in range(ROWS - 2000)
+    ]
+    lines += [f"wide,{n},{n}.5,{'x' * 90},{1_600_000_000_000 + n}" for n in range(2000)]
+    dice.shuffle(lines)
+    (folder / "in.csv").write_text("id,seq,temp,sensor,ts\n" + "\n".join(lines) + "\n")
+
+
+def stream(ringhaul: Ringhaul, table: str, *options: object, **env: str) -> Finished:
+    return ringhaul.run(
+        "load", "in.csv", "-t", table, "--via", "streaming", "--timestamp", US, "--json", *options,
+        **env,
+    )  # fmt: skip
+
+
+def filled_over_cql(node: Node, ringhaul: Ringhaul, keyspace: str) -> str:
+    table = f"{keyspace}.a"
+    node.session.execute(f"CREATE TABLE {table} ({SENSOR})")
+    done = ringhaul.run("load", "in.csv", "-t", table, "--timestamp", US, "--json")
+    assert_report(done, rows=ROWS)
+    return table
+
+
+def assert_same(node: Node, streamed: str, by_cql: str) -> None:
+    """Assert that two tables have the same rows with the same write times."""
+    with raw_session(node.session) as raw:
+        assert stored_rows(raw, streamed) == stored_rows(raw, by_cql)
+    times = "id, seq, writetime(temp), writetime(sensor)"
+    assert read_rows(node.session, streamed, times) == read_rows(node.session, by_cql, times)
+
+
+def test_streamed_rows_are_those_that_cql_writes(
+    node: Node, keyspace: str, ringhaul: Ringhaul
+) -> None:
+    # Given a table filled over CQL, and an empty one with an index
+    write_input(ringhaul.cwd)
+    by_cql, streamed = filled_over_cql(node, ringhaul, keyspace), f"{keyspace}.b"
+    node.session.execute(f"CREATE TABLE {streamed} ({SENSOR})")
+    node.session.execute(f"CREATE INDEX ON {streamed} (sensor)")
+
+    # When the same file is streamed, as several SSTables, and once more as one
+    for size in ("150 KiB", "16 MiB"):
+        done = stream(ringhaul, streamed, "--unit-size", size)
+        summary = assert_report(done, rows=ROWS)
+        assert (summary["sstables"], summary["missed"]) == (summary["units"], 0)
+
+        # Then every value and write time is equal, before and after a compaction
+        assert_same(node, streamed, by_cql)
+        node.nodetool("verify", "-e", "-f", keyspace, "b")
+    node.nodetool("compact", keyspace, "b")
+    assert_same(node, streamed, by_cql)
+
+    # And rows are found by key, in both directions, by the index, and not where there are none
+    for query, count in (
+        ("id = 'device-5' AND seq > -2", 5),
+        ("id = 'wide' AND seq >= 500 AND seq < 700", 200),
+        ("id = 'wide' AND seq >= 500 AND seq < 700 ORDER BY seq DESC", 200),
+        (f"sensor = '{'x' * 90}'", 2000),
+        ("id = 'absent'", 0),
+    ):
+        assert len(list(node.session.execute(f"SELECT * FROM {streamed} WHERE {query}"))) == count
+    # And nothing is left on this host
+    assert not list(ringhaul.cwd.rglob("*.db"))
+
+
+def test_a_cut_connection_is_made_again(
+    node: Node, keyspace: str, ringhaul: Ringhaul, proxy: tuple[Proxy, dict[str, str]]
+) -> None:
+    # Given connections that are cut: one at its start, one half way in an SSTable
+    write_input(ringhaul.cwd)
+    by_cql, streamed = filled_over_cql(node, ringhaul, keyspace), f"{keyspace}.b"
+    node.session.execute(f"CREATE TABLE {streamed} ({SENSOR})")
+    between, setting = proxy
+    passed = 0
+
+    def cut(data: bytes) -> bytes | None:
+        nonlocal passed
+        before, passed = passed, passed + len(data)
+        marks = (10_000, 120_000)
+        return None if any(before < mark <= passed for mark in marks) else data
+
+    between.filter_requests(cut)
+
+    # When a file is streamed
+    done = stream(ringhaul, streamed, **setting)
+
+    # Then it was sent again; the table is equal, and the node has no more files than it serves
+    summary = assert_report(done, rows=ROWS)
+    assert between.cut == 2
+    assert summary["retries"] + summary["repeated_units"] >= 2
+    assert_same(node, streamed, by_cql)
+    assert len(node.sstables(streamed)) == summary["sstables"]
+
+
+def test_a_node_discards_what_was_damaged_on_the_way(
+    node: Node, keyspace: str, ringhaul: Ringhaul, proxy: tuple[Proxy, dict[str, str]]
+) -> None:
+    # Given a connection that flips a bit of the first Statistics.db
+    write_input(ringhaul.cwd)
+    by_cql, streamed = filled_over_cql(node, ringhaul, keyspace), f"{keyspace}.b"
+    node.session.execute(f"CREATE TABLE {streamed} ({SENSOR})")
+    between, setting = proxy
+    flipped = 0
+
+    def flip(data: bytes) -> bytes:
+        nonlocal flipped
+        at = data.find(b"Murmur3Partitioner")
+        if flipped or at < 0:
+            return data
+        flipped += 1
+        return data[:at] + b"m" + data[at + 1 :]
+
+    between.filter_requests(flip)
+
+    # When a file is streamed, then that SSTable is sent again, and the table is equal
+    summary = assert_report(stream(ringhaul, streamed, **setting), rows=ROWS)
+    assert flipped == 1
+    assert summary["retries"] >= 1
+    assert_same(node, streamed, by_cql)
+
+
+@pytest.mark.parametrize(
+    ("definition", "more", "why"),
+    [
+        ("(k int PRIMARY KEY, n counter)", "", "it has counters"),
+        ("(k int, c int, v int static, PRIMARY KEY (k, c))", "", "a static column"),
+        ("(k int PRIMARY KEY, v int) WITH cdc = true", "", "change data capture"),
+        (
+            "(k int PRIMARY KEY, v int)",
+            "CREATE MATERIALIZED VIEW {ks}.w AS SELECT * FROM {ks}.t "
+            "WHERE v IS NOT NULL AND k IS NOT NULL PRIMARY KEY (v, k)",
+            "materialized views",
+        ),
+        ("(k int PRIMARY KEY, v int)", "CREATE INDEX i ON {ks}.t (v) USING 'sai'", "its index 'i'"),
+    ],
+)
+def test_tables_that_cannot_be_streamed_are_refused(
+    node: Node, keyspace: str, ringhaul: Ringhaul, definition: str, more: str, why: str
+) -> None:
+    node.session.execute(f"CREATE TABLE {keyspace}.t {definition}")
+    if more:
+        node.session.execute(more.format(ks=keyspace))
+    (ringhaul.cwd / "in.csv").write_text(
+        "k,c,v\n1,1,1\n" if "c int" in definition else "k,v\n1,1\n"
+    )
+
+    done = stream(ringhaul, f"{keyspace}.t")
+
+    assert done.code == 2, done
+    assert why in done.err
+    assert "over CQL" in done.err
+    assert not node.session.execute(f"SELECT * FROM {keyspace}.t").all()
+
+
+def test_small_inputs_and_other_options_are_refused(
+    node: Node, keyspace: str, ringhaul: Ringhaul
+) -> None:
+    node.session.execute(f"CREATE TABLE {keyspace}.t (k int PRIMARY KEY)")
+    (ringhaul.cwd / "in.csv").write_text("k\n1\n")
+    small = stream(ringhaul, f"{keyspace}.t", RINGHAUL_STREAMING_INPUT_BYTES_MIN="1 KiB")
+    both = stream(ringhaul, f"{keyspace}.t", "--to-sstables", "out")
+    sent = stream(ringhaul, f"{keyspace}.t", "--strategy", "single")
+    late = stream(ringhaul, f"{keyspace}.t", "--ttl", 600_000_000)
+
+    assert (small.code, both.code, sent.code, late.code) == (2, 2, 2, 2)
+    assert "is for large loads, and the sources have 4 B: load it over CQL" in small.err
+    assert "--via says how rows reach the cluster" in both.err
+    assert "--strategy says how requests are sent" in sent.err
+    assert "2038-01-19" in late.err
+
+
+def test_a_storage_port_that_is_closed_or_another_server_is_refused(
+    node: Node, keyspace: str, ringhaul: Ringhaul
+) -> None:
+    node.session.execute(f"CREATE TABLE {keyspace}.t (k int PRIMARY KEY)")
+    (ringhaul.cwd / "in.csv").write_text("k\n1\n")
+    closed = stream(ringhaul, f"{keyspace}.t", RINGHAUL_STREAMING_STORAGE_PORT="1")
+    other = stream(
+        ringhaul, f"{keyspace}.t", RINGHAUL_STREAMING_STORAGE_PORT=str(node.endpoints.port)
+    )
+
+    assert (closed.code, other.code) == (2, 2)
+    assert "the storage port of 127.0.0.1:1 does not answer (Connection refused)" in closed.err
+    assert "LOCAL_QUORUM needs it" in closed.err
+    assert f"127.0.0.1:{node.endpoints.port} does not answer" in other.err
+    assert not node.session.execute(f"SELECT * FROM {keyspace}.t").all()

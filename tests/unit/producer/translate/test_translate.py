@@ -1,0 +1,287 @@
+"""Commands of cqlsh COPY and Bulk Loader, translated."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import time
+
+import pytest
+
+from producer.commands.registry import find_command
+from producer.translate.command import translate
+from producer.translate.copy_options import COPY_OPTIONS
+from producer.translate.settings import HANDLERS, SHORTCUTS
+from producer.translate.translation import NotTranslatable, Translation
+
+
+def one(text: str) -> Translation:
+    (found,) = translate(text)
+    return found
+
+
+def accept(translation: Translation) -> None:
+    """Let click read the command: an option that it does not have is an error."""
+    command = find_command(translation.words[0])
+    assert command is not None
+    command.make_context(translation.words[0], list(translation.words[1:]))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "COPY shop.orders (region, id) FROM 'a.csv, b.csv' WITH HEADER = true;",
+            r"load a.csv b.csv --table shop.orders --columns region,id --escape '\'",
+        ),
+        (
+            "COPY shop.\"Orders\" FROM STDIN WITH DELIMITER=';' AND NULL='it''s'",
+            "load - --table shop.Orders --no-header --escape '\\' --delimiter ';' "
+            "--null 'it'\"'\"'s'",
+        ),
+        (
+            "copy t from 'x.csv' with skiprows = 3 and maxrows = 10 and maxrows=-1 and TTL=9",
+            r"load x.csv --table t --no-header --escape '\' --skip-rows 3 --ttl 9",
+        ),
+        (
+            "COPY s.t FROM 'x' WITH SKIPROWS = 3 AND MAXROWS = 10",
+            r"load x --table s.t --no-header --escape '\' --skip-rows 3 --max-rows 7",
+        ),
+        (
+            "COPY s.t (a) TO STDOUT WITH HEADER=true AND BOOLSTYLE = 'Ja, Nein'",
+            "unload --table s.t --output - --columns a --true-words Ja --false-words Nein",
+        ),
+        (
+            """cqlsh -k shop -u joe -e "COPY orders\nTO '/out' -- a comment" db1 9043""",
+            "unload --table shop.orders --user joe --contact-points db1 --port 9043 --output /out "
+            "--no-header",
+        ),
+        (
+            "CONSISTENCY QUORUM; USE shop; COPY orders FROM 'it;s.csv';",
+            r"load 'it;s.csv' --table shop.orders --consistency QUORUM --no-header --escape '\'",
+        ),
+        (
+            "dsbulk load -k shop -t orders -url orders.csv",
+            r"load orders.csv --table shop.orders --escape '\' --allow-extra-fields --blob any",
+        ),
+        (
+            "/opt/dsbulk-1.11/bin/dsbulk load -url /data/in -k s -t t \\\n"
+            "  -header false -delim '\\t' --schema.allowExtraFields=false -escape '\"'",
+            "load '/data/in/*.csv' --table s.t --blob any --no-header --delimiter '\\t' "
+            "--escape '\"'",
+        ),
+        (
+            "dsbulk load -url dir -k s -t t --connector.csv.recursive true -escape x "
+            '-nullStrings \'["NULL", "-"]\' -h \'h1, "h2"\' -maxErrors 5% -cl ONE -dryRun',
+            "load 'dir/**/*.csv' --table s.t --allow-extra-fields --blob any --escape x "
+            "--null NULL --null - --null-quoted --contact-points h1,h2 --max-errors 5% "
+            "--consistency ONE --dry-run",
+        ),
+        (
+            "dsbulk load -c json -url a.json -k s -t t --connector.json.mode SINGLE_DOCUMENT "
+            "--connector.csv.delimiter ';'",
+            "load a.json --table s.t --format jsonl --allow-extra-fields --blob any "
+            "--json-layout documents",
+        ),
+        (
+            "dsbulk load -url x.csv -k s -t t -m '*=*, a=b' --codec.timestamp UNITS_SINCE_EPOCH "
+            "--codec.unit SECONDS --codec.date dd.MM.yyyy --codec.booleanNumbers '[9,8]' "
+            "-locale de_DE --codec.roundingStrategy HALF_UP --codec.overflowStrategy TRUNCATE",
+            r"load x.csv --table s.t --escape '\' --allow-extra-fields --blob any "
+            "--mapping '*=*, a=b' --epoch-unit s --locale de --rounding half-up --overflow clamp "
+            "--date-format dd.MM.yyyy --timestamp-format s --true-words true,9 "
+            "--false-words false,8",
+        ),
+        (
+            "dsbulk load -query 'INSERT INTO s.t (a) VALUES (:a)' -url x.csv -header false -ttl",
+            "exec 'INSERT INTO s.t (a) VALUES (:a)' --params x.csv --values-escape '\\' "
+            "--values-allow-extra-fields --values-blob any --no-values-header",
+        ),
+        (
+            "dsbulk unload -query 'SELECT a FROM s.t' -url out -c json --codec.binary HEX "
+            "--connector.json.prettyPrint true -maxRecords 10 -timestamp",
+            "unload --output out --format jsonl --blob hex --query 'SELECT a FROM s.t' "
+            "--json-layout pretty --max-rows-per-file 10 --preserve-timestamp",
+        ),
+        ("dsbulk count -k s -t t -stats hosts", "count --table s.t --by host"),
+        ("dsbulk count -k s -t t -stats partitions -partitions 5", "count --table s.t --top 5"),
+    ],
+)
+def test_lines(text: str, line: str) -> None:
+    translation = one(text)
+    assert translation.line == f"ringhaul {line}"
+    accept(translation)
+
+
+#: Values of options that do not take any word; what is not here is tried with 1.
+COPY_VALUES = {
+    "DELIMITER": ";",
+    "QUOTE": "|",
+    "ESCAPE": "/",
+    "ENCODING": "latin1",
+    "DATETIMEFORMAT": "%Y-%m-%d",
+    "DECIMALSEP": ",",
+    "THOUSANDSSEP": ".",
+    "BOOLSTYLE": "y,n",
+    "HEADER": "true",
+}
+VALUES = {
+    "connector.name": "csv",
+    "connector.*.header": "false",
+    "connector.*.delimiter": ";",
+    "connector.*.quote": "|",
+    "connector.*.escape": "/",
+    "connector.*.comment": "#",
+    "connector.*.encoding": "utf-8",
+    "connector.*.compression": "gzip",
+    "codec.timeZone": "Europe/Paris",
+    "codec.locale": "fr_FR",
+    "codec.date": "dd.MM.yyyy",
+    "codec.time": "HH:mm",
+    "codec.timestamp": "dd.MM.yyyy HH:mm",
+    "codec.unit": "DAYS",
+    "codec.epoch": "2000-01-01T00:00:00Z",
+    "codec.booleanStrings": "y:n",
+    "codec.booleanNumbers": "1,0",
+    "codec.binary": "HEX",
+    "codec.overflowStrategy": "TRUNCATE",
+    "codec.roundingStrategy": "DOWN",
+    "schema.mapping": "a=b",
+    "schema.query": "SELECT a FROM s.t",
+    "batch.mode": "DISABLED",
+    "datastax-java-driver.basic.request.consistency": "ONE",
+    "connector.*.ignoreLeadingWhitespaces": "true",
+    "schema.nullToUnset": "false",
+    "schema.preserveTimestamp": "true",
+    "schema.preserveTtl": "true",
+    "engine.dryRun": "true",
+    "stats.modes": "ranges",
+    "connector.*.fileNameFormat": "output-%06d.csv",
+}
+
+
+@pytest.mark.parametrize("direction", COPY_OPTIONS)
+def test_every_option_of_copy_gives_a_command_that_is_accepted_or_is_explained(
+    direction: str,
+) -> None:
+    bare = one(f"COPY s.t {direction} 'x'")
+    for name in COPY_OPTIONS[direction]:
+        value = COPY_VALUES.get(name, "1")
+        translation = one(f"COPY s.t {direction} 'x' WITH {name} = '{value}'")
+        accept(translation)
+        explained = any(note.option == name for note in translation.notes)
+        neutral = (direction, name) == ("TO", "ESCAPE") and value == '"'
+        assert translation.words != bare.words or explained or neutral, name
+
+
+@pytest.mark.parametrize("command", HANDLERS)
+def test_every_setting_of_bulk_loader_gives_a_command_that_is_accepted_or_is_explained(
+    command: str,
+) -> None:
+    base = f"dsbulk {command}" + (" -k s -t t" if command == "count" else " -k s -t t -url x.csv")
+    bare = one(base)
+    unchanged = []
+    for name in HANDLERS[command]:
+        if (command, name) == ("load", "schema.query"):
+            continue  # exec, which has tests of its own
+        setting = name.replace("*", "csv")
+        translation = one(f"{base} --{setting} {shlex.quote(VALUES.get(name, '1'))}")
+        accept(translation)
+        explained = any(note.option == f"--{setting}" for note in translation.notes)
+        if translation.words == bare.words and not explained:
+            unchanged.append(name)
+    # What is said by default, or together with another setting.
+    usual = {
+        *("connector.name", "connector.*.fileNamePattern", "connector.*.recursive"),
+        *("schema.keyspace", "schema.table", "engine.dryRun", "runner.promptForPasswords"),
+        *("schema.preserveTimestamp", "schema.preserveTtl", "connector.*.prettyPrint"),
+        *("schema.allowMissingFields", "connector.*.ignoreTrailingWhitespaces"),
+        *("connector.*.ignoreLeadingWhitespacesInQuotes",),
+        *("connector.*.ignoreTrailingWhitespacesInQuotes",),
+        *("connector.*.serializationStrategy", "connector.*.mode", "schema.nullToUnset"),
+        *("connector.*.encoding", "connector.*.url", "codec.binary"),
+    }
+    assert set(unchanged) <= usual
+
+
+def test_every_shortcut_of_bulk_loader_is_a_known_setting() -> None:
+    known = {name for handlers in HANDLERS.values() for name in handlers}
+    for setting in SHORTCUTS.values():
+        name = setting.replace("connector.csv.", "connector.*.")
+        assert name in known or name.startswith(("log.", "monitoring.")), setting
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no COPY statement, and no command of dsbulk or cqlsh"),
+        ("SELECT * FROM t", "SELECT: only COPY, USE and CONSISTENCY are translated"),
+        ("COPY s.t FROM 'x' WITH SPEED = 1", "COPY FROM has no option SPEED"),
+        ("COPY s.t TO 'x' WITH INGESTRATE = 1", "COPY TO has no option INGESTRATE"),
+        ("COPY s.t FROM", "a file in quotes or STDIN is missing"),
+        ("COPY s.t FROM 'x", "a quote is not closed: 'x"),
+        ("COPY s.t 'x'", "FROM or TO is missing before 'x'"),
+        ("COPY s.t FROM 'x' WITH TTL", "TTL has no '='"),
+        ("COPY s.t FROM 'x' WITH TTL =", "TTL has no value"),
+        ("COPY s.t FROM 'x' SOON", "'SOON' stands behind the statement"),
+        ("COPY s.t FROM 'x' WITH BOOLSTYLE = 'yes'", "two words with a comma between"),
+        ("dsbulk", "load, unload or count is missing"),
+        ("dsbulk sweep -k s", "only load, unload and count"),
+        ("dsbulk load -k s -t t -url", "-url has no value"),
+        ("dsbulk load -sideways 1", "it has no option -sideways"),
+        ("dsbulk load --codec.colour red", "it has no setting --codec.colour"),
+        ("dsbulk load x.csv", "'x.csv' is not an option"),
+        ("dsbulk load -c xml", "connector 'xml' is neither csv nor json"),
+        ("dsbulk load --codec.unit WEEKS", "'WEEKS' is no unit of time"),
+        ("dsbulk load -k 's", "No closing quotation"),
+        ("cqlsh db1", '-e "COPY ..." is missing'),
+        ("cqlsh --fast -e 'COPY s.t FROM STDIN'", "cqlsh has no option --fast"),
+    ],
+)
+def test_what_cannot_be_translated_says_why(text: str, message: str) -> None:
+    with pytest.raises(NotTranslatable, match=message.replace("(", r"\(").replace("*", r"\*")):
+        translate(text)
+
+
+def test_what_is_lost_makes_a_translation_incomplete() -> None:
+    assert one("dsbulk load -k s -t t -url x.csv -maxConcurrentFiles 3").complete
+    assert not one("dsbulk load -k s -t t -url x.csv --codec.geo WKT").complete
+    assert not one("COPY t FROM 'x'").complete, "no keyspace"
+    assert one("COPY s.t FROM 'x' WITH CHUNKSIZE=5").complete
+    assert not one("COPY s.t TO 'x' WITH FLOATPRECISION=5").complete
+
+
+def test_passwords_are_left_out() -> None:
+    for text in (
+        "dsbulk load -k s -t t -url x.csv -u joe -p hunter2",
+        "cqlsh -u joe -p hunter2 -e \"COPY s.t FROM 'x'\"",
+    ):
+        translation = one(text)
+        assert "--password" in translation.words
+        assert "hunter2" not in translation.line + str(translation.notes)
+        accept(translation)
+
+
+def test_a_script_is_translated_in_its_order() -> None:
+    script = """
+    # nightly
+    dsbulk load -k s -t t -url a.csv
+    COPY s.t FROM 'b.csv'; COPY s.t FROM 'c.csv';
+    cqlsh -e "COPY s.t FROM 'd.csv'"
+    """
+    assert [one.words[1] for one in translate(script)] == ["a.csv", "b.csv", "c.csv", "d.csv"]
+
+
+@pytest.mark.parametrize("piece", ["'", '"', "a,", "\\", "COPY ", "-- ", "/*", "(", "dsbulk '\n"])
+def test_a_long_text_takes_linear_time(piece: str) -> None:
+    def seconds(length: int) -> float:
+        text = (piece * length)[:length]
+        started = time.process_time()
+        for start in ("COPY s.t FROM ", "dsbulk load -k ", ""):
+            with contextlib.suppress(NotTranslatable):
+                translate(start + text)
+        return time.process_time() - started
+
+    seconds(1000)
+    short, long = seconds(30_000), seconds(120_000)
+    assert long < 12 * short + 0.2
