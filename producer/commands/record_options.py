@@ -63,6 +63,11 @@ _ROWS = [
         metavar="MODULE:FUNCTION",
         help="Put records through a function that the workers' settings allow; may be repeated.",
     ),
+    click.option(
+        "--hive-partitioning",
+        is_flag=True,
+        help="Folders such as year=2023/region=north give these columns, as Hive and Spark do.",
+    ),
     click.option("--where", metavar="CONDITION", help="Only rows for which this holds, as in SQL."),
 ]
 

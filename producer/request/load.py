@@ -66,6 +66,7 @@ class LoadRequest:
     header: bool = True
     #: The line of each CSV file with the header, from 1, or `AUTO`; None: the first record.
     header_at: int | str | None = None
+    partitioned: bool = False  #: the names of folders give columns their values, as in Hive
     columns: Sequence[str] = ()
     mapping: MappingText = field(default_factory=MappingText)
     skip_columns: Sequence[str] = ()
@@ -143,6 +144,12 @@ def check_request(request: LoadRequest) -> None:
     ErrorLimit.parse(request.max_errors)
     if request.empty and request.transforms:
         raise UsageError("--empty is about fields, and --transform decides what becomes of them")
+    if request.partitioned and (request.transforms or request.create_table):
+        other = "--transform" if request.transforms else "--create-table"
+        raise UsageError(
+            f"--hive-partitioning gives columns of the table their values, and {other} does not "
+            "see them: leave one of them out"
+        )
     if request.header_at == AUTO and request.transforms:
         raise UsageError(
             "--header-at auto finds the header by the table's columns, and --transform decides "
@@ -228,6 +235,7 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         file_format=options.file_format,
         header=options.header and not layout,
         header_at=header_at_of(options),
+        partitioned=options.hive_partitioning,
         columns=fields_of(options, layout),
         layout=layout,
         mapping=preserving(mapping_of(options), options),

@@ -164,6 +164,7 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     nulls: str  #: unset or tombstone
     max_errors: str | None
     unit_size: str | None
+    hive_partitioning: bool = False
     kind: JobKind = JobKind.LOAD
     times: bool = False  #: of a verification: compare write times and TTLs, too
     # What a verification lacks:
@@ -227,6 +228,7 @@ class UnloadOptions(JobOptions, RowsOutput, Preserving):
     transforms: tuple[str, ...]
     max_errors: str | None
     skip_failed: bool
+    partition_by: str | None = None
     single_file: bool = False
     file_name_format: str | None = None
 

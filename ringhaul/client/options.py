@@ -64,6 +64,7 @@ class LoadOptions(JobOptions, total=False):
     format_profile: Value
     header: Switch
     header_at: Value
+    hive_partitioning: Flag
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
     layout: Path
@@ -129,6 +130,7 @@ class VerifyOptions(JobOptions, total=False):
     format_profile: Value
     header: Switch
     header_at: Value
+    hive_partitioning: Flag
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
     layout: Path
@@ -185,6 +187,7 @@ class UnloadOptions(JobOptions, total=False):
     max_rows_per_file: int
     null: Value
     order: Literal["any", "token"]
+    partition_by: Listed
     preserve_timestamp: Flag
     preserve_ttl: Flag
     quote: Value

@@ -193,6 +193,13 @@ def check_named(folder: Path) -> None:
     assert [file.name for file in files] == [f"orders-{n:04}.csv" for n in range(1, len(files) + 1)]
 
 
+def check_regions(folder: Path) -> None:
+    rows, files = listed(folder / "regions")
+    assert rows == ROWS
+    assert {file.parent.name for file in files} == {"region=north", "region=south"}
+    assert all("region" not in pq.read_schema(file).names for file in files)
+
+
 def check_spelled(folder: Path) -> None:
     rows, files = listed(folder / "spelled")
     found = [row for file in files for row in csv_rows(file.read_text())]
@@ -306,6 +313,7 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
         listed(folder / "one") == (ROWS, [folder / "one/orders.csv"]) or fail()
     ),
     "-o named/": check_named,
+    "-o regions/": check_regions,
     "--keys floats.csv": check_found,
     "--params floats.csv": check_found,
     "--values-format-profile": check_found,
