@@ -11,7 +11,15 @@ from producer.outputs.plain_streams import Drawn
 
 #: How records are written to files, for those of rows and for those of a statement's values.
 _RECORDS = (
-    *("--format", "--format-profile", "--header", "--delimiter", "--quote", "--quote-all"),
+    *(
+        "--format",
+        "--format-profile",
+        "--header",
+        "--header-at",
+        "--delimiter",
+        "--quote",
+        "--quote-all",
+    ),
     *("--escape", "--null", "--null-quoted", "--empty", "--trim", "--dialect", "--escape-style"),
     *("--line-end", "--comment", "--encoding", "--compression", "--columns-at", "--layout"),
     *("--json-layout", "--json-nulls", "--allow-extra-fields", "--allow-missing-fields"),
@@ -31,8 +39,16 @@ _OF_VALUES = ("--columns", "--mapping", "--skip-columns", "--skip-rows", "--max-
 #: Heading -> options of any command; other options come last, under "Options".
 OPTION_GROUPS = {
     "Rows": (
-        *("--urlfile", "--keyspace", "--table", "--query", "--columns", "--where", "--keys"),
-        *("--key", "--params", "--range", "--by", "--top", "--times", "--mapping"),
+        *(
+            "--urlfile",
+            "--keyspace",
+            "--table",
+            "--hive-partitioning",
+            "--query",
+            "--columns",
+            "--where",
+        ),
+        *("--keys", "--key", "--params", "--range", "--by", "--top", "--times", "--mapping"),
         *("--skip-columns", "--transform", "--skip-rows", "--max-rows", "--nulls", "--ttl"),
         *("--ttl-field", "--timestamp", "--timestamp-field", "--exact-timestamps"),
         *("--preserve-timestamp", "--preserve-ttl"),
@@ -42,7 +58,7 @@ OPTION_GROUPS = {
     "Trials": ("--budget", "--in-place", "--write", "--no-write", "--overwrite"),
     "Output": (
         *("--output", "--single-file", "--file-name-format", "--max-rows-per-file"),
-        *("--max-file-size", "--order"),
+        *("--max-file-size", "--partition-by", "--order"),
     ),
     "Format": _RECORDS,
     "Values": _SPELLING,

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.cluster import Session
+from cassandra import DriverException
+from cassandra.cluster import NoHostAvailable, Session
 
 from config.settings import Settings
 from producer.plan.sstables import by_cql, plan_layout
 from producer.text import bytes_text
 from ringhaul.cluster.consistency import acknowledgements, replication_of
 from ringhaul.cluster.datacentres import local_dc_of
+from ringhaul.cluster.errors import translate_error
+from ringhaul.cluster.permission import check_may_write
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.records.job import LoadSource
@@ -22,7 +25,7 @@ from ringhaul.records.sstable_stream import SSTableStream
 from ringhaul.streaming.owners import Node, Owners, lacking
 from ringhaul.streaming.ring import RingChanging, read_owners, read_table_id
 from ringhaul.streaming.session import StreamingUnsupported, connect, wants_encryption
-from tasks.connect import streaming_tls
+from tasks.connect import cluster_config, streaming_tls
 
 if TYPE_CHECKING:
     from cassandra.metadata import TableMetadata
@@ -43,7 +46,8 @@ def plan_stream(
     """Return what is streamed.
 
     Raises `UsageError` for a table or an input that is not for streaming, and `SetupUnusable` for a
-    cluster to which nothing can be streamed from here.
+    cluster to which nothing can be streamed from here; `ClusterError` for a user who may not write
+    to the table, which the storage port would not ask.
     """
     metadata = session.cluster.metadata
     if is_scylla(metadata.keyspaces["system"].tables):
@@ -56,6 +60,11 @@ def plan_stream(
             f"{OPTION} is for large loads, and the sources have {bytes_text(input_bytes)}: "
             f"{by_cql(OPTION)}; streaming.input_bytes_min, now {bytes_text(least_bytes)}, decides"
         )
+    try:
+        check_may_write(session, table)
+    except (DriverException, NoHostAvailable) as error:
+        where = cluster_config(settings).where
+        raise translate_error(error, where=where, user=settings.cluster.user) from error
     _check_nodes(session, table.keyspace, settings)
     return SSTableStream(
         table_id=read_table_id(session, table.keyspace, table.table), layout=layout

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from concurrent.futures import wait
 from typing import TYPE_CHECKING
 
-from cassandra import InvalidRequest, Unauthorized
-from cassandra.cluster import Session
+from cassandra import DriverException, InvalidRequest, Unauthorized
+from cassandra.cluster import NoHostAvailable, Session
 from cassandra.query import PreparedStatement
 
 from config.errors import ConfigError
@@ -172,9 +172,11 @@ class Child:
 
     def stream_target(self, job: LoadJob) -> StreamTarget:
         """Where the SSTables of a load are streamed. Raises as `session` does, and `ClusterError`
-        for a table that is not the one of the job."""
+        for a table that is not the one of the job, or that the user may not write to: the storage
+        port knows no users."""
         from ringhaul.cluster.consistency import acknowledgements, replication_of
         from ringhaul.cluster.datacentres import local_dc_of
+        from ringhaul.cluster.permission import check_may_write
         from ringhaul.load.write.streaming import StreamTarget  # its kernels cost loads time
         from ringhaul.streaming.delivery import Delivery
         from ringhaul.streaming.ring import check_table, read_owners
@@ -182,6 +184,11 @@ class Child:
         assert job.stream is not None
         session, keyspace = self.session(), job.table.keyspace
         check_table(session, keyspace, job.table.table, job.stream.table_id)
+        try:
+            check_may_write(session, job.table)
+        except (DriverException, NoHostAvailable) as error:
+            where = cluster_config(self.settings).where
+            raise translate_error(error, where=where, user=self.settings.cluster.user) from error
         if self._delivery is None:
             self._delivery = Delivery(streaming_tls(self.settings))
         port = self.settings.streaming.storage_port

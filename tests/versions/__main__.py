@@ -37,6 +37,12 @@ _CREATE = (
     f"CREATE TABLE {TABLE} (region text, id int, placed timestamp, total decimal, "
     "tags set<text>, note text, PRIMARY KEY (region, id))",
 )
+#: A table whose rows can be written to SSTables.
+STREAMED = "shop.streamed"
+_CREATE_STREAMED = (
+    f"CREATE TABLE {STREAMED} (region text, id int, placed timestamp, total decimal, "
+    "tags frozen<set<text>>, note text, PRIMARY KEY (region, id))"
+)
 
 
 def records() -> list[tuple[str, ...]]:
@@ -59,9 +65,9 @@ def expected(first: int = 0) -> list[tuple[object, ...]]:
     return [(r[0], int(r[1]), r[3], r[5] or None) for r in records()[first:]]
 
 
-def found(session: Session) -> list[tuple[object, ...]]:
+def found(session: Session, table: str = TABLE) -> list[tuple[object, ...]]:
     """The table's rows as the driver reads them, in the same form."""
-    rows = session.execute(f"SELECT region, id, total, note FROM {TABLE}")
+    rows = session.execute(f"SELECT region, id, total, note FROM {table}")
     return sorted((r[0], r[1], str(r[2]), r[3]) for r in rows)
 
 
@@ -101,6 +107,19 @@ def check(session: Session, ringhaul: Ringhaul, folder: Path) -> None:
     assert_table(session, TABLE, "id", [(n,) for n in range(DELETED, ROWS)])
 
 
+def check_streaming(session: Session, ringhaul: Ringhaul, folder: Path, version: Version) -> None:
+    """Stream the rows of `check` into another table, or see that an old version refuses."""
+    session.execute(_CREATE_STREAMED)
+    done = ringhaul.run("load", folder / "orders.csv", "-t", STREAMED, "--via", "streaming")
+    if version.number.startswith("3."):
+        assert done.code == 2 and "for Apache Cassandra 4.0, 4.1 and 5.0" in done.err, done
+        return
+    assert done.code == 0, done
+    assert found(session, STREAMED) == sorted(expected(), key=str_key)
+    verified = ringhaul.run("verify", folder / "orders.csv", "-t", STREAMED)
+    assert verified.code == 0, verified
+
+
 def str_key(row: tuple[object, ...]) -> tuple[str, int]:
     """The primary key of a row."""
     return str(row[0]), int(str(row[1]))
@@ -121,11 +140,14 @@ def test_version(version: Version, cache: Path) -> str:
                 "RINGHAUL_CLUSTER_CONTACT_POINTS": ADDRESS,
                 "RINGHAUL_CLUSTER_PORT": str(port),
                 "RINGHAUL_STATE_DIR": str(folder / "state"),
+                "RINGHAUL_STREAMING_INPUT_BYTES_MIN": "0",
             }
             with connected(_endpoints(port), protocol_version=4) as session:
                 (release,) = session.execute("SELECT release_version FROM system.local").one()
                 assert release == version.number, release
-                check(session, Ringhaul(env, folder), folder)
+                ringhaul = Ringhaul(env, folder)
+                check(session, ringhaul, folder)
+                check_streaming(session, ringhaul, folder, version)
             took = time.monotonic() - started
     today = datetime.now(UTC).date()
     return f"tested with {ROWS:,} rows on Java {version.java}, {today}, {took:.0f} s"

@@ -72,6 +72,17 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
     for name, text in files.items():
         (folder / f"{name}.pem").write_text(text)
     tls_port = choose_port(["127.0.0.1"])
+    # Both between clients and the node, and among nodes
+    encryption = {
+        "require_client_auth": True,
+        "ssl_context_factory": {
+            "class_name": "org.apache.cassandra.security.PEMBasedSslContextFactory",
+            "parameters": {
+                "private_key": "".join(known.issue("a node", "127.0.0.1")),
+                "trusted_certificates": known.certificate,
+            },
+        },
+    }
     yaml = {
         "authorizer": "CassandraAuthorizer",
         "permissions_validity": "0ms",
@@ -79,17 +90,8 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
         "column_value_size_fail_threshold": "200KiB",
         "items_per_collection_fail_threshold": 100,
         "native_transport_port_ssl": tls_port,
-        "client_encryption_options": {
-            "enabled": True,
-            "require_client_auth": True,
-            "ssl_context_factory": {
-                "class_name": "org.apache.cassandra.security.PEMBasedSslContextFactory",
-                "parameters": {
-                    "private_key": "".join(known.issue("a node", "127.0.0.1")),
-                    "trusted_certificates": known.certificate,
-                },
-            },
-        },
+        "client_encryption_options": {"enabled": True} | encryption,
+        "server_encryption_options": {"internode_encryption": "all"} | encryption,
     }
     with running_stack(heap="512M", auth=True, extra_yaml={"127.0.0.1": yaml}) as stack:
         yield GuardedNode(stack=stack, tls_port=tls_port, folder=folder)
