@@ -149,6 +149,10 @@ ROWS = (
             "load_locality",
             f"S3d {percent} %",
             f"pipeline, {percent} %",
+            why=(
+                "there was one round, in which ringhaul ran first, while other programs started. "
+                "The rows S3a to S3c, with two rounds, show the opposite"
+            ),
         )
         for percent in LOCALITIES
     ),
