@@ -85,9 +85,8 @@ ROWS = (
         "S0d pool, a bucket",
         "ringhaul exec",
         why=(
-            "20,000 rows take half a second, of which making, following and ending a job is the "
-            "larger part. Its workers need a fraction of the CPU, so more rows should turn this; "
-            "that was not run"
+            "the run took half a second, which includes making and ending a job. In CPU ringhaul is "
+            "ahead. More rows were not run"
         ),
     ),
     Row(
