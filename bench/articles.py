@@ -85,8 +85,8 @@ ROWS = (
         "S0d pool, a bucket",
         "ringhaul exec",
         why=(
-            "the run took half a second, which includes making and ending a job. In CPU ringhaul is "
-            "ahead. More rows were not run"
+            "the run took half a second, which includes making and ending a job. In CPU ringhaul "
+            "is ahead. More rows were not run"
         ),
     ),
     Row(
