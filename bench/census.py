@@ -48,32 +48,34 @@ GEO_INDEXED = ("county", "sumlev")
 #: The first fields of a wide record, as published, and its counts.
 WIDE_HEAD = ("fileid", "stusab", "chariter", "cifsn", "logrecno")
 WIDE_ITEMS = tuple(f"p{number:03}" for number in range(1, 201))
-MATRIX = "P001"
+#: Different places in a file of geographic records.
+PLACES = 4096
 
 
 def geo_lines(records: int, draw: random.Random) -> Iterator[str]:
-    """Yield geographic records, each with its line end."""
+    """Yield geographic records, each with its line end.
+
+    Their places repeat after some thousands, so that gigabytes are written in a minute.
+    """
+    places = [_place(draw) for _ in range(PLACES)]
     for number in range(1, records + 1):
-        line = [" "] * GEO_CHARACTERS
-        values = {
-            "stusab": "NY",
-            "sumlev": draw.choice(("050", "140", "150")),
-            "logrecno": f"{number:07}",
-            "state": "36",
-            "county": f"{draw.randrange(1, 124):03}",
-            "tract": f"{draw.randrange(10**6):06}",
-            "arealand": f"{draw.randrange(10**9)}".rjust(14),
-            "areawatr": f"{draw.randrange(10**8)}".rjust(14),
-            "name": f"Census Tract {number}, Block Group {number % 9}",
-            "pop100": f"{draw.randrange(9000)}".rjust(9),
-            "hu100": f"{draw.randrange(4000)}".rjust(9),
-            "intptlat": f"+{draw.uniform(40, 45):.7f}",
-            "intptlon": f"-{draw.uniform(72, 79):011.7f}",
-        }
-        for name, value in values.items():
-            first = GEO_FIELDS[name][0] - 1
-            line[first : first + len(value)] = value
-        yield "".join(line) + "\n"
+        before, between, after = places[number % PLACES]
+        name = f"Census Tract {number}, Block Group {number % 9}"
+        yield f"{before}{number:07}{between}{name:<90}{after}"
+
+
+def _place(draw: random.Random) -> tuple[str, str, str]:
+    """Return what is before the number of a record, between it and the name, and behind that."""
+    sumlev = draw.choice(("050", "140", "150"))
+    state, county, tract = "36", f"{draw.randrange(1, 124):03}", f"{draw.randrange(10**6):06}"
+    land, water = draw.randrange(10**9), draw.randrange(10**8)
+    people, houses = draw.randrange(9000), draw.randrange(4000)
+    place = f"+{draw.uniform(40, 45):.7f}-{draw.uniform(72, 79):011.7f}"
+    return (
+        f"{'':6}NY{sumlev}{'':7}",
+        f"{'':2}{state}{county}{'':22}{tract}{'':138}{land:>14}{water:>14}",
+        f"{'':2}{people:>9}{houses:>9}{place}{'':141}\n",
+    )
 
 
 def wide_lines(records: int, draw: random.Random) -> Iterator[str]:

@@ -29,7 +29,7 @@ from bench.census import (
     geo_layout,
     zip_file,
 )
-from bench.harness import DRIVER, OURS, Run, System, machine, medians, report, save
+from bench.harness import DRIVER, OURS, Run, System, medians, report, save
 from bench.site import Site
 from bench.stage import KEYSPACE, Stage, stage
 from bench.tools import run_program, run_ringhaul
@@ -47,8 +47,10 @@ RESULTS = {
     "census_ways": "200 rows of each wide record, once the queue is filled",
 }
 ROWS_MIN = 200
-#: The ways take one in so many records: a run of theirs takes about 15 s.
+#: What the ways load of it: a run takes about 15 s, and a minute with 350 workers, each of which is
+#: to have several wide records.
 PART_OF_GEO, PART_OF_WIDE = 40, 50
+WIDE_OF_WORKER = 2
 MODULE = """from ringhaul.transform.examples import split_wide
 
 split = split_wide(["logrecno"], dictionary={path!r})
@@ -164,23 +166,38 @@ def label(name: str, workers: int, how: str) -> str:
 
 def run(geo_records: int, wide_records: int, rounds: int, workers: Sequence[int] = WORKERS) -> None:
     """Run the bench and print a table for each figure."""
+    with stage() as running:
+        lines_of = measure(running, geo_records, wide_records, rounds, workers)
+    show(lines_of, rounds)
+
+
+def measure(
+    running: Stage, geo_records: int, wide_records: int, rounds: int, workers: Sequence[int]
+) -> dict[str, dict[str, list[Run]]]:
+    """Return the runs of each system, for each figure: a run of a way gives up to three."""
     ways = [name for name in WAYS if name != "gevent" or importlib.util.find_spec("gevent")]
     lines_of: dict[str, dict[str, list[Run]]] = {key: {} for key in RESULTS}
-    with stage() as running:
-        folder = cache_dir_default() / "bench"
-        census = make_census(running, folder, geo_records, wide_records)
-        geo, wide = geo_records // PART_OF_GEO, wide_records // PART_OF_WIDE
+    census = make_census(running, cache_dir_default() / "bench", geo_records, wide_records)
+    geo, wide = geo_records // PART_OF_GEO, wide_records // PART_OF_WIDE
+    census.reset()
+    ours(census)  # the server compiles its code under load
+    for number in range(rounds):
         census.reset()
-        ours(census)  # the server compiles its code under load
-        for number in range(rounds):
+        _note(lines_of, number, "ringhaul load", ours(census))
+        for name, count, how in product(ways, workers, HOWS):
             census.reset()
-            _note(lines_of, number, "ringhaul load", ours(census))
-            for name, count, how in product(ways, workers, HOWS):
-                census.reset()
-                found = way(census, name, count, how, geo, wide)
-                _note(lines_of, number, label(name, count, how), found)
+            found = way(census, name, count, how, geo, max(wide, WIDE_OF_WORKER * count))
+            _note(lines_of, number, label(name, count, how), found)
+    return lines_of
+
+
+def show(lines_of: dict[str, dict[str, list[Run]]], rounds: int) -> None:
+    """Print a table for each figure, and save it."""
     for key, title in RESULTS.items():
         runs = lines_of[key]
+        if len(runs) < 2:
+            print(f"\n{title}: the queue was filled before a way had inserted {ROWS_MIN} rows")
+            continue
         systems = [
             System(name, OURS if name.startswith("ringhaul") else DRIVER, _nothing, _never)
             for name in runs
@@ -190,7 +207,6 @@ def run(geo_records: int, wide_records: int, rounds: int, workers: Sequence[int]
         print(report(title, lines))
         path = save(key, title, lines, runs)
         print(f"kept in {path} and {path.with_suffix('.svg').name}", flush=True)
-    print(f"\n{machine()}")
 
 
 def _note(

@@ -22,7 +22,7 @@ import redis
 
 from bench.command import run_command
 from bench.data import SMALL, data_file
-from bench.harness import OURS, Run, System, claim, machine, medians, report, save
+from bench.harness import claim, machine, save_table
 from bench.stage import KEYSPACE, Stage, stage
 from bench.tools import summary_of
 from config.celery_config import QUEUE_LOAD
@@ -33,10 +33,15 @@ from ringhaul.ledger.ledger import Claimed, Ledger
 from ringhaul.ledger.reading import Live
 from ringhaul.ledger.workers import Worker, Workers
 
-#: (units, workers) of each run.
-BY_UNITS = ((10, 10), (1_000, 10), (10_000, 10), (100_000, 10))
-BY_WORKERS = ((10_000, 10), (10_000, 100), (10_000, 1_000), (10_000, 5_000))
+#: (units, workers) of each job.
+SIZES = (
+    *((10, 10), (1_000, 10), (10_000, 10), (100_000, 10)),
+    *((10_000, 100), (10_000, 1_000), (10_000, 5_000)),
+)
+#: Workers while single operations are measured.
+FLEETS = (10, 5_000)
 BOUND_MS = 2.0
+COLUMNS = ("what", "workers", "the command, ms of CPU", "Redis, ms of CPU")
 LOOK = "look at the fleet, added up"
 #: One record of the file is one unit.
 UNIT_BYTES = 16
@@ -61,23 +66,11 @@ class Cost(NamedTuple):
     whole_s: float
     producer_s: float  #: CPU
     redis_s: float  #: CPU
-    rss_bytes_max: int  #: of the command
 
     @property
     def ms(self) -> float:
         """CPU of producer and Redis, in milliseconds a unit."""
         return (self.producer_s + self.redis_s) / self.units * 1000
-
-    def run(self) -> Run:
-        """Return this as a run whose rows are units."""
-        return Run(
-            rows=self.units,
-            bytes_count=0,
-            work_s=self.work_s,
-            whole_s=self.whole_s,
-            cpu_s=self.producer_s + self.redis_s,
-            rss_bytes_max=self.rss_bytes_max,
-        )
 
 
 class Operation(NamedTuple):
@@ -88,13 +81,12 @@ class Operation(NamedTuple):
     redis_us: float  #: Redis's CPU
 
 
-def run(by_units: Sequence[tuple[int, int]], by_workers: Sequence[tuple[int, int]]) -> None:
+def run(sizes: Sequence[tuple[int, int]]) -> None:
     """Run the bench and print its tables."""
     with stage() as shared:
         running = apart(shared)
-        costs = measure(running, [*by_units, *by_workers])
-        small, large = by_workers[0][1], by_workers[-1][1]
-        operations = {n: measure_operations(running, n, CALLS) for n in (small, large)}
+        costs = measure(running, sizes)
+        operations = {workers: measure_operations(running, workers, CALLS) for workers in FLEETS}
         messages = message_bytes(running)
     title = "coordination: producer and Redis, CPU by unit"
     print(f"\n{title}\n{machine()}\n\n{table(costs)}\n")
@@ -104,12 +96,9 @@ def run(by_units: Sequence[tuple[int, int]], by_workers: Sequence[tuple[int, int
     print("\nclaims")
     for line in claims(costs, operations):
         print(line)
-    runs = {name(cost): [cost.run()] for cost in costs}
-    systems = [System(one, OURS, lambda: None, lambda of=of: of) for one, (of,) in runs.items()]
-    lines = medians(systems, runs)
-    print(report("as saved: rows are units", lines))
-    path = save("coordination", f"{title}; rows are units", lines, runs)
-    print(f"\nkept in {path} and {path.with_suffix('.svg').name}", flush=True)
+    save_table(
+        "coordination", f"{title}, and of Redis by operation", COLUMNS, rows(costs, operations)
+    )
 
 
 def apart(shared: Stage) -> Stage:
@@ -118,9 +107,24 @@ def apart(shared: Stage) -> Stage:
     return replace(shared, env=shared.env | {"RINGHAUL_BROKER_URL": f"{server}/{DATABASE}"})
 
 
-def name(cost: Cost) -> str:
-    """Return the name of a run in the results."""
-    return f"{cost.units:,} units, {cost.workers:,} workers"
+def rows(
+    costs: Sequence[Cost], operations: Mapping[int, Sequence[Operation]]
+) -> list[tuple[str, str, float | str, float]]:
+    """Return the table to save: jobs, then single operations."""
+    jobs: list[tuple[str, str, float | str, float]] = [
+        (
+            f"{cost.units:,} units",
+            f"{cost.workers:,}",
+            round(cost.producer_s / cost.units * 1000, 3),
+            round(cost.redis_s / cost.units * 1000, 3),
+        )
+        for cost in costs
+    ]
+    return jobs + [
+        (one.name, f"{workers:,}", "", round(one.redis_us / 1000, 3))
+        for workers, found in operations.items()
+        for one in found
+    ]
 
 
 def claims(costs: Sequence[Cost], operations: Mapping[int, Sequence[Operation]]) -> list[str]:
@@ -185,7 +189,7 @@ def measure_job(running: Stage, units: int, workers: int) -> Cost:
     if summary["state"] != "COMPLETE" or summary["units_done"] != units:
         raise RuntimeError(f"{units} units were to be done: {summary}")
     work_s = summary["elapsed_s"] or done.whole_s
-    return Cost(units, workers, work_s, done.whole_s, done.cpu_s, redis_s, done.rss_bytes_max)
+    return Cost(units, workers, work_s, done.whole_s, done.cpu_s, redis_s)
 
 
 @contextmanager
@@ -339,10 +343,7 @@ def main() -> None:
     parser.add_argument("--units-max", type=int, default=100_000, help="default 100,000")
     parser.add_argument("--workers-max", type=int, default=5_000, help="default 5,000")
     options = parser.parse_args()
-    run(
-        [size for size in BY_UNITS if size[0] <= options.units_max],
-        [size for size in BY_WORKERS if size[1] <= options.workers_max],
-    )
+    run([(u, w) for u, w in SIZES if u <= options.units_max and w <= options.workers_max])
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ FULL = (
     Bench("transform_census", ()),
     Bench("scale_out", ("scale_out",), ("cargo",)),
     Bench("coordination", ("coordination",)),
-    Bench("tune_grid", ("tune_grid",)),
+    Bench("tune_grid", ()),
     Bench("pools", ("pools", "pool_loads")),
     Bench("unload_small", ("unload_small",)),
     Bench("unload_small --rows 5000000", ("unload_small_more",)),
@@ -55,6 +55,7 @@ FULL = (
     Bench("lookup_small", ("lookup_small",)),
     Bench("remote_parquet", ()),
     Bench("load_memory", ("load_memory",)),
+    Bench("load_zip", ("load_zip",)),
     Bench("unload_memory --full", ()),
     Bench("flower_pages", ()),
 )

@@ -25,6 +25,7 @@ PAGES = tuple(
     ROOT / "docs" / name
     for name in (
         "explanation/benchmarks.md",
+        "explanation/scaling.md",
         "how-to/distance.md",
         "reference/commands/worker.md",
     )
@@ -145,7 +146,7 @@ def runs_block(_: str, find: Find) -> str:
                 f"`{name}`",
                 record.date,
                 str(most.rounds) if most else "",
-                f"{most.rows:,}" if most else "",
+                f"{most.rows:,}" if most and most.rows else "",
                 "not recorded" if None in load else " and ".join(f"{one:.1f}" for one in load),
                 f"`{record.command}`",
             ]
@@ -195,10 +196,11 @@ def latency_block(_: str, find: Find) -> str:
         return _not_run("latency_seeds")
     labels = [*(pattern.label for pattern in PATTERNS), CELERY, OURS_FAR]
     head = ("rows/s (CPU us a row), by milliseconds each way", *(f"{ms:g} ms" for ms in DELAYS_MS))
-    cells = []
-    for label in labels:
-        lines = [record.named(name_of(label, ms)) for ms in DELAYS_MS]
-        cells.append([label, *map(_rate_and_us, lines)])
+    by_name = {line.name: line for line in record.lines}
+    cells = [
+        [label, *(_rate_and_us(by_name.get(name_of(label, ms))) for ms in DELAYS_MS)]
+        for label in labels
+    ]
     return table(head, cells, left=1)
 
 
@@ -214,7 +216,9 @@ def census_block(_: str, find: Find) -> str:
 
 
 def _rate_and_us(line: Line | None) -> str:
-    return "" if line is None else f"{_rate(line.rows_s)} ({_us(line.cpu_us_per_row)})"
+    if line is None or line.cpu_us_per_row is None:
+        return "" if line is None else _rate(line.rows_s)
+    return f"{_rate(line.rows_s)} ({_us(line.cpu_us_per_row)})"
 
 
 def distance_block(_: str, find: Find) -> str:

@@ -20,7 +20,7 @@ import redis
 from bench.bounded import bounded_server
 from bench.command import run_command
 from bench.data import SMALL, data_file
-from bench.harness import OURS, Run, System, claim, medians, report, save
+from bench.harness import Run, claim, save_table
 from bench.hosts import WORKER_HOSTS, Hosts, running_hosts, workers
 from bench.stage import KEYSPACE, Stage, stage
 from bench.tools import summary_of
@@ -49,6 +49,7 @@ ROWS_BUSY = 40_000
 UNITS_PER_WORKER = 4
 REDIS_MS = (0.0, 10.0)
 PAUSE_UNITS = 24
+COLUMNS = ("workers", "rows/s", "CPU us a row", "ms between two units of a worker")
 
 
 class Result(NamedTuple):
@@ -127,47 +128,45 @@ def _load(running: Stage, path: Path, rows: int, units: int, slots: int = 1) -> 
     return Result(run, idle_ms / len(results))
 
 
-def run(
-    sizes: Sequence[tuple[int, int]], *, rows_per_worker: int, rows_busy: int, pause_units: int
-) -> None:
+def run(sizes: Sequence[tuple[int, int]]) -> None:
     """Run the bench and print its tables."""
     with running_hosts() as hosts, stage() as running:
-        print_curves(hosts, running, sizes, rows_per_worker, rows_busy, pause_units)
+        print_curves(hosts, running, sizes)
 
 
-def print_curves(
-    hosts: Hosts,
-    running: Stage,
-    sizes: Sequence[tuple[int, int]],
-    rows_per_worker: int,
-    rows_busy: int,
-    pause_units: int,
-) -> None:
+def print_curves(hosts: Hosts, running: Stage, sizes: Sequence[tuple[int, int]]) -> None:
     """Measure on a running stage, print the tables, and save them."""
     running.create(SMALL)
     found: dict[str, Result] = {}
     for count, on in sizes:
-        rows = {FAR: rows_per_worker * count, BUSY: rows_busy}
-        for setting, of in rows.items():
+        wanted = {FAR: ROWS_PER_WORKER * count, BUSY: ROWS_BUSY}
+        for setting, of in wanted.items():
             name = _name(setting, count, on)
-            found[name] = measure(
-                hosts, running, setting, count, on, of, UNITS_PER_WORKER * max(count, 1)
-            )
+            found[name] = measure(hosts, running, setting, count, on, of, UNITS_PER_WORKER * count)
             print(f"  {name:<44} {found[name].rows_s:>9,.0f} rows/s", flush=True)
     for redis_ms in REDIS_MS:
-        setting = BUSY._replace(name="busy", redis_ms=redis_ms)
+        setting = BUSY._replace(redis_ms=redis_ms)
         name = f"1 worker, Redis {redis_ms:g} ms away each way"
-        found[name] = measure(hosts, running, setting, 1, 1, rows_busy, pause_units)
+        found[name] = measure(hosts, running, setting, 1, 1, ROWS_BUSY, PAUSE_UNITS)
         print(f"  {name:<44} {found[name].pause_ms:>9.0f} ms between units", flush=True)
-    runs = {name: [result.run] for name, result in found.items()}
-    lines = medians([_system(name, of[0]) for name, of in runs.items()], runs)
-    title = "scale-out: rows a second by workers and hosts"
-    print(report(title, lines))
     print("\nclaims")
     for line in claims(found, sizes):
         print(line)
-    path = save("scale_out", title, lines, runs)
-    print(f"\nkept in {path} and {path.with_suffix('.svg').name}", flush=True)
+    title = "scale-out: small rows, by what limits the workers"
+    save_table("scale_out", title, COLUMNS, rows(found))
+
+
+def rows(found: Mapping[str, Result]) -> list[tuple[str, int, float, float]]:
+    """Return the table to save."""
+    return [
+        (
+            name,
+            round(one.rows_s),
+            round(one.run.cpu_s / one.run.rows * 1e6, 1),
+            round(one.pause_ms),
+        )
+        for name, one in found.items()
+    ]
 
 
 def claims(found: Mapping[str, Result], sizes: Sequence[tuple[int, int]]) -> list[str]:
@@ -191,20 +190,11 @@ def _name(setting: Setting, count: int, on: int) -> str:
     return f"{setting.name}, {count} worker{'s'[: count > 1]} on {on} host{'s'[: on > 1]}"
 
 
-def _system(name: str, run: Run) -> System:
-    return System(name, OURS, lambda: None, lambda: run)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.scale_out", description=__doc__)
     parser.add_argument("--workers-max", type=int, default=16, help="default 16")
     options = parser.parse_args()
-    run(
-        [size for size in SIZES if size[0] <= options.workers_max],
-        rows_per_worker=ROWS_PER_WORKER,
-        rows_busy=ROWS_BUSY,
-        pause_units=PAUSE_UNITS,
-    )
+    run([size for size in SIZES if size[0] <= options.workers_max])
 
 
 if __name__ == "__main__":

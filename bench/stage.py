@@ -31,6 +31,8 @@ SETTLE_S = 3.0
 HEAP = "6G"
 #: A count of the whole table in one query exceeds the server's timeout.
 COUNT_SLICES = 64
+#: A worker starts in seconds, but a busy machine is slower.
+STARTED_WITHIN_S = 300
 #: Attempts of a count that timed out on the node.
 COUNT_TRIES = 10
 
@@ -152,7 +154,7 @@ def _wait_for_worker(env: dict[str, str], process: subprocess.Popen[bytes], log:
 
     with redis.Redis.from_url(env["RINGHAUL_BROKER_URL"]) as client:
         workers = Workers(Caller(client))
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + STARTED_WITHIN_S
         while not workers.slots():
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"the worker did not start:\n{log.read_text()[-2000:]}")

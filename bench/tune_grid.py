@@ -18,11 +18,13 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
 from bench.command import run_command
 from bench.data import KB1, SMALL
+from bench.harness import claim, save_table
 from bench.site import Site, make_site
 from bench.stage import stage
 from producer.commands.tune import tune_command, tune_options
@@ -33,6 +35,7 @@ from producer.run.trials import Trials
 from producer.run.tune_prepare import first_loads, prepare
 from producer.services.start import start_tune
 from producer.tuning.setup import Knob, Setup
+from producer.tuning.table import setup_text
 
 ROWS = {SMALL.name: 2_000_000, KB1.name: 400_000}
 BUDGET_S = 300
@@ -164,30 +167,55 @@ def _options(site: Site, workers: int, budget_s: int) -> TuneOptions:
 
 def report(found: Outcome) -> str:
     """Return an outcome for people."""
-    verdict = "within 10 %" if found.ratio >= WITHIN else "NOT within 10 %"
-    return (
-        f"{found.table}: tune took {found.tuned_s:.0f} s; its choice makes {found.ratio:.2f} of "
-        f"the best of {found.setups} setups ({verdict}), rank {found.rank}\n"
-        f"  choice  {found.choice}\n  best    {found.best}"
+    what = f"{found.table}: the choice of tune to the best of {found.setups} setups"
+    return "\n".join(
+        [
+            claim(what, found.ratio, at_least=WITHIN),
+            f"          tune took {found.tuned_s:.0f} s; rank {found.rank}",
+            f"          choice  {_text(found.choice)}",
+            f"          best    {_text(found.best)}",
+        ]
     )
+
+
+def keep_outcomes(found: Sequence[Outcome], budget_s: int, rounds: int) -> Path:
+    """Save the outcomes for the page of benchmarks; return the JSON's path."""
+    return save_table(
+        "tune_grid",
+        f"`ringhaul tune` in {budget_s} s beside a grid in {rounds} rounds",
+        ["table", "choice", "best of the grid", "ratio", "rank", "setups", "tune, s"],
+        [
+            (
+                one.table,
+                _text(one.choice),
+                _text(one.best),
+                round(one.ratio, 2),
+                one.rank,
+                one.setups,
+                round(one.tuned_s),
+            )
+            for one in found
+        ],
+    )
+
+
+def _text(setup: Setup) -> str:
+    return setup_text(setup, [knob for knob in Knob if knob is not Knob.UNIT_BYTES])
 
 
 def run(budget_s: int, rounds: int, scale: float = 1.0) -> None:
     """Run the bench for both tables. `scale`: of the numbers of rows."""
+    found: list[Outcome] = []
     with stage() as running:
         for table in (SMALL, KB1):
             site = make_site(running, table, int(ROWS[table.name] * scale), worker_pid=0)
             choice, took_s = tuned(site, budget_s)
-            found = compare(
-                site,
-                choice,
-                took_s,
-                grid=GRID,
-                rounds=rounds,
-                duels=DUELS,
-                budget_s=budget_s,
+            outcome = compare(
+                site, choice, took_s, grid=GRID, rounds=rounds, duels=DUELS, budget_s=budget_s
             )
-            print(report(found), flush=True)
+            print(report(outcome), flush=True)
+            found.append(outcome)
+    print(f"\nkept in {keep_outcomes(found, budget_s, rounds)}", flush=True)
 
 
 def main() -> None:

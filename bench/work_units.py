@@ -107,6 +107,7 @@ def bucket_systems(site: Site) -> list[System]:
             work_s=job.summary["elapsed_s"],
             whole_s=job.done.whole_s,
             cpu_s=job.cpu_s,
+            worker_cpu_s=job.summary["cpu_us_per_record"] * BUCKETS / 1e6,
             rss_bytes_max=job.summary["worker_rss_bytes_max"],
         )
 

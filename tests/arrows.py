@@ -54,7 +54,9 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.cluster ringhaul.dataplane ringhaul.ledger ringhaul.load.write "
         "ringhaul.records ringhaul.sstables ringhaul.storage ringhaul.units"
     ),
-    "ringhaul.output": "ringhaul.cql ringhaul.formats.write ringhaul.storage",
+    "ringhaul.output": (
+        "ringhaul.cql ringhaul.cql.spell ringhaul.formats ringhaul.formats.write ringhaul.storage"
+    ),
     "ringhaul.scan": (
         "ringhaul.cluster ringhaul.cql ringhaul.cql.decode ringhaul.cql.spell "
         "ringhaul.dataplane ringhaul.formats ringhaul.ledger ringhaul.output "

@@ -11,7 +11,15 @@ from producer.outputs.plain_streams import Drawn
 
 #: How records are written to files, for those of rows and for those of a statement's values.
 _RECORDS = (
-    *("--format", "--format-profile", "--header", "--delimiter", "--quote", "--quote-all"),
+    *(
+        "--format",
+        "--format-profile",
+        "--header",
+        "--header-at",
+        "--delimiter",
+        "--quote",
+        "--quote-all",
+    ),
     *("--escape", "--null", "--null-quoted", "--empty", "--trim", "--dialect", "--escape-style"),
     *("--line-end", "--comment", "--encoding", "--compression", "--columns-at", "--layout"),
     *("--json-layout", "--json-nulls", "--allow-extra-fields", "--allow-missing-fields"),

@@ -63,6 +63,11 @@ _ROWS = [
         metavar="MODULE:FUNCTION",
         help="Put records through a function that the workers' settings allow; may be repeated.",
     ),
+    click.option(
+        "--hive-partitioning",
+        is_flag=True,
+        help="Folders such as year=2023/region=north give these columns, as Hive and Spark do.",
+    ),
     click.option("--where", metavar="CONDITION", help="Only rows for which this holds, as in SQL."),
 ]
 
@@ -96,6 +101,11 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
         ),
         option(
             "--header/--no-header", default=True, help="The first record names the fields [yes]."
+        ),
+        option(
+            "--header-at",
+            metavar="N|auto",
+            help="CSV: the header is line N of each file, behind titles; auto: that of its names.",
         ),
         option("--columns", metavar="A,B,...", help="Names of the file's fields, in their order."),
         option(

@@ -62,6 +62,11 @@ from ringhaul.ledger.kinds import JobKind
     help="An empty or new folder, one file such as out.csv, a URL of them, or -: standard output.",
 )
 @click.option(
+    "--partition-by",
+    metavar="A,B,...",
+    help="Folders named after these columns' values, such as year=2023/region=north.",
+)
+@click.option(
     "--single-file", is_flag=True, help="One file: -o names it, or the folder where it is made."
 )
 @click.option(

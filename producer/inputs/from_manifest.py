@@ -30,6 +30,7 @@ _SAID = {
     "escape": "escape {!r}",
     "escape_style": "escape style {}",
     "header": "no header",
+    "hive_partitioning": "columns in the names of folders",
     "json_layout": "JSON layout {}",
     "timestamp_formats": "timestamps {0[0]}",
     "date_formats": "dates {0[0]}",
@@ -58,11 +59,14 @@ def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
     known = {
         source: written
         for source, written in found.items()
-        if written is not None and _has_options(written.format)
+        if written is not None and (_has_options(written.format) or written.partition_by)
     }
     if not known:
         return options, lacks
-    wanted = {source: _changes(written, options) for source, written in known.items()}
+    wanted = {
+        source: _partitioned(written, _changes(written, options))
+        for source, written in known.items()
+    }
     first, changes = next(iter(wanted.items()))
     others = [source for source, other in wanted.items() if other != changes]
     others += [
@@ -92,7 +96,8 @@ def _has_options(fmt: OutputFormat) -> bool:
 
 
 def _form(written: Manifest | None) -> str:
-    return "JSON" if written is not None and written.format.kind == "jsonl" else "CSV"
+    kinds = {"jsonl": "JSON", "parquet": "Parquet", "csv": "CSV"}
+    return kinds["csv" if written is None else written.format.kind]
 
 
 def _lacking(found: Mapping[str, Manifest | None]) -> list[str]:
@@ -161,6 +166,8 @@ def _read_web(folder: str) -> Manifest | None:
 def _changes(written: Manifest, options: LoadOptions) -> dict[str, Any]:
     """Return the options that would load what was written."""
     fmt = written.format
+    if fmt.kind == "parquet":
+        return {}
     if fmt.kind == "jsonl":
         layout = "lines" if fmt.json_layout is None else "documents"
         return _unlike(options, {"json_layout": layout, **_values(fmt.values)})
@@ -178,6 +185,10 @@ def _changes(written: Manifest, options: LoadOptions) -> dict[str, Any]:
     if not fmt.header:
         wanted["columns"] = ",".join(name for name, _ in written.columns)
     return _unlike(options, wanted)
+
+
+def _partitioned(written: Manifest, changes: dict[str, Any]) -> dict[str, Any]:
+    return changes | ({"hive_partitioning": True} if written.partition_by else {})
 
 
 def _values(fmt: TextFormat | None) -> dict[str, Any]:

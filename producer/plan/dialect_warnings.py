@@ -15,6 +15,8 @@ from ringhaul.sources.source import SourceFile
 
 def dialect_warnings(request: LoadRequest, files: Sequence[SourceFile]) -> list[str]:
     """Return the warnings about the first CSV file; the others are assumed to be like it."""
+    if request.header_at is not None:
+        return []  # the first lines are titles
     for file in files:
         if format_of(file.path, request.file_format) != "csv":
             continue

@@ -120,7 +120,9 @@ def _read(session: Session, wanted: Wanted) -> Read:
             return Read(table=table, sql=sql, select=None)
     from ringhaul.query.select import parse_select
 
-    select = parse_select(sql, lambda keyspace, table: find_table(metadata, keyspace, table))
+    select = parse_select(
+        sql, lambda keyspace, table: find_table(metadata, keyspace, table, views=True)
+    )
     return Read(table=select.table, sql=sql, select=select)
 
 
@@ -173,7 +175,8 @@ def _tokens_of(
 
 def table_of(session: Session, wanted: Wanted) -> TableSchema:
     """Return the table that --keyspace and --table name. Raises `UsageError` or `ClusterError`."""
-    return find_table(session.cluster.metadata, *table_names(wanted.table, wanted.keyspace))
+    names = table_names(wanted.table, wanted.keyspace)
+    return find_table(session.cluster.metadata, *names, views=True)
 
 
 def _select_text(table: TableSchema, wanted: Wanted) -> str:

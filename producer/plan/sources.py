@@ -11,6 +11,8 @@ from dataclasses import replace
 from producer.plan.files import each_file, first_block, settled
 from producer.plan.jsonl_source import plan_jsonl, refuse_misspelt
 from producer.plan.parquet_source import plan_parquet
+from producer.plan.partitions import partition_hint, with_nulls, with_partitions
+from producer.plan.titles import header_position, skip_bytes
 from producer.request.load import LoadRequest, refuse_unread
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SourceMissing, UsageError
@@ -43,10 +45,20 @@ def plan_sources(
 
     def planned(file: SourceFile) -> LoadSource | None:
         try:
+            if request.partitioned:
+                found = plan_source(with_partitions(request, file, table), file, table)
+                return with_nulls(request, found, table)
             return plan_source(request, file, table)
         except SourceEmpty as error:
             empty[file] = error
             return None
+        except SourceMissing:
+            raise
+        except UsageError as error:
+            hint = "" if request.partitioned or request.by_name else partition_hint(file, table)
+            if not hint:
+                raise
+            raise UsageError(f"{error}{hint}") from error
 
     sources = each_file(files, planned)
     if not any(sources):
@@ -154,8 +166,10 @@ def read_fields(
 ) -> tuple[Sequence[str], Position]:
     """Return the fields of a file with a header, and where its records start."""
     try:
+        at = START if request.header_at is None else header_position(request, file, table)
         with open_whole(file, request.dialect) as stream:
-            names, start = read_header(stream, request.dialect)
+            skip_bytes(stream, at.offset_bytes)
+            names, start = read_header(stream, request.dialect, start=at)
         # A command that lists the fields, or by --mapping those to load, need not name the others;
         # a transform gets all fields by their names.
         by_name = request.by_name or request.mapping

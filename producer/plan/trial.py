@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from producer.plan.load import unit_bytes_auto
+from producer.plan.load import UNIT_BYTES_MAX, UNITS_PER_SLOT
 from producer.tuning.setup import Setup
 from ringhaul.records.job import LoadJob, LoadSource
 
@@ -14,6 +14,9 @@ from ringhaul.records.job import LoadJob, LoadSource
 SOURCES_MAX = 200
 #: A file that is smaller than a sample is loaded so often, at most.
 PASSES_MAX = 50
+#: The smallest unit of a trial. That of a load would be most of a small sample: the process that
+#: has it would be measured, and others would have nothing to do.
+UNIT_BYTES_MIN = 64 << 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +75,13 @@ def trial_job(job: LoadJob, sample: Sample, setup: Setup, slots: int) -> LoadJob
         sources=tuple(sample.sources) * sample.passes,
         ordinal_end=end,
         strategy=setup.strategy if job.repeatable else job.strategy,
-        unit_bytes=setup.unit_bytes or unit_bytes_auto(sample.bytes_count, slots),
+        unit_bytes=setup.unit_bytes or _unit_bytes(sample, slots),
         in_flight_requests_max=setup.in_flight,
         batch_rows_max=setup.batch_rows,
     )
+
+
+def _unit_bytes(sample: Sample, slots: int) -> int:
+    """Return the unit size that is usual, for a load of the sample's size."""
+    share = sample.bytes_count // (UNITS_PER_SLOT * slots)
+    return min(max(share, UNIT_BYTES_MIN), UNIT_BYTES_MAX)

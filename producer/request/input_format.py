@@ -90,6 +90,24 @@ def _words(given: str | None, usual: tuple[str, ...]) -> tuple[str, ...]:
     return usual if given is None else tuple(comma_list(given))
 
 
+def header_at_of(options: Spelling, prefix: str = "") -> int | str | None:
+    """Return the line of the header, "auto", or None. Raises `UsageError` for anything else."""
+    text = options.header_at
+    if text is None:
+        return None
+    option = option_name("header-at", prefix)
+    if not options.header:
+        raise UsageError(
+            f"{option} is about the header, and {option_name('no-header', prefix)} says that there "
+            "is none: leave one of them out"
+        )
+    if text == "auto":
+        return text
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= 1000:
+        raise UsageError(f"{option} {text!r}: give the number of a line, 1 to 1000, or auto")
+    return int(text)
+
+
 def mapping_of(options: Spelling, prefix: str = "") -> MappingText:
     """Return the parsed --mapping. Raises `UsageError` for a text that is none."""
     option = option_name("mapping", prefix)

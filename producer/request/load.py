@@ -14,6 +14,7 @@ from producer.request.input_format import (
     dialect_of,
     empty_of,
     fields_of,
+    header_at_of,
     layout_of,
     mapping_of,
     text_of,
@@ -48,6 +49,10 @@ _TEXT_OPTIONS = {
 }
 
 
+#: A `header_at` that finds the line by the names of columns.
+AUTO = "auto"
+
+
 @dataclass(frozen=True, kw_only=True)
 class LoadRequest:
     """What a load is asked to do."""
@@ -59,6 +64,9 @@ class LoadRequest:
     #: fixed: where the fields are. Their names are `columns`, and there is no header.
     layout: Sequence[FixedField] = ()
     header: bool = True
+    #: The line of each CSV file with the header, from 1, or `AUTO`; None: the first record.
+    header_at: int | str | None = None
+    partitioned: bool = False  #: the names of folders give columns their values, as in Hive
     columns: Sequence[str] = ()
     mapping: MappingText = field(default_factory=MappingText)
     skip_columns: Sequence[str] = ()
@@ -122,6 +130,8 @@ def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
                 f"{dialect.option(option)} is of no use: nothing that is read is {known}; "
                 f"{dialect.option('format')}, or a file's suffix, says what it is"
             )
+    if request.header_at is not None and "csv" not in formats:
+        raise UsageError(f"{dialect.option('header-at')} is of no use: nothing that is read is CSV")
 
 
 #: Row timestamps are int64; half of it leaves room for the ordinals of any input.
@@ -134,6 +144,17 @@ def check_request(request: LoadRequest) -> None:
     ErrorLimit.parse(request.max_errors)
     if request.empty and request.transforms:
         raise UsageError("--empty is about fields, and --transform decides what becomes of them")
+    if request.partitioned and (request.transforms or request.create_table):
+        other = "--transform" if request.transforms else "--create-table"
+        raise UsageError(
+            f"--hive-partitioning gives columns of the table their values, and {other} does not "
+            "see them: leave one of them out"
+        )
+    if request.header_at == AUTO and request.transforms:
+        raise UsageError(
+            "--header-at auto finds the header by the table's columns, and --transform decides "
+            "what fills these: give the number of its line"
+        )
     if request.file_format != "auto":
         refuse_unread(request, {request.file_format})
     if not 0 <= request.ttl_s <= TTL_S_MAX:
@@ -213,6 +234,8 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         table=table,
         file_format=options.file_format,
         header=options.header and not layout,
+        header_at=header_at_of(options),
+        partitioned=options.hive_partitioning,
         columns=fields_of(options, layout),
         layout=layout,
         mapping=preserving(mapping_of(options), options),

@@ -120,6 +120,7 @@ class Spelling(ValueSpelling):
     null_strings: tuple[str, ...]  #: empty: an empty field
     allow_nul: bool
     dialect: str | None = None  #: name of a preset; its values are in the other fields
+    header_at: str | None = None  #: a line's number, or auto
     format_profile: str | None = None  #: as `dialect`, of the settings file
     escape_style: str = "plain"
     line_end: str = "any"
@@ -163,6 +164,7 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     nulls: str  #: unset or tombstone
     max_errors: str | None
     unit_size: str | None
+    hive_partitioning: bool = False
     kind: JobKind = JobKind.LOAD
     times: bool = False  #: of a verification: compare write times and TTLs, too
     # What a verification lacks:
@@ -226,6 +228,7 @@ class UnloadOptions(JobOptions, RowsOutput, Preserving):
     transforms: tuple[str, ...]
     max_errors: str | None
     skip_failed: bool
+    partition_by: str | None = None
     single_file: bool = False
     file_name_format: str | None = None
 

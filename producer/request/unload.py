@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from config.settings import Loaded
 from producer.request.one_file import OneFile, check_names, one_file_of, with_file_format
 from producer.request.options import UnloadOptions
-from producer.request.output import output_of, refuse_two_on_stdout
+from producer.request.output import STDOUT, output_of, refuse_two_on_stdout
 from producer.request.preserved import preserving
 from producer.request.scan import Wanted, check_wanted
 from producer.request.values import refuse_blank
@@ -49,6 +49,12 @@ def unload_request(options: UnloadOptions, loaded: Loaded, job_id: str) -> Unloa
     output = output_of(options, loaded, job_id)
     if file is None or not file.name:
         output = check_names(options, output, single=file is not None)
+    if options.partition_by is not None:
+        refuse_blank("--partition-by", options.partition_by, "some columns")
+        if file is not None or options.output == STDOUT:
+            raise UsageError("--partition-by makes folders: give -o a folder for them")
+        by = tuple(listed_names(options.partition_by, "--partition-by"))
+        output = replace(output, partition_by=by)
     return UnloadRequest(wanted=wanted, output=output, file=file, error_limit=limit)
 
 

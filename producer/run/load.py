@@ -21,6 +21,7 @@ from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.dry_run import dry_run_json, dry_run_text
 from producer.plan.field_notes import field_notes
 from producer.plan.load import plan_load
+from producer.plan.titles import with_separator
 from producer.report.reporter import Shown
 from producer.request.command_line import COMMAND_LABEL, command_line
 from producer.request.fingerprint import FINGERPRINT_LABEL
@@ -75,6 +76,7 @@ def run_load(options: LoadOptions, services: Services) -> int:
                 shown.warn(job_workers.warning)
             with naming_standard_input(spool):
                 planned = None
+                request = with_separator(request, files)
                 if request.create_table:
                     from producer.run.create_table import create_table, wanted_table
 

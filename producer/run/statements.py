@@ -29,6 +29,7 @@ from producer.plan.statements import (
     unique_names,
     values_job,
 )
+from producer.plan.titles import with_separator
 from producer.report.reporter import Shown
 from producer.request.conflicts import refuse_stdout_detach, refuse_workers_of_others
 from producer.request.options import ExecOptions, LookupOptions, StatementOptions
@@ -181,6 +182,7 @@ def _run(
         if files:
             unused.callback(spool.unlink, missing_ok=True)
             sources = spool_sources(files, request.dialect, request.file_format, spool)
+            request = with_separator(request, sources)
         spans = [parse_span(text) for text in ranges]
         slots = plan_slots(loaded, own_workers=to_stdout)
         made: list[StatementJob] = []

@@ -192,7 +192,7 @@ def _plan(options: TuneOptions, services: Services, shown: Shown) -> tuple[LoadJ
         job = plan_load(request, files, session, loaded.settings, workers.slots)
         visibility.judge(workers.workers, shown.warn)
     for statement in left_behind(session.cluster.metadata, request.keyspace):
-        shown.warn(f"a run that was killed left its scratch table: {statement};")
+        shown.warn(f"another run has a scratch table; if it was killed, drop that: {statement};")
     return job, workers
 
 
@@ -222,12 +222,22 @@ def _table(
 ) -> TableSchema:
     """Return the table of the trials: a scratch table that `stack` drops, or the job's own."""
     if options.in_place:
+        _refuse_lists(job)
         _refuse_rows(session, job.table, options)
         return job.table
     scratch = ScratchTable(session, services.settings, job.table, run)
     stack.callback(scratch.drop, ends_s - LAST_S)
     stack.callback(_ignore_interrupts)
     return scratch.create()
+
+
+def _refuse_lists(job: LoadJob) -> None:
+    """Raise `UsageError` for lists that each trial would make longer: see `appends`."""
+    if job.lists:
+        raise UsageError(
+            f"--in-place writes the same rows again and again, and {job.lists[0]} is a list that "
+            "is not frozen: it would have its elements several times. Leave --in-place out"
+        )
 
 
 def _refuse_rows(session: Session, table: TableSchema, options: TuneOptions) -> None:

@@ -25,6 +25,7 @@ from producer.request.output import (
     wants_header,
 )
 from producer.request.unload import UnloadRequest, unload_request
+from producer.request.written_partitions import check_partitions
 from producer.run.finish import publish_end
 from producer.run.job import Plan, plan_slots, run_read
 from producer.services.start import Services
@@ -126,6 +127,8 @@ def _plan(
         names, types = zip(*results, strict=True)
         # A transform may return null in any column.
         refuse_blank_lines(output.format, names)
+    if output.partition_by:
+        check_partitions(output, names, types)
     _say_dropped(options, output.format, types)
     job = ReadJob(
         kind=JobKind.UNLOAD,

@@ -55,13 +55,17 @@ class ScratchTable:
         """
         metadata = self._session.cluster.metadata
         like = metadata.keyspaces[self._like.keyspace].tables[self._like.table]
-        self._wanted = True
+        create, *indexes = create_statements(like, self._table, _known_options(metadata))
+        self._wanted = True  # however this ends: a time-out may come after the server has done it
         try:
-            for statement in create_statements(like, self._table, _known_options(metadata)):
-                self._session.execute(statement, timeout=CREATE_TIMEOUT_S)
+            try:
+                self._session.execute(create, timeout=CREATE_TIMEOUT_S)
+            except Unauthorized as error:
+                self._wanted = False
+                raise ClusterError(self._not_allowed(error)) from error
+            for index in indexes:
+                self._session.execute(index, timeout=CREATE_TIMEOUT_S)
             self._session.cluster.refresh_table_metadata(self._like.keyspace, self._table)
-        except Unauthorized as error:
-            raise ClusterError(self._not_allowed(error)) from error
         except _REFUSED as error:
             raise self._translated(error) from error
         connection = self._session.cluster.control_connection
@@ -105,7 +109,7 @@ class ScratchTable:
 
 
 def left_behind(metadata: Metadata, keyspace: str) -> Sequence[str]:
-    """Return statements that drop the scratch tables of runs that were killed."""
+    """Return statements that drop the scratch tables of other runs, which may have been killed."""
     tables = metadata.keyspaces[keyspace].tables if keyspace in metadata.keyspaces else {}
     return [drop_statement(keyspace, name) for name in sorted(tables) if name.startswith(PREFIX)]
 

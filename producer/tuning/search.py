@@ -21,16 +21,19 @@ from producer.tuning.setup import Knob, Setup, Space, Value, applies
 ROUNDS_MAX = 5
 #: After so many rounds, a value is out if its median is this much below the best one.
 DROP = (0.40, 0.20, 0.10, 0.05)
-#: A value that is to replace the best so far is measured beside it in this many rounds.
+#: A value that is to replace the best so far is measured beside it in this many rounds, if there is
+#: time, and in `ROUNDS_MIN` in any case: a busy neighbour may spoil a single one.
 CONFIRMED = 3
+ROUNDS_MIN = 2
 #: A value replaces that of the best setup if it is this much faster: less is noise, and a setting
 #: that is left alone needs no reason.
 KEEP = 0.02
 #: And if it was faster in this share of the rounds.
 STEADY = 0.75
-#: The settings in the order in which they are tried, and by when each is done at the latest, as a
-#: share of the time. Requests in flight come first: the strategies differ in what they usually
-#: have, and would be compared by that. The rest is for what the first pass has changed.
+#: The settings in the order in which they are tried, and by when each is done, as a share of the
+#: time; what has begun gets its `ROUNDS_MIN`. Requests in flight come first: the strategies differ
+#: in what they usually have, and would be compared by that. The rest is for what the first pass has
+#: changed.
 DONE_BY: Mapping[Knob, float] = {
     Knob.IN_FLIGHT: 0.18,
     Knob.STRATEGY: 0.32,
@@ -40,9 +43,10 @@ DONE_BY: Mapping[Knob, float] = {
 }
 #: Settings that depend on each other, so that further passes may find more.
 AGAIN = (Knob.IN_FLIGHT, Knob.WORKERS, Knob.BATCH_ROWS)
-FURTHER_PASSES_BY = 0.92
-#: Rounds of the winner beside the first setup, for the gain that is reported.
-FINAL_ROUNDS = 3
+FURTHER_PASSES_BY = 0.85
+#: Rounds of the winner beside the first setup, for the gain that is reported. Without a gain, the
+#: first one stays.
+FINAL_ROUNDS = 4
 
 Trials = Generator[Setup, float, None]
 
@@ -65,6 +69,11 @@ class Line:
     def ratio(self) -> float:
         """The median of the ratios."""
         return statistics.median(self.ratios)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it was measured in enough rounds to be chosen."""
+        return len(self.ratios) >= ROUNDS_MIN
 
     @property
     def steady(self) -> bool:
@@ -93,8 +102,8 @@ class Found:
 
     @property
     def tried(self) -> set[Knob]:
-        """The settings of which at least two values were compared."""
-        return {race[0].knob for race in self.races if sum(bool(line.ratios) for line in race) > 1}
+        """The settings of which values were compared."""
+        return {race[0].knob for race in self.races if any(line.chosen for line in race)}
 
     def race(self, knob: Knob) -> list[Line]:
         """Return the last race of a setting; empty: there was none."""
@@ -106,10 +115,10 @@ def search(found: Found, space: Space, spent: Callable[[], float]) -> Trials:
 
     `found.best`: the setup to begin with. `spent`: how much of the time is used up, 0 to 1.
     """
-    first = found.best
+    first, clock = found.best, _Clock(spent)
     for knob, done_by in DONE_BY.items():
         setups = [found.best.having(knob, value) for value in space[knob]]
-        yield from _race(found, knob, setups, lambda: spent() < done_by)  # noqa: B023 - at once
+        yield from _race(found, knob, setups, clock, done_by)
     before: Setup | None = None
     while found.best != before and spent() < FURTHER_PASSES_BY:
         before = found.best
@@ -117,45 +126,74 @@ def search(found: Found, space: Space, spent: Callable[[], float]) -> Trials:
             setups = _near(found.best, knob, space)
             if knob is Knob.IN_FLIGHT:
                 setups += _diagonal(found.best, space)
-            yield from _race(found, knob, setups, lambda: spent() < FURTHER_PASSES_BY)
-    for _ in range(FINAL_ROUNDS if found.best != first else 0):
+            yield from _race(found, knob, setups, clock, FURTHER_PASSES_BY)
+    best = found.best
+    for _ in range(FINAL_ROUNDS if best != first else 0):
         if spent() >= 1:
             return
         first_rate = yield first
-        best_rate = yield found.best
+        best_rate = yield best
         if first_rate:
             found.gains.append(best_rate / first_rate)
+            found.best = best if statistics.median(found.gains) >= 1 else first
 
 
-def _race(found: Found, knob: Knob, setups: Sequence[Setup], in_time: Callable[[], bool]) -> Trials:
-    """Compare setups that differ in a setting, and take the best one into `found.best`."""
+class _Clock:
+    """Says whether rounds fit into the time, by what trials have cost so far."""
+
+    def __init__(self, spent: Callable[[], float]) -> None:
+        self.spent = spent
+        self._began, self._trials = spent(), 0
+
+    def count(self, trials: int) -> None:
+        """Count trials that were made."""
+        self._trials += trials
+
+    def fit(self, trials: int, by: float) -> bool:
+        """Return whether so many further trials end by a share of the time."""
+        now = self.spent()
+        return now + trials * (now - self._began) / max(1, self._trials) <= by
+
+
+def _race(
+    found: Found, knob: Knob, setups: Sequence[Setup], clock: _Clock, done_by: float
+) -> Trials:
+    """Compare setups that differ in a setting, and take the best one into `found.best`.
+
+    Does nothing if there is no time for `ROUNDS_MIN` rounds; `done_by`: when it should be over.
+    """
     base = found.best
-    if len(setups) < 2 or not applies(knob, base) or not in_time():
+    if len(setups) < 2 or not applies(knob, base):
+        return
+    if clock.spent() >= done_by or not clock.fit(ROUNDS_MIN * len(setups), FURTHER_PASSES_BY):
         return
     race = [Line(knob, setup) for setup in setups]
     found.races.append(race)
     running = list(race)
     for number in range(ROUNDS_MAX):
-        if number and not in_time():
+        if number >= ROUNDS_MIN and not clock.fit(len(running), done_by):
             break
         rates: dict[Setup, float] = {}
         # There and back: a drift that goes one way affects all alike.
         for line in reversed(running) if number % 2 else running:
             rates[line.setup] = yield line.setup
+            clock.count(1)
         if not rates[base]:  # the best so far failed: this round says nothing
             continue
         for line in running:
             line.rates.append(rates[line.setup])
             line.ratios.append(rates[line.setup] / rates[base])
-        _choose(found, race, base)
+        if len(running[0].ratios) >= ROUNDS_MIN:
+            _choose(found, race, base)
         running = _still_running(running, base)
         if len(running) < 2:
+            _choose(found, race, base)
             break
 
 
 def _choose(found: Found, race: Sequence[Line], base: Setup) -> None:
     """Take the fastest value so far; that of `base` stays if the gain may be noise."""
-    better = [line for line in race if line.ratios and line.ratio > 1 + KEEP and line.steady]
+    better = [line for line in race if line.confirmed and line.ratio > 1 + KEEP and line.steady]
     found.best = max(better, key=lambda line: line.ratio).setup if better else base
     for line in race:
         line.chosen = line.setup == found.best

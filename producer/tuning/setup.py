@@ -66,9 +66,10 @@ def make_space(start: Setup, *, worker_counts: Sequence[int], sample_bytes: int)
     """Return the values to try from `start` on, which are in it.
 
     `worker_counts`: see `counts_of_workers`; empty: the workers are not the command's. A unit is
-    tried if each worker process gets two of them from a sample of `sample_bytes`.
+    tried if each worker process gets two of them from a sample of `sample_bytes`, however many
+    there are.
     """
-    largest = sample_bytes // (2 * max(1, start.workers))
+    largest = sample_bytes // (2 * max([1, start.workers, *worker_counts]))
     units = [size for size in UNIT_BYTES if size <= largest]
     return {
         Knob.STRATEGY: _with(start.strategy, STRATEGIES),

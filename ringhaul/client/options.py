@@ -63,6 +63,8 @@ class LoadOptions(JobOptions, total=False):
     format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     format_profile: Value
     header: Switch
+    header_at: Value
+    hive_partitioning: Flag
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
     layout: Path
@@ -127,6 +129,8 @@ class VerifyOptions(JobOptions, total=False):
     format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     format_profile: Value
     header: Switch
+    header_at: Value
+    hive_partitioning: Flag
     json_layout: Literal["lines", "documents", "commented"]
     keyspace: Value
     layout: Path
@@ -183,6 +187,7 @@ class UnloadOptions(JobOptions, total=False):
     max_rows_per_file: int
     null: Value
     order: Literal["any", "token"]
+    partition_by: Listed
     preserve_timestamp: Flag
     preserve_ttl: Flag
     quote: Value
@@ -256,6 +261,7 @@ class LookupOptions(JobOptions, total=False):
     values_format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     values_format_profile: Value
     values_header: Switch
+    values_header_at: Value
     values_json_layout: Literal["lines", "documents", "commented"]
     values_layout: Path
     values_line_end: Literal["any", "lf"]
@@ -320,6 +326,7 @@ class ExecOptions(JobOptions, total=False):
     values_format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     values_format_profile: Value
     values_header: Switch
+    values_header_at: Value
     values_json_layout: Literal["lines", "documents", "commented"]
     values_layout: Path
     values_line_end: Literal["any", "lf"]

@@ -146,11 +146,20 @@ class TableMissing(ClusterError):
     """The keyspace has no table of this name."""
 
 
-def find_table(metadata: Metadata, keyspace: str, table: str) -> TableSchema:
-    """Return the schema of one table. Raises `TableMissing`, and `ClusterError` for a missing
-    keyspace; both suggest the nearest name."""
+def find_table(
+    metadata: Metadata, keyspace: str, table: str, *, views: bool = False
+) -> TableSchema:
+    """Return the schema of one table, or with `views` of a materialized view. Raises
+    `TableMissing`, and `ClusterError` for a missing keyspace; both suggest the nearest name.
+    Without `views`, one is a `ClusterError`, too."""
     found_keyspace = find_keyspace(metadata, keyspace)
-    found = found_keyspace.tables.get(table)
+    view = found_keyspace.views.get(table)
+    if view is not None and not views:
+        raise ClusterError(
+            f"{keyspace}.{table} is a materialized view, which only the cluster writes: name its "
+            f"table, {view.base_table_name}"
+        )
+    found = view or found_keyspace.tables.get(table)
     if found is None:
         where = "it has no table" if not found_keyspace.tables else ""
         hint = nearest(table, found_keyspace.tables) or (f"; {where}" if where else "")

@@ -7,7 +7,8 @@ column of fields and gaps, then gives each field without a loop over records.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -32,6 +33,8 @@ from ringhaul.formats.records import Offsets
 from ringhaul.formats.split import Block
 
 _Edges = npt.NDArray[np.int32]
+#: Bytes inside of characters.
+_INSIDE = bytes(range(0x80, 0xC0))
 
 
 def fixed_dialect(dialect: CsvDialect) -> CsvDialect:
@@ -39,10 +42,17 @@ def fixed_dialect(dialect: CsvDialect) -> CsvDialect:
     return replace(dialect, quote=None, escape=None)
 
 
-class _Found(NamedTuple):
-    """Where the fields of a block are, as offsets into `data`."""
+class _Text(NamedTuple):
+    """The records of a block, in UTF-8."""
 
     data: bytes
+    starts: Offsets
+    ends: Offsets
+
+
+class _Found(NamedTuple):
+    """Where the fields of records are, as offsets into the text."""
+
     #: Field -> its begin and its end by turns, for each record.
     edges: Mapping[str, _Edges]
     lengths: Offsets  #: of each record, in characters
@@ -65,56 +75,74 @@ def read_fixed(
     """
     if block.defect is not None:
         raise ValueError("a defective record has no fields")
-    found = _find(block, dialect, [field for field in layout if field.name in {*wanted}])
-    rejects: list[FieldReject] = []
+    text = _utf8(block, dialect)
+    fields = [field for field in layout if field.name in {*wanted}]
     records = np.arange(block.records_count, dtype=np.int64)
-    if not dialect.allow_missing_fields:
-        is_short = found.lengths < max(field.last for field in layout)
-        rejects = [
-            _short(record, int(found.lengths[record]), layout, dialect)
-            for record in np.flatnonzero(is_short).tolist()
-        ]
-        records = records[~is_short]
+    end = 0 if dialect.allow_missing_fields else max(field.last for field in layout)
+    # A character has at least a byte. Very many short records have no fields to find: memory stays
+    # in proportion to the block.
+    is_short = text.ends - text.starts < end
+    short = {
+        record: _characters(text.data[text.starts[record] : text.ends[record]])
+        for record in np.flatnonzero(is_short).tolist()
+    }
+    records = records[~is_short]
+    found = _find(text, records, fields)
+    is_short = found.lengths < end
+    short |= zip(records[is_short].tolist(), found.lengths[is_short].tolist(), strict=True)
+    rows = np.flatnonzero(~is_short)
     no_empty = without_empty(dialect)
     columns = [
         _column(
-            *(found.data, found.edges[name], records),
+            *(text.data, found.edges[name], rows),
             (no_empty if name in kept else dialect).null_strings,
         )
         for name in wanted
     ]
-    rows = TextRows(columns, records)
-    if not dialect.allow_nul and b"\0" in found.data:
+    rejects = list(_rejects(short, layout, dialect))
+    good = TextRows(columns, records[rows])
+    if not dialect.allow_nul and b"\0" in text.data:
         nuls = [holds_nul(column) for column in columns]
-        rows, nul_rejects = without_nul(rows, nuls, wanted, dialect)
+        good, nul_rejects = without_nul(good, nuls, wanted, dialect)
         rejects = sorted(rejects + nul_rejects, key=lambda reject: reject.record)
-    return TextBlock(rows.columns, rows.records, rejects)
+    return TextBlock(good.columns, good.records, rejects)
 
 
-def _find(block: Block, dialect: CsvDialect, fields: Sequence[FixedField]) -> _Found:
+def _utf8(block: Block, dialect: CsvDialect) -> _Text:
+    if dialect.decoding != "block":
+        return _Text(block.data, block.starts, block.ends)
+    offsets = decoded_offsets(block.data, dialect.encoding, block.starts, block.ends)
+    return _Text(decode_bytes(block.data, dialect.encoding), *offsets)
+
+
+def _characters(text: bytes) -> int:
+    """Return the length of a text as the kernel counts it."""
+    return len(text[:1]) + len(text[1:].translate(None, _INSIDE))
+
+
+def _find(text: _Text, records: Offsets, fields: Sequence[FixedField]) -> _Found:
     from ringhaul.formats import fixed_kernels  # loads the compiler
 
-    data, starts, ends = block.data, block.starts, block.ends
-    if dialect.decoding == "block":
-        offsets = decoded_offsets(data, dialect.encoding, starts, ends)
-        starts, ends = (np.ascontiguousarray(one) for one in offsets)
-        data = decode_bytes(data, dialect.encoding)
     ordered = sorted(fields, key=lambda field: field.first)
     bits = {"both": 3, "left": fixed_kernels.LEFT, "right": fixed_kernels.RIGHT, "none": 0}
-    edges = np.empty((len(ordered), 2 * len(starts)), np.int32)
-    lengths = np.empty(len(starts), np.int64)
+    edges = np.empty((len(ordered), 2 * len(records)), np.int32)
+    lengths = np.empty(len(records), np.int64)
     fixed_kernels.find_fields(
-        *(np.frombuffer(data, np.uint8), starts, ends, data.isascii()),
+        np.frombuffer(text.data, np.uint8),
+        *(text.starts[records], text.ends[records], text.data.isascii()),
         np.array([field.first for field in ordered], np.int64),
         np.array([field.last for field in ordered], np.int64),
         np.array([bits[field.trim] for field in ordered], np.uint8),
         *(edges, lengths),
     )
-    return _Found(data, dict(zip((field.name for field in ordered), edges, strict=True)), lengths)
+    names = (field.name for field in ordered)
+    return _Found(dict(zip(names, edges, strict=True)), lengths)
 
 
 def _column(data: bytes, edges: _Edges, records: Offsets, nulls: Sequence[str]) -> pa.BinaryArray:
     """Return a field of some records, null where it reads as null."""
+    if not len(edges):
+        return pa.array([], pa.binary())
     # Field, gap, field ... in one column: every second of them is a field.
     pieces = pa.BinaryArray.from_buffers(
         pa.binary(), len(edges) - 1, [None, pa.py_buffer(edges), pa.py_buffer(data)]
@@ -126,12 +154,16 @@ def _column(data: bytes, edges: _Edges, records: Offsets, nulls: Sequence[str]) 
     return pieces.take(pa.array(places, mask=is_null if is_null.any() else None))
 
 
-def _short(
-    record: int, length: int, layout: Sequence[FixedField], dialect: CsvDialect
-) -> FieldReject:
-    cut = min((field for field in layout if field.last > length), key=lambda field: field.first)
-    reason = (
-        f"the record ends at character {length}, and this field is at {cut.place}; "
-        f"{dialect.option('allow-missing-fields')} reads the rest as blanks"
-    )
-    return FieldReject(record, cut.name, reason, None)
+def _rejects(
+    short: Mapping[int, int], layout: Sequence[FixedField], dialect: CsvDialect
+) -> Iterator[FieldReject]:
+    """Yield the rejects of records that are too short. `short`: record -> its characters."""
+    ordered = sorted(layout, key=lambda field: field.first)
+    lasts = [field.last for field in ordered]
+    for record, length in sorted(short.items()):
+        cut = ordered[bisect_right(lasts, length)]
+        reason = (
+            f"the record ends at character {length}, and this field is at {cut.place}; "
+            f"{dialect.option('allow-missing-fields')} reads the rest as blanks"
+        )
+        yield FieldReject(record, cut.name, reason, None)

@@ -28,6 +28,9 @@ class Output:
     #: Pattern of the files' names at the end, see `FileNames`; empty: they keep those of parts.
     names: str = ""
 
+    #: Columns whose values name folders, instead of being in the files.
+    partition_by: tuple[str, ...] = ()
+
     @property
     def place(self) -> str:
         """Where the user finds the rows: a folder or a file."""
@@ -62,7 +65,8 @@ class Output:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Output:
-        return cls(**data | {"format": OutputFormat.from_json(data["format"])})
+        known = {"partition_by": tuple(data.get("partition_by", ()))}
+        return cls(**data | known | {"format": OutputFormat.from_json(data["format"])})
 
 
 @dataclass(frozen=True, kw_only=True)

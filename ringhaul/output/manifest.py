@@ -43,6 +43,8 @@ class Manifest:
     parts: tuple[PartInfo, ...]  #: in token order
     transform: Transformed | None = None  #: None: the parts hold the statement's rows unchanged
     missing: tuple[MissingRange, ...] = ()  #: token ranges that could not be read, in token order
+    #: Columns, with their types, whose values are in the names of folders, not in the files.
+    partition_by: tuple[tuple[str, str], ...] = ()
     unloadable: tuple[Unloadable, ...] = ()  #: rows of the parts that no load can put back
 
     @property
@@ -66,6 +68,11 @@ class Manifest:
             "created": self.created,
             **({"transform": asdict(self.transform)} if self.transform else {}),
             **({"missing": [one.to_json() for one in self.missing]} if self.missing else {}),
+            **(
+                {"partition_by": [{"name": n, "type": t} for n, t in self.partition_by]}
+                if self.partition_by
+                else {}
+            ),
             **({"unloadable": [o.to_json() for o in self.unloadable]} if self.unloadable else {}),
             "totals": {"parts": len(self.parts), "rows": self.rows, "bytes": self.bytes},
             "parts": [part.to_json() for part in self.parts],
@@ -81,6 +88,7 @@ class Manifest:
             parts=tuple(PartInfo.from_json(part) for part in data["parts"]),
             transform=_transformed(data.get("transform")),
             missing=tuple(MissingRange.from_json(one) for one in data.get("missing", ())),
+            partition_by=tuple((one["name"], one["type"]) for one in data.get("partition_by", ())),
             unloadable=tuple(Unloadable.from_json(one) for one in data.get("unloadable", ())),
         )
 
@@ -137,7 +145,7 @@ def check_parts(url: str, parts: tuple[PartInfo, ...], *, contents: bool = False
     host: a worker wrote to its own folder with that name.
     """
     folder = open_folder(url)
-    sizes = folder.sizes()
+    sizes = folder.sizes(deep=any("/" in part.name for part in parts))
     wrong = []
     for part in parts:
         if part.name not in sizes:

@@ -10,9 +10,11 @@ are removed at the end (`remove_orphans`).
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import re
 import zlib
 from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -87,9 +89,16 @@ class PartSet:
         self._number = first_number
         self._tokens = tokens or (None, None)
         self._checksum = checksum
+        self._below = ""  # the folder of its parts, with a slash, below that of the output
         self._open: _OpenPart | None = None
         #: Complete parts, in order.
         self.parts: list[PartInfo] = []
+
+    def within(self, folder: str) -> PartSet:
+        """Return a set like this one, for a folder below; names of its parts lack the folder."""
+        other = copy(self)
+        other._below, other._open, other.parts = f"{folder}/", None, []
+        return other
 
     def write(self, batch: pa.RecordBatch) -> list[int]:
         """Write rows, in as many parts as needed; return those too long for a load to read."""
@@ -141,7 +150,7 @@ class PartSet:
     def _begin(self) -> _OpenPart:
         name = part_name(self._job, self._unit, self._number, self._attempt, self._format)
         self._number += 1
-        file = Measured(self._folder.create(name), self._checksum)
+        file = Measured(self._folder.create(self._below + name), self._checksum)
         try:
             writer = open_writer(self._format, file, self._names, self._types)
         except BaseException:
@@ -232,14 +241,21 @@ def part_name(job: str, unit: int, number: int, attempt: str, fmt: OutputFormat)
     return f"part-{unit:06}-{number:06}-{job}-{attempt}{fmt.suffix}"
 
 
-def remove_orphans(url: str, job: str, winners: Collection[str]) -> list[str]:
+def remove_orphans(
+    url: str, job: str, winners: Collection[str], *, deep: bool = False
+) -> list[str]:
     """Remove the job's parts that are not in `winners`, and the remains of unfinished ones.
+    `deep`: in folders below, too.
 
     Other files are not touched. Returns the names removed. Safe to repeat.
     """
     folder = open_folder(url)
     of_job = re.compile(rf"\.?part-\d{{6,}}-\d{{3,}}-{re.escape(job)}-[A-Za-z0-9]+\.[a-z0-9.]+")
-    names = [name for name in folder.sizes() if of_job.fullmatch(name) and name not in winners]
+    names = [
+        name
+        for name in folder.sizes(deep=deep)
+        if of_job.fullmatch(posixpath.basename(name)) and name not in winners
+    ]
     for name in names:
         folder.remove(name)
     return sorted(names)

@@ -7,6 +7,7 @@ at any time, by any process, with the same content.
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -51,7 +52,8 @@ def publish_manifest(ledger: Reader, job_id: str) -> Manifest:
     if output.listed:
         write_manifest(output.manifest_folder, manifest)
     if not output.file:
-        remove_orphans(output.url, job_id, {part.name for part in parts})
+        winners = {part.name for part in parts}
+        remove_orphans(output.url, job_id, winners, deep=bool(output.partition_by))
     return manifest
 
 
@@ -79,12 +81,13 @@ def _named(job_id: str, job: ReadJob, output: Output, parts: list[PartInfo]) -> 
         return parts
     names = FileNames(output.names, output.format.suffix)
     table = job.table
+    known = {"keyspace": table.keyspace, "table": table.table, "job": job_id}
     wanted = [
-        names.name(number, keyspace=table.keyspace, table=table.table, job=job_id)
-        for number in range(1, len(parts) + 1)
+        posixpath.join(posixpath.dirname(part.name), names.name(number, **known))
+        for number, part in enumerate(parts, start=1)
     ]
     folder = open_folder(output.url)
-    there = folder.sizes()
+    there = folder.sizes(deep=bool(output.partition_by))
     for part, name in zip(parts, wanted, strict=True):
         if part.name in there:  # an earlier call may have renamed some
             folder.rename(part.name, name)
@@ -120,7 +123,8 @@ def _manifest(job_id: str, job: ReadJob, parts: list[PartInfo], finished_ms: int
         keyspace=job.table.keyspace,
         table=job.table.table,
         statement=job.sql,
-        columns=job.columns,
+        columns=tuple(one for one in job.columns if one[0] not in job.output.partition_by),
+        partition_by=tuple(one for one in job.columns if one[0] in job.output.partition_by),
         format=job.output.format,
         created=moment(finished_ms),
         parts=tuple(parts),

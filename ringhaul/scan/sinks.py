@@ -19,6 +19,7 @@ import pyarrow as pa
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import OutputUnavailable, OutputUnusable, TooManyRejects
 from ringhaul.formats.parquet_json import record_json
+from ringhaul.output.partitions import PartitionedParts
 from ringhaul.output.parts import PartInfo, PartSet
 from ringhaul.output.unloadable import TOO_LONG, Unloadable, join_unloadable
 from ringhaul.query.aggregate import Aggregation
@@ -90,7 +91,9 @@ class PartsSink:
 
     given: Given | None = None
 
-    def __init__(self, select: Select, files: PartSet, earlier: list[PartInfo]) -> None:
+    def __init__(
+        self, select: Select, files: PartSet | PartitionedParts, earlier: list[PartInfo]
+    ) -> None:
         """`earlier`: parts that previous attempts saved."""
         self._select, self._files = select, files
         #: Whether values keep their types in the files.
@@ -138,7 +141,7 @@ class TransformedParts(PartsSink):
     def __init__(
         self,
         job: ReadJob,
-        files: PartSet,
+        files: PartSet | PartitionedParts,
         earlier: list[PartInfo],
         transforms: tuple[Transform, ...],
         rejects_max: int,
@@ -290,11 +293,17 @@ def open_sink(
         return AggregateSink(job, unit, saved)
     parts = (saved or b"[]").partition(b"\n")[0]
     earlier = [PartInfo.from_json(part) for part in json.loads(parts)]
-    files = PartSet(
+    by = job.output.partition_by
+    kept = [
+        (name, cql_type)
+        for name, cql_type in zip(job.written_names, job.written_types, strict=True)
+        if name not in by
+    ]
+    files: PartSet | PartitionedParts = PartSet(
         job.output.url,
         job.output.part_format,
-        job.written_names,
-        job.written_types,
+        [name for name, _ in kept],
+        [cql_type for _, cql_type in kept],
         job=unit.job_id,
         unit=unit.number,
         attempt=secrets.token_hex(3),
@@ -303,6 +312,9 @@ def open_sink(
         first_number=len(earlier),
         tokens=(unit.ranges[0].lo, unit.ranges[-1].hi),
     )
+    if by:
+        assert isinstance(files, PartSet)
+        files = PartitionedParts(files, job.written_names, job.written_types, by)
     if transforms:
         return TransformedParts(job, files, earlier, transforms, rejects_max, saved)
     return PartsSink(job.select, files, earlier)

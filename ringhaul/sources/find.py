@@ -314,7 +314,7 @@ def _listed(manifest: bytes, folder: str) -> list[str] | None:
     if not names:
         raise UsageError(f"{folder}: its {MANIFEST} lists no file: nothing was unloaded")
     for name in names:
-        if "/" in name or name in ("", ".", ".."):
+        if any(part in ("", ".", "..") for part in name.split("/")):
             raise UsageError(f"{folder}: its {MANIFEST} lists {name}, which is outside the folder")
     return names
 

@@ -61,10 +61,11 @@ class Folder(Protocol):
     """A folder of files. Its methods raise `OutputUnusable` and `OutputUnavailable`."""
 
     def create(self, name: str) -> NewFile:
-        """Begin a file; creates the folder if it does not exist."""
+        """Begin a file; creates the folder if it does not exist. `name` may have folders."""
 
-    def sizes(self) -> dict[str, int]:
-        """Return names and bytes of the folder's files, temporary ones too; {} if it is missing."""
+    def sizes(self, *, deep: bool = False) -> dict[str, int]:
+        """Return names and bytes of what is in the folder, temporary files too; {} if it is
+        missing. `deep`: of the files at all depths, except in hidden folders."""
 
     def read(self, name: str) -> bytes | None:
         """Return a whole file; None if it does not exist."""
@@ -132,20 +133,13 @@ class LocalFolder:
     def create(self, name: str) -> NewFile:
         with _os_errors(self._path):
             check_place(self._path)  # again: a link may lead elsewhere by now
-            os.makedirs(self._path, exist_ok=True)
-            return _LocalFile(self._path, name)
+            folder, base = os.path.split(os.path.join(self._path, name))
+            os.makedirs(folder, exist_ok=True)
+            return _LocalFile(folder, base)
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self, *, deep: bool = False) -> dict[str, int]:
         with _os_errors(self._path):
-            try:
-                entries = list(os.scandir(self._path))
-            except FileNotFoundError:
-                return {}
-            sizes = {}
-            for entry in entries:
-                with suppress(FileNotFoundError):  # removed meanwhile by another attempt
-                    sizes[entry.name] = entry.stat().st_size
-            return sizes
+            return dict(_sizes(self._path, "", deep=deep))
 
     def read(self, name: str) -> bytes | None:
         with _os_errors(self._path):
@@ -171,6 +165,20 @@ class LocalFolder:
     def remove_empty(self) -> None:
         with suppress(OSError):
             os.rmdir(self._path)
+
+
+def _sizes(path: str, below: str, *, deep: bool) -> Iterator[tuple[str, int]]:
+    """Yield what is in a folder. `below`: what precedes the names."""
+    try:
+        entries = list(os.scandir(path))
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        with suppress(FileNotFoundError):  # removed meanwhile by another attempt
+            if not deep or not entry.is_dir(follow_symlinks=False):
+                yield below + entry.name, entry.stat().st_size
+            elif not entry.name.startswith("."):
+                yield from _sizes(entry.path, f"{below}{entry.name}/", deep=True)
 
 
 class _LocalFile:
@@ -212,19 +220,35 @@ class RemoteFolder:
             if self._uploads:  # needs no folder; creating one would create the bucket, too
                 file = self._store.open(self._of(name), "wb", block_size=_UPLOAD_BYTES)
                 return _Upload(self._url, file)
-            self._store.makedirs(self._path, exist_ok=True)
-            temporary, final = self._of(f".{name}.tmp"), self._of(name)
+            folder, _, base = name.rpartition("/")
+            self._store.makedirs(self._of(folder) if folder else self._path, exist_ok=True)
+            temporary = self._of(f"{folder}/.{base}.tmp" if folder else f".{base}.tmp")
+            final = self._of(name)
             return _RenamedFile(self._url, self._store, temporary, final)
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self, *, deep: bool = False) -> dict[str, int]:
         with _store_errors(self._url):
             self._store.invalidate_cache(self._path)
             try:
+                if deep:
+                    return self._deep_sizes()
                 entries = self._store.ls(self._path, detail=True)
             except FileNotFoundError:
                 return {}
             files = [entry for entry in entries if entry["type"] == "file"]
             return {entry["name"].rsplit("/", 1)[-1]: int(entry["size"]) for entry in files}
+
+    def _deep_sizes(self) -> dict[str, int]:
+        found = self._store.find(self._path, detail=True)
+        below = self._path.strip("/") + "/"
+        sizes = {
+            name.strip("/").removeprefix(below): int(entry["size"]) for name, entry in found.items()
+        }
+        return {
+            name: size
+            for name, size in sizes.items()
+            if "/." not in f"/{name.rpartition('/')[0]}"  # no hidden folder
+        }
 
     def read(self, name: str) -> bytes | None:
         with _store_errors(self._url):

@@ -139,6 +139,20 @@ def test_a_format_profile(
     assert "--delimiter" not in plan.err and "--null 'NULL' --null '-'" in plan.err
 
 
+def test_a_header_behind_titles(
+    fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
+) -> None:
+    table = create_orders(cassandra_session, keyspace)
+    rows = [("north", n, n) for n in range(200)]
+    (at_work / "a.csv").write_text("Orders\n\n" + csv_of(rows[:100]))
+    (at_work / "b.csv").write_text(csv_of(rows[100:]))
+    load = f"ringhaul load a.csv b.csv -t {table} --header-at auto --unit-size 64 --json"
+    assert run(fleet, keyspace, load).summary["rows"] == 200
+    assert_table(cassandra_session, table, "region, id, total", rows)
+    refused = f"ringhaul load a.csv b.csv -t {table} --header-at 999"
+    assert "has no line 999 for the header" in run(fleet, keyspace, refused, code=2).err
+
+
 def test_mappings(
     fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
 ) -> None:

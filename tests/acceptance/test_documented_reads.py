@@ -111,6 +111,7 @@ def at_work(fleet: Ringhaul) -> Path:
     (folder / "hits.csv").write_text("n,page\n3,/\n4,/about\n")
     profile = '[format.numbers]\nheader = false\ncolumns = "id,word"\nskip-columns = "word"\n'
     (folder / "ringhaul.toml").write_text(profile)
+    (folder / "report.csv").write_text("sep=;\nWanted in May;\nid;of\n7;x\n8;y\n")
     (folder / "days.txt").write_text("2024-03-02\n")
     (folder / "export.txt").write_text("id\tnote\n7\tcafé\n8\tNULL\n", "latin-1")
     (folder / "placed.csv").write_text("id,placed\n7,2024-07-01T00:00:00Z\n8,\n")
@@ -190,6 +191,13 @@ def check_named(folder: Path) -> None:
     rows, files = listed(folder / "named")
     assert rows == ROWS
     assert [file.name for file in files] == [f"orders-{n:04}.csv" for n in range(1, len(files) + 1)]
+
+
+def check_regions(folder: Path) -> None:
+    rows, files = listed(folder / "regions")
+    assert rows == ROWS
+    assert {file.parent.name for file in files} == {"region=north", "region=south"}
+    assert all("region" not in pq.read_schema(file).names for file in files)
 
 
 def check_spelled(folder: Path) -> None:
@@ -305,9 +313,11 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
         listed(folder / "one") == (ROWS, [folder / "one/orders.csv"]) or fail()
     ),
     "-o named/": check_named,
+    "-o regions/": check_regions,
     "--keys floats.csv": check_found,
     "--params floats.csv": check_found,
     "--values-format-profile": check_found,
+    "--values-header-at": check_found,
     "--json-layout pretty": check_pretty,
     "--quote-all --timestamp-format": check_quoted,
     "--dry-run": lambda folder: (folder / "later").exists() and fail(),

@@ -1,4 +1,7 @@
-"""A node that accepts few connections still serves complete loads and reads, only slower."""
+"""A node that accepts few connections still serves complete loads and reads, only slower.
+
+Materialized views are tested here, since this node may have them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from cassandra.concurrent import execute_concurrent_with_args
 
 from tests.services import connected, running_stack
 
@@ -35,7 +39,11 @@ class Node:
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[Node]:
-    yaml = {"127.0.0.1": {"native_transport_max_concurrent_connections": CONNECTIONS_MAX}}
+    limits = {
+        "native_transport_max_concurrent_connections": CONNECTIONS_MAX,
+        "materialized_views_enabled": True,
+    }
+    yaml = {"127.0.0.1": limits}
     with running_stack(heap="512M", extra_yaml=yaml) as stack:
         ends = stack.endpoints()
         with connected(ends) as session:
@@ -44,6 +52,11 @@ def node() -> Iterator[Node]:
                 "{'class': 'SimpleStrategy', 'replication_factor': 1}"
             )
             session.execute("CREATE TABLE few.t (id int PRIMARY KEY, v text)")
+            session.execute("CREATE TABLE few.base (id int PRIMARY KEY, v text, n int)")
+            session.execute(
+                "CREATE MATERIALIZED VIEW few.by_v AS SELECT v, id, n FROM few.base "
+                "WHERE v IS NOT NULL AND id IS NOT NULL PRIMARY KEY (v, id)"
+            )
         yield Node(ends.broker_password_file.parents[1], ends)
 
 
@@ -73,3 +86,22 @@ def test_a_node_without_a_free_connection_is_reported(node: Node) -> None:
     assert done.returncode == 4
     assert "native_transport_max_concurrent_connections" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_materialized_view_is_read_and_not_written(node: Node, tmp_path: Path) -> None:
+    rows = [(n, f"v{n % 7}", n * n) for n in range(300)]
+    with connected(node.ends) as session:
+        insert = session.prepare("INSERT INTO few.base (id, v, n) VALUES (?, ?, ?)")
+        execute_concurrent_with_args(session, insert, rows)
+    out = tmp_path / "view.csv"
+    done = node.run("unload", "-t", "few.by_v", "-o", str(out), "-c", "2")
+    assert done.returncode == 0, done.stderr
+    found = [line.split(",") for line in out.read_text().splitlines()]
+    assert found.pop(0) == ["v", "id", "n"]
+    assert sorted((int(n), v, int(s)) for v, n, s in found) == rows
+    done = node.run("query", "SELECT v, count(*) AS c FROM few.by_v WHERE id < 70 GROUP BY v")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()[1:]) == [f"v{n},10" for n in range(7)]
+    done = node.run("load", str(out), "-t", "few.by_v")
+    assert done.returncode == 4
+    assert "few.by_v is a materialized view, which only the cluster writes" in done.stderr

@@ -36,6 +36,8 @@ from ringhaul.errors import RinghaulError
 from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.dialect_warnings import find_warnings
+from ringhaul.formats.fixed_layout import FixedField
+from ringhaul.formats.fixed_read import fixed_dialect, read_fixed
 from ringhaul.formats.header import check_names
 from ringhaul.formats.jsonl_read import line_dialect, read_objects
 from ringhaul.formats.record_end import first_record
@@ -124,6 +126,20 @@ def _read(dialect: CsvDialect) -> Callable[[str], object]:
             io.BytesIO(text.encode()), dialect, block_bytes=len(text) + 1, start=START
         )
         return read_block(block, dialect, ["a", "b"], ["a", "b"]) if block.defect is None else None
+
+    return read
+
+
+def _fixed(dialect: CsvDialect, fields_count: int) -> Callable[[str], object]:
+    """Read a block of fixed-width records, as for a load."""
+    layout = [FixedField(f"f{n}", 2 * n + 1, 2 * n + 2) for n in range(fields_count)]
+    names = [field.name for field in layout]
+
+    def read(text: str) -> object:
+        (block,) = read_blocks(
+            io.BytesIO(text.encode()), dialect, block_bytes=len(text) + 1, start=START
+        )
+        return read_fixed(block, dialect, layout, names)
 
     return read
 
@@ -237,6 +253,19 @@ SCALAR_CASES = [
     for start, part, end in HOSTILE
 ]
 CASES = [
+    Case(
+        "short fixed-width records",
+        _fixed(fixed_dialect(CsvDialect()), 500),
+        lambda n: "é\n" * (n // 2),
+        20_000,
+        700,  # of each, a reject
+    ),
+    Case(
+        "fixed-width records of blanks",
+        _fixed(fixed_dialect(CsvDialect(null_strings=())), 500),
+        lambda n: (" " * 999 + "é\n") * (n // 1000),
+        400_000,
+    ),
     Case("varint of many digits", integer_of, lambda n: "7" * n, 150_000),
     Case("varint to text", lambda t: number_text(int(t, 16), 0), lambda n: "7" * n, 150_000),
     Case("decimal to text", lambda t: number_text(int(t, 16), 9), lambda n: "7" * n, 150_000),

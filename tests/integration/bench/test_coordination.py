@@ -30,14 +30,14 @@ def stage(endpoints: Endpoints, tmp_path: Path) -> Iterator[Stage]:
 
 
 def test_simulated_workers_do_every_unit_of_a_real_command(stage: Stage) -> None:
-    [cost] = measure(stage, [(24, 3)])
-    assert (cost.units, cost.workers) == (24, 3)
+    [cost] = measure(stage, [(12, 3)])
+    assert (cost.units, cost.workers) == (12, 3)
     assert cost.producer_s > 0 and cost.redis_s > 0 and cost.work_s > 0
     assert message_bytes(stage) < 1_500
 
 
 def test_the_scripts_of_a_unit_run_as_many_commands_in_a_large_fleet(stage: Stage) -> None:
-    small, large = (measure_operations(stage, workers, 30) for workers in (10, 400))
+    small, large = (measure_operations(stage, workers, 20) for workers in (10, 100))
     in_small = {one.name: one.commands for one in small}
     for one in large:
         # The sum over the workers is kept for a second, so few looks add them up.
@@ -51,13 +51,13 @@ def test_the_scripts_of_a_unit_run_as_many_commands_in_a_large_fleet(stage: Stag
 
 def test_claims_are_about_the_largest_job_and_the_largest_fleet() -> None:
     def cost(units: int, cpu_s: float) -> Cost:
-        return Cost(units, 10, 1.0, 1.0, cpu_s, cpu_s, 0)
+        return Cost(units, 10, 1.0, 1.0, cpu_s, cpu_s)
 
     def scripts(us: float) -> list[Operation]:
         return [Operation(name, 1, us) for name in OF_A_UNIT] + [Operation("heartbeat", 1, 1e6)]
 
     costs = [cost(10, 1.0), cost(100_000, 90.0)]
     per_unit, per_worker = claims(costs, {5_000: scripts(44), 10: scripts(40)})
-    assert per_unit.split() == "kept ms of CPU a unit at 100,000 units: 1.80 (at most 2)".split()
+    assert "kept" in per_unit and "100,000 units: 1.80 (at most 2)" in per_unit
     assert "5,000 workers, of that with 10: 1.10 (at most 1.5)" in per_worker
     assert all("MISSED" in line for line in claims([cost(10, 1)], {1: scripts(1), 2: scripts(2)}))

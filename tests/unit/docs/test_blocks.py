@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from config.errors import ConfigError
 from config.settings import load_settings
 from manual.site import ROOT
 from producer.schedule.file import read_schedule_file
@@ -180,6 +181,6 @@ def test_commands_of_a_page_are_run_or_said_not_to_be(page: Path) -> None:
 )
 def test_a_wrong_block_fails(language: str, body: str, tmp_path: Path) -> None:
     wrong = (ValueError, SyntaxError, AssertionError, UsageError, yaml.YAMLError)
-    of_parsers = (configparser.Error, subprocess.CalledProcessError)
+    of_parsers = (configparser.Error, subprocess.CalledProcessError, ConfigError)
     with pytest.raises((*wrong, *of_parsers)):
         READERS[language](body, tmp_path)

@@ -20,7 +20,7 @@ from tests.unit.query.tables import table_of
 
 
 def read(table: TableSchema, monkeypatch: pytest.MonkeyPatch, **wanted: Any) -> Read:
-    monkeypatch.setattr(scan, "find_table", lambda *_: table)
+    monkeypatch.setattr(scan, "find_table", lambda *_, **__: table)
     monkeypatch.setattr(scan, "check_consistency", lambda *_, **__: None)
     monkeypatch.setattr(scan, "refuse_local", lambda *_: None)
     monkeypatch.setattr(scan, "refuse_virtual", lambda *_: None)

@@ -1,0 +1,135 @@
+"""Find the header of a CSV file that begins with titles, as spreadsheets and reports are exported.
+
+`--header-at N` names its line. `--header-at auto` takes the first line that names the most columns,
+among the first ones. A first line `sep=;`, by which Excel names the delimiter, does so here, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from producer.plan.files import each_file
+from producer.request.load import AUTO, LoadRequest
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.errors import UsageError
+from ringhaul.formats.csv_read import decode_bytes, parse_fields
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.header import SourceEmpty
+from ringhaul.formats.pieces import BOM
+from ringhaul.formats.split import Position, Stream
+from ringhaul.formats.suffixes import format_of
+from ringhaul.sources.files import open_whole
+from ringhaul.sources.source import SourceFile
+
+#: A header further down is not found; nothing in front of one may be larger.
+LINES_MAX, BYTES_MAX = 1000, 1 << 20
+#: `auto` looks at so many lines.
+AUTO_LINES_MAX = 50
+_SEP = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+
+
+def with_separator(request: LoadRequest, files: Sequence[SourceFile]) -> LoadRequest:
+    """Return the request with the delimiter that lines `sep=` name, if --header-at is given.
+
+    Raises `UsageError` for files with different ones, and for another --delimiter.
+    """
+    if request.header_at is None:
+        return request
+    csv = [file for file in files if format_of(file.path, request.file_format) == "csv"]
+    named = dict(zip(csv, each_file(csv, lambda file: _separator(file, request)), strict=True))
+    found = {separator for separator in named.values() if separator is not None}
+    if not found:
+        return request
+    first = next(file for file, separator in named.items() if separator is not None)
+    option = request.dialect.option("delimiter")
+    usual = CsvDialect().delimiter
+    if len(found) > 1 or None in named.values():
+        other = next(file for file in named if named[file] != named[first])
+        raise UsageError(
+            f"{first.path} begins with sep={named[first]}, and {other.path} does not: load them "
+            "one after the other"
+        )
+    separator = found.pop()
+    if request.dialect.delimiter not in (usual, separator):
+        raise UsageError(
+            f"{first.path} begins with sep={separator}, and {option} is "
+            f"{request.dialect.delimiter!r}: leave the option out"
+        )
+    return replace(request, dialect=replace(request.dialect, delimiter=separator))
+
+
+def header_position(request: LoadRequest, file: SourceFile, table: TableSchema) -> Position:
+    """Return where the header of a file begins. Raises `UsageError` if it cannot be found."""
+    assert request.header_at is not None
+    option = request.dialect.option("header-at")
+    lines = []
+    with open_whole(file, request.dialect) as stream:
+        for number, (offset, text) in enumerate(_lines(stream, request.dialect), start=1):
+            if request.header_at == number:
+                return Position(offset, 0, number)
+            lines.append((offset, text))
+            if request.header_at == AUTO and number == AUTO_LINES_MAX:
+                break
+    if not lines:
+        raise SourceEmpty("is empty: it has no header and no records")
+    if request.header_at != AUTO:
+        raise UsageError(
+            f"has no line {request.header_at} for the header ({option}): it has {len(lines):,} "
+            f"within its first {BYTES_MAX >> 20} MiB"
+        )
+    wanted = {name.lower() for name in (*table.column_names, *request.mapping.named)}
+    scores = [_score(text, wanted, request.dialect) for _, text in lines]
+    if not scores or not max(scores):
+        raise UsageError(
+            f"names no column of {table.name} in its first {len(lines)} lines: instead of "
+            f"{option} auto give the number of the header's line"
+        )
+    place = scores.index(max(scores))
+    return Position(lines[place][0], 0, place + 1)
+
+
+def skip_bytes(stream: Stream, count: int) -> None:
+    """Read the first bytes of a stream, which are not needed."""
+    while count and (piece := stream.read(min(count, BYTES_MAX))):
+        count -= len(piece)
+
+
+def _separator(file: SourceFile, request: LoadRequest) -> str | None:
+    """Return the delimiter that the first line of a file names; None if it names none."""
+    with open_whole(file, request.dialect) as stream:
+        _, text = next(_lines(stream, request.dialect), (0, ""))
+    found = _SEP.fullmatch(text)
+    return found[1] if found else None
+
+
+def _score(text: str, wanted: Collection[str], dialect: CsvDialect) -> int:
+    """Return how many columns the fields of a line name."""
+    if not text.strip():
+        return 0
+    fields = parse_fields(text.encode(), dialect)
+    names = {field.decode("utf-8", "replace").strip().lower() for field in fields}
+    return len(names & set(wanted))
+
+
+def _lines(stream: Stream, dialect: CsvDialect) -> Iterator[tuple[int, str]]:
+    """Yield the first lines: where each begins, and its text without the line end."""
+    data = b""
+    while len(data) < BYTES_MAX and (piece := stream.read(BYTES_MAX - len(data))):
+        data += piece
+    end = rb"\n" if dialect.line_end == "lf" else rb"\r\n|\n|\r"
+    begin = 0
+    for number, found in enumerate(re.finditer(end, data), start=1):
+        yield begin, _text(data[begin : found.start()], dialect)
+        begin = found.end()
+        if number == LINES_MAX:
+            return
+    if begin < len(data):
+        yield begin, _text(data[begin:], dialect)
+
+
+def _text(line: bytes, dialect: CsvDialect) -> str:
+    if dialect.decoding == "block":
+        line = decode_bytes(line, dialect.encoding)
+    return line.removeprefix(BOM).decode("utf-8", "replace")
