@@ -39,8 +39,16 @@ _OF_VALUES = ("--columns", "--mapping", "--skip-columns", "--skip-rows", "--max-
 #: Heading -> options of any command; other options come last, under "Options".
 OPTION_GROUPS = {
     "Rows": (
-        *("--urlfile", "--keyspace", "--table", "--query", "--columns", "--where", "--keys"),
-        *("--key", "--params", "--range", "--by", "--top", "--times", "--mapping"),
+        *(
+            "--urlfile",
+            "--keyspace",
+            "--table",
+            "--hive-partitioning",
+            "--query",
+            "--columns",
+            "--where",
+        ),
+        *("--keys", "--key", "--params", "--range", "--by", "--top", "--times", "--mapping"),
         *("--skip-columns", "--transform", "--skip-rows", "--max-rows", "--nulls", "--ttl"),
         *("--ttl-field", "--timestamp", "--timestamp-field", "--exact-timestamps"),
         *("--preserve-timestamp", "--preserve-ttl"),
@@ -50,7 +58,7 @@ OPTION_GROUPS = {
     "Trials": ("--budget", "--in-place", "--write", "--no-write", "--overwrite"),
     "Output": (
         *("--output", "--single-file", "--file-name-format", "--max-rows-per-file"),
-        *("--max-file-size", "--order"),
+        *("--max-file-size", "--partition-by", "--order"),
     ),
     "Format": _RECORDS,
     "Values": _SPELLING,
