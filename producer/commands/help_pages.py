@@ -16,6 +16,7 @@ _RECORDS = (
         "--format-profile",
         "--header",
         "--header-at",
+        "--hive-partitioning",
         "--delimiter",
         "--quote",
         "--quote-all",
@@ -49,7 +50,13 @@ OPTION_GROUPS = {
     "SSTables": ("--to-sstables", "--via"),
     "Trials": ("--budget", "--in-place", "--write", "--no-write", "--overwrite"),
     "Output": (
-        *("--output", "--single-file", "--file-name-format", "--max-rows-per-file"),
+        *(
+            "--output",
+            "--single-file",
+            "--file-name-format",
+            "--partition-by",
+            "--max-rows-per-file",
+        ),
         *("--max-file-size", "--order"),
     ),
     "Format": _RECORDS,
