@@ -115,10 +115,11 @@ class Meter:
 
     def parts(self) -> list[Part]:
         """Return what was done while the queue was filled, and after that."""
-        marks = [*self._marks, _now()] if len(self._marks) == 2 else [*self._marks * 2, _now()]
+        end = _now()
+        begin, middle = self._marks[0], self._marks[-1] if len(self._marks) == 2 else end
         return [
-            Part(rows, marks[i + 1][0] - marks[i][0], marks[i + 1][1] - marks[i][1])
-            for i, rows in enumerate(self._rows)
+            Part(rows, then[0] - since[0], then[1] - since[1])
+            for rows, since, then in zip(self._rows, (begin, middle), (middle, end), strict=True)
         ]
 
 
@@ -158,39 +159,43 @@ def rows_of(record: Row, keys: Sequence[Row]) -> list[Row]:
     ]
 
 
-def blocking_work(on: Statements, kind: str, how: str) -> Callable[[Row], int]:
-    """Return what inserts a record and waits for it, and returns the number of its rows."""
+def blocking_work(
+    on: Statements, kind: str, how: str, done: Callable[[int], None]
+) -> Callable[[Row], None]:
+    """Return what inserts a record and waits for it. `done` gets the number of rows that are in the
+    table now."""
     ask = on.session.execute
 
-    def geo(record: Row) -> int:
+    def geo(record: Row) -> None:
         ask(on.insert_geo, record)
-        return 1
+        done(1)
 
-    def wide(record: Row) -> int:
+    def wide(record: Row) -> None:
         ask(on.select_geo, (int(record[WIDE_HEAD.index("logrecno")]),))
         rows = rows_of(record, ask(on.select_dictionary, (record[3],)).all())
         if how == "helper":
             execute_concurrent_with_args(on.session, on.insert_count, rows)
+            done(len(rows))
         else:
             for row in rows:
                 ask(on.insert_count, row)
-        return len(rows)
+                done(1)
 
     return geo if kind == "geo" else wide
 
 
 #: Starts so many workers, which take records and do the work, and waits for all.
-Crew = Callable[[int, Records, Callable[[Row], int], Meter], None]
+Crew = Callable[[int, Records, Callable[[Row], None]], None]
 
 
-def in_threads(workers: int, records: Records, work: Callable[[Row], int], meter: Meter) -> None:
+def in_threads(workers: int, records: Records, work: Callable[[Row], None]) -> None:
     """Work in threads."""
     errors: list[BaseException] = []
 
     def loop() -> None:
         try:
             while (record := records.get()) is not None:
-                meter.add(work(record))
+                work(record)
         except BaseException as error:
             errors.append(error)
 
@@ -218,28 +223,33 @@ async def _answer(on: Statements, statement: Any, values: Row) -> list[Row]:
     return await answer
 
 
-def awaiting_work(on: Statements, kind: str, how: str) -> Callable[[Row], Awaitable[int]]:
+def awaiting_work(
+    on: Statements, kind: str, how: str, done: Callable[[int], None]
+) -> Callable[[Row], Awaitable[None]]:
     """Return what `blocking_work` returns, as a coroutine."""
 
-    async def geo(record: Row) -> int:
-        await _answer(on, on.insert_geo, record)
-        return 1
+    async def insert(row: Row) -> None:
+        await _answer(on, on.insert_count, row)
+        done(1)
 
-    async def wide(record: Row) -> int:
+    async def geo(record: Row) -> None:
+        await _answer(on, on.insert_geo, record)
+        done(1)
+
+    async def wide(record: Row) -> None:
         await _answer(on, on.select_geo, (int(record[WIDE_HEAD.index("logrecno")]),))
         rows = rows_of(record, await _answer(on, on.select_dictionary, (record[3],)))
         if how == "helper":
-            await asyncio.gather(*(_answer(on, on.insert_count, row) for row in rows))
+            await asyncio.gather(*(insert(row) for row in rows))
         else:
             for row in rows:
-                await _answer(on, on.insert_count, row)
-        return len(rows)
+                await insert(row)
 
     return geo if kind == "geo" else wide
 
 
 async def in_coroutines(
-    workers: int, records: Records, work: Callable[[Row], Awaitable[int]], meter: Meter
+    workers: int, records: Records, work: Callable[[Row], Awaitable[None]]
 ) -> None:
     """Work in coroutines of one thread."""
 
@@ -252,7 +262,7 @@ async def in_coroutines(
                 continue
             if record is None:
                 return
-            meter.add(await work(record))
+            await work(record)
 
     await asyncio.gather(*(loop() for _ in range(workers)))
 
@@ -282,10 +292,10 @@ def run(on: Statements, way: str, crew: Crew | None, arguments: Sequence[str]) -
 
         def work_all(records: Records, meter: Meter, kind: str = kind) -> None:
             if crew is None:
-                work = awaiting_work(on, kind, how)
-                asyncio.run(in_coroutines(workers, records, work, meter))
+                work = awaiting_work(on, kind, how, meter.add)
+                asyncio.run(in_coroutines(workers, records, work))
             else:
-                crew(workers, records, blocking_work(on, kind, how), meter)
+                crew(workers, records, blocking_work(on, kind, how, meter.add))
 
         found = measure(work_all, path, kind, int(count))
         if kind == "geo":

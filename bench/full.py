@@ -34,6 +34,7 @@ FULL = (
     Bench("load_small --rows 5000000", ("load_small_more",)),
     Bench("load_kb1", ("load_kb1",)),
     Bench("load_wide", ("load_wide",)),
+    Bench("load_sstables", ("load_sstables", "load_sstables_cpu")),
     Bench("latency_seeds", ("latency_seeds",), ("cargo",)),
     Bench("load_latency", ("load_latency",), ("cargo",)),
     Bench("load_seeds", ("load_seeds",)),

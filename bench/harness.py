@@ -23,6 +23,8 @@ from cassandra import DriverException
 from bench.picture import Bar, Panel, picture
 
 RESULTS = Path(__file__).parent / "results"
+#: For systems that failed in all rounds, as happens on a busy machine.
+_MORE_ROUNDS = 3
 #: Runnable processes on the machine before the bench adds its own.
 _LOAD_BEFORE = os.getloadavg()[0]
 
@@ -94,12 +96,14 @@ class Median:
 def interleave(systems: Sequence[System], rounds: int) -> dict[str, list[Run]]:
     """Run every system once a round, each after a reset.
 
-    A run that fails is printed and left out: the hours of the others would be lost with it. Raise
-    `RuntimeError` for a system that never succeeded.
+    A run that fails is printed and left out: the hours of the others would be lost with it.
+    A system that failed in every round gets more. Raise `RuntimeError` if it never succeeds.
     """
     runs: dict[str, list[Run]] = {system.name: [] for system in systems}
-    for number in range(rounds):
+    for number in range(rounds + _MORE_ROUNDS):
         for system in systems:
+            if number >= rounds and runs[system.name]:
+                continue
             try:
                 system.reset()
                 run = system.run()

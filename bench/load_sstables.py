@@ -21,7 +21,7 @@ from bench.cassandra_tools import loader_command
 from bench.command import run_command
 from bench.contest import PROCESSES, arguments, contest, named
 from bench.data import SMALL
-from bench.harness import COPY, OURS, Run, System
+from bench.harness import COPY, OURS, Run, System, save_table
 from bench.peers import COPY_STATEMENT
 from bench.processes import tree_usage
 from bench.site import Site, make_site
@@ -166,15 +166,21 @@ def run(rows: int, rounds: int) -> None:
 
     lines = contest("load_sstables", f"load of {rows:,} small rows", chosen, rounds=rounds)
     (meter,) = meters
-    print("\n  CPU, us a row                 client   node until readable   node afterwards   sum")
+    rows_of_table: list[list[str | float | int]] = []
     sums = {}
+    print("\n  CPU, us a row: client, node until readable, node afterwards, sum")
     for line in lines:
         node = meter.median(line.name)
         sums[line.name] = line.cpu_us_per_row + node.until_readable
-        print(
-            f"  {line.name:<28} {line.cpu_us_per_row:>7.1f} {node.until_readable:>21.1f} "
-            f"{node.afterwards:>17.1f} {sums[line.name] + node.afterwards:>5.1f}"
-        )
+        figures = (line.cpu_us_per_row, *node, sums[line.name] + node.afterwards)
+        rows_of_table.append([line.name, *(round(figure, 1) for figure in figures)])
+        print(f"  {line.name:<32}", *(f"{figure:>8.1f}" for figure in figures))
+    save_table(
+        "load_sstables_cpu",
+        f"CPU of client and node, {rows:,} small rows, us a row",
+        ("system", "client", "node until readable", "node afterwards", "sum"),
+        rows_of_table,
+    )
     mine = named(lines, STREAMING)
     for other in (DEFAULT, BY_COPY):
         times = mine.rows_s_whole / named(lines, other).rows_s_whole

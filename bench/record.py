@@ -36,8 +36,8 @@ class Line:
         return self.rows_s_whole
 
     def rate_beside(self, other: Line) -> float:
-        """Rows a second in the terms of another system: its work alone if only that is known."""
-        return self.rate if other.rate == other.rows_s_whole else self.rows_s
+        """Rows a second in the terms of another system: of the work alone beside the driver's."""
+        return self.rows_s if other.family == DRIVER else self.rate
 
     def cpu_beside(self, other: Line) -> float | None:
         """CPU in us a row in the terms of another system: without the start of a command beside

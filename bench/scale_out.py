@@ -139,8 +139,8 @@ def print_curves(hosts: Hosts, running: Stage, sizes: Sequence[tuple[int, int]])
     running.create(SMALL)
     found: dict[str, Result] = {}
     for count, on in sizes:
-        rows_of = {FAR: ROWS_PER_WORKER * count, BUSY: ROWS_BUSY}
-        for setting, of in rows_of.items():
+        wanted = {FAR: ROWS_PER_WORKER * count, BUSY: ROWS_BUSY}
+        for setting, of in wanted.items():
             name = _name(setting, count, on)
             found[name] = measure(hosts, running, setting, count, on, of, UNITS_PER_WORKER * count)
             print(f"  {name:<44} {found[name].rows_s:>9,.0f} rows/s", flush=True)

@@ -16,7 +16,6 @@ _RECORDS = (
         "--format-profile",
         "--header",
         "--header-at",
-        "--hive-partitioning",
         "--delimiter",
         "--quote",
         "--quote-all",
@@ -40,8 +39,16 @@ _OF_VALUES = ("--columns", "--mapping", "--skip-columns", "--skip-rows", "--max-
 #: Heading -> options of any command; other options come last, under "Options".
 OPTION_GROUPS = {
     "Rows": (
-        *("--urlfile", "--keyspace", "--table", "--query", "--columns", "--where", "--keys"),
-        *("--key", "--params", "--range", "--by", "--top", "--times", "--mapping"),
+        *(
+            "--urlfile",
+            "--keyspace",
+            "--table",
+            "--hive-partitioning",
+            "--query",
+            "--columns",
+            "--where",
+        ),
+        *("--keys", "--key", "--params", "--range", "--by", "--top", "--times", "--mapping"),
         *("--skip-columns", "--transform", "--skip-rows", "--max-rows", "--nulls", "--ttl"),
         *("--ttl-field", "--timestamp", "--timestamp-field", "--exact-timestamps"),
         *("--preserve-timestamp", "--preserve-ttl"),
@@ -50,14 +57,8 @@ OPTION_GROUPS = {
     "SSTables": ("--to-sstables", "--via"),
     "Trials": ("--budget", "--in-place", "--write", "--no-write", "--overwrite"),
     "Output": (
-        *(
-            "--output",
-            "--single-file",
-            "--file-name-format",
-            "--partition-by",
-            "--max-rows-per-file",
-        ),
-        *("--max-file-size", "--order"),
+        *("--output", "--single-file", "--file-name-format", "--max-rows-per-file"),
+        *("--max-file-size", "--partition-by", "--order"),
     ),
     "Format": _RECORDS,
     "Values": _SPELLING,

@@ -88,6 +88,7 @@ def tune_command(**params: Any) -> int:
     """
     began_s = time.monotonic() - (time.time() - psutil.Process().create_time())
     from producer.request.password import prompting_for_password
+    from producer.services.deadline import TimeOver, stops_before, too_short, until
     from producer.services.start import start_tune
     from producer.startup import take_sigterm
     from ringhaul.errors import UsageError
@@ -101,11 +102,16 @@ def tune_command(**params: Any) -> int:
     if options.write is not None and options.no_write:
         raise UsageError("--write names a file and --no-write writes none: give one of them")
     run = secrets.token_hex(3)
+    ends_s = began_s + options.budget_s
     with prompting_for_password(options) as options, ExitStack() as stack:
-        services = start_tune(stack, options, run)
-        from producer.run.tune import run_tune
-
-        return run_tune(options, services, run, began_s + options.budget_s)
+        try:
+            with until(stops_before(ends_s)):
+                services = start_tune(stack, options, run)
+                # The settings are in the environment now, for what reads them when it is imported.
+                from producer.run.tune import run_tune
+        except TimeOver:
+            raise too_short(0) from None
+        return run_tune(options, services, run, ends_s)
 
 
 def tune_options(context: click.Context) -> TuneOptions:

@@ -6,33 +6,19 @@ and the rest is for cleaning up.
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from types import FrameType
+from contextlib import ExitStack
 
 from producer.report.reporter import Shown
 from producer.request.options import TuneOptions
 from producer.run.tune_prepare import Prepared, first_loads, prepare, sample_text
 from producer.run.tune_result import evidence_of, report, settings_file, write
+from producer.services.deadline import TimeOver, stops_before, too_short, until
 from producer.services.start import Services
-from producer.text import count_text
 from producer.tuning.search import Found, search
 from producer.tuning.table import race_line, wrapped
-from ringhaul.errors import EXIT_COMPLETE, UsageError
+from ringhaul.errors import EXIT_COMPLETE
 from ringhaul.plain_text import lines_of
-
-#: Share of the budget that is kept for cleaning up, and its bounds in seconds: a busy node takes
-#: seconds to drop a table.
-END_SHARE, END_MIN_S, END_MAX_S = 0.15, 4.0, 15.0
-#: Pause between two alarms.
-AGAIN_S = 0.5
-
-
-class _TimeOver(KeyboardInterrupt):
-    """The time for trials is over. Like Ctrl-C, so that nothing takes it for a failure, least of
-    all of a user's transform."""
 
 
 def run_tune(options: TuneOptions, services: Services, run: str, ends_s: float) -> int:
@@ -42,49 +28,24 @@ def run_tune(options: TuneOptions, services: Services, run: str, ends_s: float) 
     """
     shown = Shown.from_options(options)
     file = settings_file(options, services)
-    budget_s = ends_s - time.monotonic()
-    stops_s = ends_s - min(max(budget_s * END_SHARE, END_MIN_S), END_MAX_S)
+    stops_s = stops_before(ends_s)
     with ExitStack() as stack:
         try:
-            with _until(stops_s):
+            with until(stops_s):
                 prepared = prepare(stack, options, services, run, ends_s, shown)
-        except _TimeOver:
-            raise _too_short(0) from None
+        except TimeOver:
+            raise too_short(0) from None
         found = Found(best=prepared.start)
         try:
-            with _until(stops_s):
+            with until(stops_s):
                 _search(found, prepared, stops_s, shown, repeat=not options.in_place)
-        except _TimeOver:
+        except TimeOver:
             if not found.tried:
-                raise _too_short(prepared.trials.count) from None
+                raise too_short(prepared.trials.count) from None
     evidence = evidence_of(found, prepared)
     report(found, prepared, evidence, shown)
     write(found, evidence, file, options, services, shown)
     return EXIT_COMPLETE
-
-
-def _too_short(trials: int) -> UsageError:
-    return UsageError(
-        f"the time was over before anything could be compared, after "
-        f"{count_text(trials, 'trial')}: give more with --budget"
-    )
-
-
-@contextmanager
-def _until(stops_s: float) -> Iterator[None]:
-    """Raise `_TimeOver` in the block when the time has come, whatever it is waiting for."""
-
-    def over(number: int, frame: FrameType | None) -> None:
-        raise _TimeOver
-
-    before = signal.signal(signal.SIGALRM, over)
-    # Again and again: it may be raised where it is ignored, as in a `__del__`.
-    signal.setitimer(signal.ITIMER_REAL, max(stops_s - time.monotonic(), 0.001), AGAIN_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def _search(

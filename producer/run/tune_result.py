@@ -17,8 +17,9 @@ from producer.text import rate_text
 from producer.tuning.limits import Evidence, Verdict, evidence_lines, judge
 from producer.tuning.search import Found
 from producer.tuning.settings_file import edited, section_text
-from producer.tuning.setup import Knob
+from producer.tuning.setup import Knob, Setup
 from producer.tuning.table import (
+    drift_note,
     median_figures,
     race_line,
     setup_text,
@@ -26,19 +27,31 @@ from producer.tuning.table import (
     to_json,
     wrapped,
 )
+from ringhaul.errors import UsageError
 from ringhaul.plain_text import lines_of
 
 FILE_NAME = "ringhaul.toml"
 
 
 def settings_file(options: TuneOptions, services: Services) -> Path | None:
-    """Return the file that the winner goes to; None: nowhere. Raises `UsageError` if it cannot be
-    written."""
+    """Return the file that the winner goes to; None: nowhere.
+
+    Raises `UsageError` if it cannot be written, or not changed: before minutes are spent.
+    """
     if options.no_write:
         return None
     file = options.write or services.loaded.config_file or Path(FILE_NAME)
     check_replacing(str(file))
+    edited(_text(file), {str(knob): Setup().value(knob) for knob in Knob}, {})
     return file
+
+
+def _text(file: Path) -> str:
+    """Return what is in a settings file; empty if there is none. Raises `UsageError`."""
+    try:
+        return file.read_text(encoding="utf-8") if file.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: cannot be read: {error}") from error
 
 
 def evidence_of(found: Found, prepared: Prepared) -> Evidence:
@@ -87,6 +100,8 @@ def _report_lines(
     else:
         gain = "" if found.gain is None else f", {found.gain:.2f} times the rate of before"
         yield from wrapped(f"{setup_text(found.best, changed)}{gain}", " best      ")
+    if note := drift_note(prepared.trials.figures[found.best]):
+        yield from wrapped(note, " note      ")
     if start.workers == 0:
         yield from wrapped(
             "worker processes: those that run are not this command's, and --broker none starts "
@@ -112,8 +127,7 @@ def write(
     if file is None:
         shown.say(lines_of([" not written:", *section_text(values).splitlines()]))
         return
-    before = file.read_text(encoding="utf-8") if file.exists() else ""
-    text = edited(before, values, {"load": _comments(found, evidence, options)})
+    text = edited(_text(file), values, {"load": _comments(found, evidence, options)})
     with whole_file(str(file)) as out:
         out.write(text.encode())
     shown.say(f" wrote     {file}")
@@ -125,7 +139,9 @@ def write(
 
 def _comments(found: Found, evidence: Evidence, options: TuneOptions) -> Sequence[str]:
     verdict = judge(evidence)
-    gain = "" if found.gain is None else f", {found.gain:.2f} times that of the settings before"
+    gain = f", {found.gain:.2f} times that of the settings before" if found.gain else ""
+    if found.gain and found.gain < 1:  # so they stayed
+        gain = ", with the settings as they were"
     lines = [
         f"by `ringhaul tune` on {time.strftime('%Y-%m-%d')}, for {options.table}: "
         f"{rate_text(evidence.rate)} rows/s{gain}",

@@ -14,6 +14,8 @@ from producer.tuning.search import Found, Line
 from producer.tuning.setup import Knob, Setup, Value
 
 WIDTH = 79
+#: The rates of one setup differ by this factor, in so many trials, when others use the machines.
+DRIFT, DRIFT_TRIALS = 2.0, 4
 #: Setting -> its heading and the name of its default.
 _NAMES: Mapping[Knob, tuple[str, str]] = {
     Knob.STRATEGY: ("strategy", ""),
@@ -57,6 +59,17 @@ def median_figures(trials: Sequence[Figures]) -> Figures:
         p99_ms=middle([trial.p99_ms for trial in good]),
         retries=sum(trial.retries for trial in good),
         busy=middle([trial.busy for trial in good]),
+    )
+
+
+def drift_note(trials: Sequence[Figures]) -> str:
+    """Return a warning if the rates of one setup differ by much; empty if they do not."""
+    rates = sorted(trial.rate for trial in trials if trial.rate)
+    if len(rates) < DRIFT_TRIALS or rates[-1] < DRIFT * rates[0]:
+        return ""
+    return (
+        f"the best setup alone made {rate_text(rates[0])} to {rate_text(rates[-1])} rows/s: "
+        "something else was busy, so repeat this when it is quiet"
     )
 
 

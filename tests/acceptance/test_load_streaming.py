@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from tests.sstable_tools import Node
 
 SENSOR = "id text, seq int, temp double, sensor text, ts timestamp, PRIMARY KEY (id, seq)"
 US = 1_700_000_000_000_000
-ROWS = 12_000
+ROWS = 6000
 
 
 @pytest.fixture
@@ -87,15 +88,14 @@ def test_streamed_rows_are_those_that_cql_writes(
     node.session.execute(f"CREATE TABLE {streamed} ({SENSOR})")
     node.session.execute(f"CREATE INDEX ON {streamed} (sensor)")
 
-    # When the same file is streamed, as several SSTables, and once more as one
-    for size in ("150 KiB", "16 MiB"):
-        done = stream(ringhaul, streamed, "--unit-size", size)
-        summary = assert_report(done, rows=ROWS)
-        assert (summary["sstables"], summary["missed"]) == (summary["units"], 0)
+    # When the same file is streamed, as several SSTables
+    summary = assert_report(stream(ringhaul, streamed, "--unit-size", "80 KiB"), rows=ROWS)
+    assert (summary["sstables"], summary["missed"]) == (summary["units"], 0)
+    assert summary["units"] > 3
 
-        # Then every value and write time is equal, before and after a compaction
-        assert_same(node, streamed, by_cql)
-        node.nodetool("verify", "-e", "-f", keyspace, "b")
+    # Then every value and write time is equal, before and after a compaction
+    assert_same(node, streamed, by_cql)
+    node.nodetool("verify", "-e", "-f", keyspace, "b")
     node.nodetool("compact", keyspace, "b")
     assert_same(node, streamed, by_cql)
 
@@ -189,9 +189,10 @@ def test_tables_that_cannot_be_streamed_are_refused(
     node.session.execute(f"CREATE TABLE {keyspace}.t {definition}")
     if more:
         node.session.execute(more.format(ks=keyspace))
-    (ringhaul.cwd / "in.csv").write_text(
-        "k,c,v\n1,1,1\n" if "c int" in definition else "k,v\n1,1\n"
-    )
+    words = definition.replace("(", " ").split()
+    names = [name for name, kind in pairwise(words) if kind == "int"]
+    lines = [",".join(names), ",".join("1" for _ in names)]
+    (ringhaul.cwd / "in.csv").write_text("\n".join(lines) + "\n")
 
     done = stream(ringhaul, f"{keyspace}.t")
 

@@ -49,6 +49,13 @@ def orders(cassandra_session: Session, keyspace: str) -> str:
 
 
 @pytest.fixture
+def timed(embedded: Ringhaul) -> Ringhaul:
+    """`ringhaul` with embedded workers, started as a user does: no time goes into a process to fork
+    it from."""
+    return Ringhaul(embedded.env, embedded.cwd, fresh=True)
+
+
+@pytest.fixture
 def file(tmp_path: Path) -> Path:
     """The file with the orders."""
     path = tmp_path / "orders.csv"
@@ -74,7 +81,7 @@ def scratch_tables(session: Session, table: str) -> list[str]:
 
 
 def test_it_tries_settings_on_a_scratch_table_and_writes_the_best(
-    embedded: Ringhaul, cassandra_session: Session, orders: str, file: Path
+    timed: Ringhaul, cassandra_session: Session, orders: str, file: Path
 ) -> None:
     """
     Given an empty table and a ringhaul.toml with comments and other settings
@@ -83,9 +90,9 @@ def test_it_tries_settings_on_a_scratch_table_and_writes_the_best(
     And the file has what was compared, with the evidence, and what was in it before
     And neither a row, a scratch table nor a job is left
     """
-    (embedded.cwd / "ringhaul.toml").write_text(SETTINGS)
+    (timed.cwd / "ringhaul.toml").write_text(SETTINGS)
     began_s = time.monotonic()
-    done = embedded.run("tune", file, "-t", orders, "--budget", "60s", "-c", 1, "--json")
+    done = timed.run("tune", file, "-t", orders, "--budget", "60s", "-c", 1, "--json")
     assert done.code == 0, done.err
     assert time.monotonic() - began_s < 60 + EXIT_S
     (found,) = done.messages("tune")
@@ -95,21 +102,21 @@ def test_it_tries_settings_on_a_scratch_table_and_writes_the_best(
     chosen = {line["setting"] for line in found["trials"] if line["chosen"]}
     assert chosen == set(found["compared"])
     assert all(line["rows_per_s"] > 0 for line in found["trials"] if line["chosen"])
-    written = (embedded.cwd / "ringhaul.toml").read_text()
+    written = (timed.cwd / "ringhaul.toml").read_text()
     assert written.startswith("# ours\n[load]  # how files are split\n# tune: by `ringhaul tune`")
     assert 'max_errors = "5"  # strict\n' in written and "lease_s = 30.0\n" in written
     settings = tomllib.loads(written)
     for key in found["compared"]:
         section, _, name = key.partition(".")
         assert settings[section][name] == found["best"][key]
-    assert embedded.run("config", "show").code == 0
+    assert timed.run("config", "show").code == 0
     assert_table(cassandra_session, orders, "id, region", [])
     assert scratch_tables(cassandra_session, orders) == []
-    assert embedded.run("status", "--json").out.strip() in ("", "[]")
+    assert timed.run("status", "--json").out.strip() in ("", "[]")
 
 
 def test_a_trial_that_hangs_is_cut_off_within_the_budget(
-    embedded: Ringhaul, cassandra_session: Session, orders: str, file: Path, tmp_path: Path
+    timed: Ringhaul, cassandra_session: Session, orders: str, file: Path, tmp_path: Path
 ) -> None:
     """
     Given a transform that never returns
@@ -118,7 +125,7 @@ def test_a_trial_that_hangs_is_cut_off_within_the_budget(
     """
     (tmp_path / "slow.py").write_text(HANGS)
     began_s = time.monotonic()
-    done = embedded.run(
+    done = timed.run(
         *("tune", file, "-t", orders, "--budget", "20s", "-c", 1, "--transform", "slow:hang"),
         RINGHAUL_TRANSFORM_ALLOWED="slow:*",
         RINGHAUL_TRANSFORM_PATH=str(tmp_path),
@@ -126,9 +133,9 @@ def test_a_trial_that_hangs_is_cut_off_within_the_budget(
     assert time.monotonic() - began_s < 20 + EXIT_S
     assert done.code == 2, done.err
     assert "give more with --budget" in done.err
-    assert not (embedded.cwd / "ringhaul.toml").exists()
+    assert not (timed.cwd / "ringhaul.toml").exists()
     assert scratch_tables(cassandra_session, orders) == []
-    assert embedded.run("status", "--json").out.strip() in ("", "[]")
+    assert timed.run("status", "--json").out.strip() in ("", "[]")
 
 
 def test_ctrl_c_drops_the_scratch_table(
@@ -183,6 +190,8 @@ def test_in_place_needs_an_empty_table_or_leave_to_overwrite(
         (["--budget", "5s"], "give at least 20s"),
         (["--budget", "soon"], 'expected a time such as "90s"'),
         (["--write", "no/such/folder/a.toml"], "cannot be written"),
+        (["--write", "inline.toml"], 'strategy = "pipeline"'),
+        (["--write", "latin.toml"], "cannot be read"),
     ],
 )
 def test_what_cannot_be_tuned_is_refused_before_anything_is_created(
@@ -190,6 +199,8 @@ def test_what_cannot_be_tuned_is_refused_before_anything_is_created(
 ) -> None:
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, tags list<int>")
     (fleet.cwd / "rows.csv").write_text("id,tags\n1,[1]\n")
+    (fleet.cwd / "inline.toml").write_text('load = { strategy = "single" }\n')
+    (fleet.cwd / "latin.toml").write_bytes(b"# caf\xe9\n")
     done = fleet.run("tune", "rows.csv", "-t", table, *words)
     assert done.code == 2 and message in " ".join(done.err.split()), done
     assert_table(cassandra_session, table, "id, tags", [])

@@ -153,5 +153,7 @@ def test_a_run_that_fails_is_left_out_and_a_system_that_never_succeeds_is_an_err
 
     runs = interleave([System("sometimes", DRIVER, lambda: None, sometimes)], 2)
     assert len(runs["sometimes"]) == 1
+    outcomes = iter([RuntimeError("timed out"), run_of(work_s=1, whole_s=1, worker_cpu_s=None)])
+    assert len(interleave([System("later", DRIVER, lambda: None, sometimes)], 1)["later"]) == 1
     with pytest.raises(RuntimeError, match="failed in every round: never"):
         interleave([System("never", DRIVER, lambda: None, never)], 2)

@@ -107,6 +107,8 @@ def test_a_row_compares_the_work_of_a_way_of_the_driver() -> None:
 
     assert overview(record).endswith("| 100 | 400 | 4.0x | 50.0 | 5.0 |")
     assert behind(ROW, lambda _: record) == []
+    same = dataclasses.replace(OF_DRIVER, rows_s_whole=100.0)  # its start was not measured
+    assert record.lines[-1].rate_beside(same) == 400.0
     # Its command's start is not counted either.
     mine = dataclasses.replace(record.lines[-1], cpu_us_per_row=90.0, worker_cpu_us_per_row=2.0)
     record = dataclasses.replace(record, lines=(*record.lines[:-1], mine))

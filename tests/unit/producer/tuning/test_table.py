@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from producer.tuning.search import Found, Line
 from producer.tuning.setup import Knob, Setup
 from producer.tuning.table import (
     Figures,
+    drift_note,
     median_figures,
     race_line,
     setup_text,
@@ -79,6 +82,15 @@ def test_medians_leave_out_what_failed() -> None:
     )
     assert median_figures([failed, FIGURES]) == FIGURES
     assert median_figures([failed]).rate == 0.0
+
+
+def test_rates_that_differ_by_much_are_noted() -> None:
+    steady = [replace(FIGURES, rate=rate) for rate in (100.0, 120.0, 180.0, 150.0, 0.0)]
+    assert drift_note(steady) == ""
+    assert drift_note([*steady[:3], replace(FIGURES, rate=900.0)]).startswith(
+        "the best setup alone made 100 to 900 rows/s"
+    )
+    assert drift_note([FIGURES, replace(FIGURES, rate=1.0)]) == ""  # too few to tell
 
 
 def test_values_in_words() -> None:
