@@ -85,8 +85,8 @@ ROWS = (
         "S0d pool, a bucket",
         "ringhaul exec",
         why=(
-            "the run is short, and in this row the start of the command counts, which takes about "
-            "a second of CPU"
+            "the run took half a second, which includes making and ending a job. In CPU ringhaul "
+            "is ahead. More rows were not run"
         ),
     ),
     Row(
@@ -149,6 +149,10 @@ ROWS = (
             "load_locality",
             f"S3d {percent} %",
             f"pipeline, {percent} %",
+            why=(
+                "there was one round, in which ringhaul ran first, while other programs started. "
+                "The rows S3a to S3c, with two rounds, show the opposite"
+            ),
         )
         for percent in LOCALITIES
     ),

@@ -22,7 +22,7 @@ def test_a_way_encodes_the_file_as_often_as_it_says(
         pytest.skip("gevent comes with `make test`")
     encoded = []
     monkeypatch.setattr("bench.pools.encode", encoded.append)
-    assert time_way(way, 1 if way == "alone" else 3, tmp_path) > 0
+    time_way(way, 1 if way == "alone" else 3, tmp_path)
     assert len(encoded) == 1 + (1 if way == "alone" else 3)  # the first one warms up
 
 
