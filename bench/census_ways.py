@@ -31,6 +31,8 @@ from cassandra.query import tuple_factory
 from bench.census import COUNTS, DICTIONARY, GEO, GEO_FIELDS, GEO_TYPES, WIDE_HEAD
 from bench.stage import KEYSPACE
 
+#: Many more requests at once than the server works on take longer than the driver's 10 s.
+TIMEOUT_S = 120.0
 #: Pause of a worker that may not block when the queue is empty.
 POLL_S = 0.001
 _READERS: dict[str, Callable[[str], object]] = {"int": int, "bigint": int, "double": float}
@@ -132,6 +134,7 @@ class Statements:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        session.default_timeout = TIMEOUT_S
         session.row_factory = tuple_factory
         marks = ", ".join("?" * len(GEO.columns))
         self.insert_geo = session.prepare(
@@ -274,14 +277,15 @@ def measure(crew: Callable[[Records, Meter], None], path: str, kind: str, count:
     records, filled = context.Queue(), context.Event()
     reader = context.Process(target=feed, args=(records, filled, path, kind))
     reader.start()
-    while records.empty():  # the clock starts when the reader has
-        time.sleep(POLL_S)
-    meter = Meter(filled)
-    crew(Records(records, count), meter)
-    parts = meter.parts()
-    reader.kill()  # it waits until someone takes the rest
-    reader.join()
-    return parts
+    try:
+        while records.empty():  # the clock starts when the reader has
+            time.sleep(POLL_S)
+        meter = Meter(filled)
+        crew(Records(records, count), meter)
+        return meter.parts()
+    finally:
+        reader.kill()  # it waits until someone takes the rest
+        reader.join()
 
 
 def run(on: Statements, way: str, crew: Crew | None, arguments: Sequence[str]) -> None:

@@ -189,7 +189,7 @@ def test_tables_that_cannot_be_streamed_are_refused(
     node.session.execute(f"CREATE TABLE {keyspace}.t {definition}")
     if more:
         node.session.execute(more.format(ks=keyspace))
-    words = definition.replace("(", " ").split()
+    words = definition.replace("(", " ").replace(",", " ").split()
     names = [name for name, kind in pairwise(words) if kind == "int"]
     lines = [",".join(names), ",".join("1" for _ in names)]
     (ringhaul.cwd / "in.csv").write_text("\n".join(lines) + "\n")
