@@ -186,7 +186,10 @@ def table_block(name: str, find: Find) -> str:
     if record is None:
         return _not_run(name)
     cells = [[cell if isinstance(cell, str) else _number(cell) for cell in r] for r in record.rows]
-    return f"{record.title}, `{record.command}`:\n\n{table(record.columns, cells, left=1)}"
+    # Without its options, which a reader of the page of a command would take for those of ringhaul.
+    command, _, _ = record.command.partition(" --")
+    title = record.title[0].lower() + record.title[1:]
+    return f"`{command}`, {title}:\n\n{table(record.columns, cells, left=1)}"
 
 
 def latency_block(_: str, find: Find) -> str:
