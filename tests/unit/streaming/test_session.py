@@ -75,6 +75,10 @@ def _served(serve: Callable[[socket.socket, int], None], connection: socket.sock
     with connection:
         try:
             serve(connection, n)
+            # Closed with unread bytes, a socket resets the connection, and drops its own answer.
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(65536):
+                pass
         except OSError:
             return
 
