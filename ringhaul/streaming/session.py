@@ -12,7 +12,7 @@ import ssl
 import threading
 import uuid
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -163,12 +163,15 @@ class StreamSession:
             control.settimeout(LAST_WORDS_S)
 
     def _open(self) -> socket.socket:
-        connection, _ = connect(self._node, self._tls)
+        connection, _ = connect(self._node, self._tls, self._opened)
+        return connection
+
+    def _opened(self, connection: socket.socket) -> None:
+        """Let `abort` end a connection, from its first moment on."""
         with self._lock:
             self._sockets.append(connection)
             if self._is_aborted:
                 raise ConnectionAbortedError("the session was aborted")
-        return connection
 
     def _close(self) -> None:
         with self._lock:
@@ -200,8 +203,14 @@ class StreamSession:
                 raise StreamRefused(f"{self._node} answers {kind.name} instead of {wanted.name}")
 
 
-def connect(node: Node, tls: ssl.SSLContext | None) -> tuple[socket.socket, Versions]:
+def connect(
+    node: Node,
+    tls: ssl.SSLContext | None,
+    opened: Callable[[socket.socket], None] = lambda _: None,
+) -> tuple[socket.socket, Versions]:
     """Open a connection for streaming, and return it with the node's versions.
+
+    `opened` is called with the connection before the node is asked anything.
 
     Raises `OSError`, or `StreamingUnsupported` for a node that speaks another version or wants
     encryption.
@@ -210,8 +219,15 @@ def connect(node: Node, tls: ssl.SSLContext | None) -> tuple[socket.socket, Vers
     try:
         connection.settimeout(STALL_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if tls is not None:
-            connection = tls.wrap_socket(connection, server_hostname=node.address)
+        if tls is None:
+            opened(connection)
+        else:
+            wrapped = tls.wrap_socket(
+                connection, server_hostname=node.address, do_handshake_on_connect=False
+            )
+            connection = wrapped
+            opened(connection)
+            wrapped.do_handshake()
         connection.sendall(messages.hello(connection.getsockname()[0]))
         versions = _versions(connection, node)
     except ssl.SSLError as error:

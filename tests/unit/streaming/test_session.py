@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 import uuid
 import zlib
 from collections.abc import Callable, Iterator
@@ -178,8 +179,10 @@ def test_a_tick_that_raises_ends_the_sessions() -> None:
         if held.is_set():
             raise KeyError("stop")
 
+    started = time.monotonic()
     with answering(serve) as node, pytest.raises(KeyError, match="stop"):
         Delivery().send(sstable(), [node], tick)
+    assert time.monotonic() - started < session.STALL_S / 2, "the node's answer was waited for"
 
 
 def test_a_node_that_failed_is_tried_once_more_and_others_get_the_rows(
