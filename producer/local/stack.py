@@ -41,9 +41,9 @@ HEAP_ONE_NODE = "1G"
 HEAP_SEVERAL = "512M"
 _HEAP = re.compile(r"[1-9][0-9]*[MGmg]")
 _RING_TIMEOUT_S = 90
-#: Ports are chosen seconds before a node opens them. Another stack that starts at the same time may
-#: take them once; three times in a row is no coincidence.
-_PORT_TRIES_MAX = 3
+#: Ports are chosen seconds before a node opens them, so another program that starts meanwhile may
+#: take them; on a machine where many start, more than once.
+_PORT_TRIES_MAX = 6
 
 
 class Progress(NamedTuple):

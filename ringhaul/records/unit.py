@@ -7,6 +7,7 @@ which keeps the ledger's hashes in their compact encoding.
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import NamedTuple
 
 #: Length of a unit that is a whole compressed file, read to its end.
@@ -64,7 +65,16 @@ class UnitResult(NamedTuple):
 
     @classmethod
     def unpack(cls, packed: str) -> UnitResult:
-        numbers, _, worker = packed.rpartition(",")
-        counts = [int(number) for number in numbers.split(",")]
-        counts += [0] * (len(cls._fields) - 1 - len(counts))  # of an older ringhaul
-        return cls._make([*counts, worker])
+        """Return the packed result. Raises `ValueError` for any other text."""
+        numbers = len(cls._fields) - 1
+        parts = packed.split(",", numbers)
+        counts = [int(part) for part in takewhile(_is_count, parts[:numbers])]
+        added = numbers - len(counts)
+        if added > cls._fields[::-1].index("window_shrunk") - 1:
+            raise ValueError(f"not the result of a unit: {packed!r:.100}")
+        # An older ringhaul did not write the last counts.
+        return cls._make([*counts, *[0] * added, ",".join(parts[len(counts) :])])
+
+
+def _is_count(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()

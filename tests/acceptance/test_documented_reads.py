@@ -112,6 +112,8 @@ def at_work(fleet: Ringhaul) -> Path:
     profile = '[format.numbers]\nheader = false\ncolumns = "id,word"\nskip-columns = "word"\n'
     (folder / "ringhaul.toml").write_text(profile)
     (folder / "report.csv").write_text("sep=;\nWanted in May;\nid;of\n7;x\n8;y\n")
+    (folder / "fixed.txt").write_text("   7\n   8\n")
+    (folder / "fixed.layout").write_text("name,first,last\nid,1,4\n")
     (folder / "days.txt").write_text("2024-03-02\n")
     (folder / "export.txt").write_text("id\tnote\n7\tcafé\n8\tNULL\n", "latin-1")
     (folder / "placed.csv").write_text("id,placed\n7,2024-07-01T00:00:00Z\n8,\n")
@@ -318,6 +320,7 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "--params floats.csv": check_found,
     "--values-format-profile": check_found,
     "--values-header-at": check_found,
+    "--values-format fixed": check_found,
     "--json-layout pretty": check_pretty,
     "--quote-all --timestamp-format": check_quoted,
     "--dry-run": lambda folder: (folder / "later").exists() and fail(),

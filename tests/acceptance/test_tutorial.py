@@ -103,7 +103,7 @@ def test_a_newcomer_gets_a_verified_table(shell: dict[str, str], tmp_path: Path)
     *work, down = todo
     assert len(work) > 15 and down.command == "ringhaul local down --wipe"
     for step, (code, lines) in zip(work, run(work, shell), strict=True):
-        assert code == 0, (step, lines)
+        assert code == 0, "\n".join([step.command, *lines])
         if step.shown:
             home = str(tmp_path)
             assert [masked(line, home) for line in lines] == [

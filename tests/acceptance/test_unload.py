@@ -270,8 +270,14 @@ REFUSED_BEFORE = {
     "broken sql": (["--query", "SELECT FROM WHERE"], "cannot read the query"),
     "broken where": (["-t", "{table}", "--where", "seq >"], "cannot read the query"),
     "rejects": (["-t", "{table}", "--max-errors", "5"], "--max-errors is about transforms"),
-    "a file": (["-t", "{table}", "-o", "{here}/mine.txt"], "{here}/mine.txt is not a folder"),
-    "a name of a file": (["-t", "{table}", "-o", "{here}/a.csv"], "`-o - > {here}/a.csv` for one"),
+    "a file in parts": (
+        ["-t", "{table}", "-o", "{here}/mine.txt", "--max-rows-per-file", "5"],
+        "begin new files, and there is to be one",
+    ),
+    "a file of another format": (
+        ["-t", "{table}", "-o", "{here}/a.csv", "--format", "jsonl"],
+        "has the name of csv, and --format is jsonl",
+    ),
 }
 
 

@@ -1,5 +1,6 @@
 """Units and results are packed compactly and unpacked equal; the report is their sum."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +41,19 @@ def test_units_come_back_equal(unit: LoadUnit) -> None:
 @given(RESULTS)
 def test_results_come_back_equal_with_any_host_name(result: UnitResult) -> None:
     assert UnitResult.unpack(result.pack()) == result
+
+
+def test_a_result_of_an_older_ringhaul_lacks_the_last_counts() -> None:
+    packed = ",".join(map(str, range(15))) + ",host,1:77"
+    result = UnitResult.unpack(packed)
+    assert (result.source, result.window_shrunk) == (0, 14)
+    assert (result.sstables, result.missed, result.worker) == (0, 0, "host,1:77")
+
+
+@pytest.mark.parametrize("packed", ["", "host:1", "1,2,3,host:1", "1,x,3" + ",4" * 15])
+def test_other_text_is_no_result(packed: str) -> None:
+    with pytest.raises(ValueError, match="not the result of a unit"):
+        UnitResult.unpack(packed)
 
 
 def test_a_unit_in_the_middle_of_a_terabyte_keeps_the_ledger_compact() -> None:

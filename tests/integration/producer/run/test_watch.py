@@ -27,7 +27,7 @@ from tests.loads import load_job, load_source, table_schema
 JOB = "ld-000002"
 TABLE = table_schema({"id": "int"}, ["id"])
 #: Counting them takes some seconds: the second poll of the job comes long before that.
-LONG = gzip.compress(b"1\n" * 32_000_000, 1) * 8
+LONG = gzip.compress(b"1\n" * 32_000_000, 1) * 24
 
 
 @pytest.fixture
