@@ -87,7 +87,7 @@ def _run_worker(running: Stage, processes: int) -> None:
 
 def watched(session: Session, run_it: Callable[[], None]) -> Connections:
     """Run something and watch the server's list of connections."""
-    before = _count(session)
+    before = count_connections(session)
     with _watching(session) as seen:
         run_it()
         time.sleep(CLOSED_S)
@@ -111,7 +111,7 @@ def _watching(session: Session) -> Iterator[list[tuple[float, int]]]:
 
     def watch() -> None:
         while not ended.wait(EVERY_S):
-            seen.append((time.monotonic(), _count(session)))
+            seen.append((time.monotonic(), count_connections(session)))
 
     thread = threading.Thread(target=watch)
     thread.start()
@@ -120,10 +120,10 @@ def _watching(session: Session) -> Iterator[list[tuple[float, int]]]:
     finally:
         ended.set()
         thread.join()
-        seen.append((time.monotonic(), _count(session)))
+        seen.append((time.monotonic(), count_connections(session)))
 
 
-def _count(session: Session) -> int:
+def count_connections(session: Session) -> int:
     """Return the clients' connections of one node, this session's included."""
     return len(session.execute("SELECT port FROM system_views.clients", timeout=60).all())
 

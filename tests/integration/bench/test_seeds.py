@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +17,13 @@ from bench.harness import COPY, DRIVER, OURS, System
 from bench.peers import cqlsh_copy, driver_pattern
 from bench.read_peers import select_pattern
 from bench.read_systems import execute
-from bench.sessions import watched
+from bench.sessions import count_connections, watched
 from bench.site import Site
 from bench.stage import KEYSPACE, Stage, stage_at
 from bench.sweep import Crew
 from bench.systems import fill
 from producer.local.stack import Endpoints
+from tests.acceptance.command import wait_until
 
 ROWS = 600
 
@@ -143,7 +145,14 @@ def test_the_server_lists_connections_while_a_session_is_open(
     def run_it() -> None:
         with Cluster(endpoints.contact_points, port=endpoints.port) as cluster:
             cluster.connect().execute("SELECT key FROM system.local")
+            time.sleep(0.5)
 
+    def is_quiet() -> bool:
+        before = count_connections(stage.session)
+        time.sleep(1)
+        return count_connections(stage.session) == before
+
+    wait_until(is_quiet, "the end of the connections of earlier tests")
     seen = watched(stage.session, run_it)
 
     assert seen.most >= 1

@@ -153,6 +153,7 @@ def test_ports_that_stay_taken_fail_with_their_owner(
         raise PortTaken(f"port {node.cql_port} of 127.0.0.1 belongs to process 1 (other)")
 
     monkeypatch.setattr(stack_module, "wait_for_cql", taken)
+    monkeypatch.setattr(stack_module, "_PORT_TRIES_MAX", 3)  # each starts a node
     with pytest.raises(PortTaken, match="belongs to process 1"):
         own.up(any_port=True, heap="512M")
     assert len(tries) == 3
