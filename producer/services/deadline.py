@@ -32,6 +32,8 @@ def until(stops_s: float) -> Iterator[None]:
         raise TimeOver
 
     before = signal.signal(signal.SIGALRM, over)
+    # A process inherits which signals are blocked.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM, signal.SIGINT})
     # Again and again: it may be raised where it is ignored, as in a `__del__`.
     signal.setitimer(signal.ITIMER_REAL, max(stops_s - time.monotonic(), 0.001), AGAIN_S)
     try:
