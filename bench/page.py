@@ -54,7 +54,7 @@ Find = Callable[[str], Record | None]
 
 
 def written(text: str, find: Find = read_record) -> str:
-    """Return a page with its blocks written anew."""
+    """Return a page with its blocks written again."""
     return _BLOCK.sub(lambda match: match[1] + _block(match[2], find) + "\n" + match[3], text)
 
 

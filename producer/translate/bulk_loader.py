@@ -184,7 +184,7 @@ def _pattern(place: str, settings: _Settings) -> str:
 
 
 def _set_defaults(draft: Draft, settings: _Settings) -> None:
-    """State what Bulk Loader does unless told otherwise, where it changes rows."""
+    """State what Bulk Loader does by default, where it changes rows."""
     csv = settings.connector == "csv"
     if draft.command == "unload":
         draft.add("--blob", "base64")

@@ -31,7 +31,7 @@ KEEP = 0.02
 #: And if it was faster in this share of the rounds.
 STEADY = 0.75
 #: The settings in the order in which they are tried, and by when each is done, as a share of the
-#: time; what has begun gets its `ROUNDS_MIN`. Requests in flight come first: the strategies differ
+#: time; what has started gets `ROUNDS_MIN`. Requests in flight come first: the strategies differ
 #: in what they usually have, and would be compared by that. The rest is for what the first pass has
 #: changed.
 DONE_BY: Mapping[Knob, float] = {

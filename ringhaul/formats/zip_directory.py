@@ -24,7 +24,7 @@ from ringhaul.formats.zip_member import BZIP2, DEFLATED, STORED, ZipMember
 SUFFIX, MARK = ".zip", "!"
 #: A larger directory is not read: it takes some ten times as much memory.
 DIRECTORY_BYTES_MAX = 32 << 20
-#: Deflate packs at most 1,032 bytes into one. Other methods pack more, into what nobody needs.
+#: Deflate packs at most 1,032 bytes into one. Other methods pack more, into unused space.
 RATIO_MAX = 1_100
 #: Members up to this size may have any ratio.
 SMALL_BYTES = 1 << 20
@@ -155,7 +155,7 @@ def _refuse_twins(infos: Sequence[zipfile.ZipInfo], path: str) -> None:
     name, count = Counter(info.filename for info in infos).most_common(1)[0]
     if count > 1:
         raise UsageError(
-            f"{path}: {count} of its members are named {name!r}: unpack it, or pack it anew with "
+            f"{path}: {count} of its members are named {name!r}: unpack it, or pack it again with "
             "one of them"
         )
 

@@ -10,6 +10,7 @@ import bz2
 import io
 import struct
 import zlib
+from abc import abstractmethod
 from typing import Any, NamedTuple, Protocol
 
 from ringhaul.errors import SourceCorrupt
@@ -120,9 +121,9 @@ class _Member(io.RawIOBase):
                 raise self._corrupt("its checksum is wrong")
         return len(data)
 
+    @abstractmethod
     def _more(self, size: int) -> bytes:
         """Return up to `size` bytes of the content; none only at its end."""
-        raise NotImplementedError
 
     def _corrupt(self, why: str) -> SourceCorrupt:
         return SourceCorrupt(f"{self._path}: cannot be read from the archive: {why}")

@@ -210,7 +210,7 @@ def connect(
 ) -> tuple[socket.socket, Versions]:
     """Open a connection for streaming, and return it with the node's versions.
 
-    `opened` is called with the connection before the node is asked anything.
+    `opened` is called with the connection before anything is sent to the node.
 
     Raises `OSError`, or `StreamingUnsupported` for a node that speaks another version or wants
     encryption.

@@ -5,6 +5,7 @@ The part that the writers of SSTables share; what becomes of the rows is theirs.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,7 +26,7 @@ SSTABLE_BYTES = 32 * 2**20
 CLUSTERING_BYTES_MAX = 65535
 
 
-class RowCollector:
+class RowCollector(ABC):
     """Collects the rows of one attempt of a unit. It has the methods of `Writer`, without a
     cluster."""
 
@@ -87,12 +88,12 @@ class RowCollector:
         """Forget what was not written."""
         self._parts = []
 
-    def withdraw(self) -> None:
+    def withdraw(self) -> None:  # noqa: B027 - rows that were streamed stay where they are
         """Undo what was written: the attempt does not count."""
 
+    @abstractmethod
     def _finish(self, parts: Sequence[Rows]) -> None:
         """Make SSTables of rows, and return once they count as written."""
-        raise NotImplementedError
 
     def _ttls(self, rows: EncodedRows) -> NDArray[np.int64]:
         """Return the seconds until each row expires; 0: it stays."""

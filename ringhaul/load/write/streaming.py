@@ -27,7 +27,7 @@ from ringhaul.streaming.owners import Node, Owners, Slice, lacking, slices
 from ringhaul.streaming.ring import RingChanging
 from ringhaul.streaming.session import StreamedSSTable
 
-#: How often rows are sliced anew because their owners change, before the unit is given back.
+#: How often rows are sliced again because their owners change, before the unit is given back.
 _SLICED_MAX = 3
 
 

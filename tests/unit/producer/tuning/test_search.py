@@ -54,7 +54,7 @@ def test_a_short_time_never_makes_it_worse_than_the_start(surface: Surface) -> N
 def test_it_keeps_to_its_time(trials_max: int) -> None:
     rig = Rig(SURFACES[0], noise=0.1, trials_max=trials_max)
     rig.run()
-    # A round that has begun is completed; the caller cuts it off.
+    # A round that has started is completed; the caller cuts it off.
     assert len(rig.tried) <= trials_max + ROUNDS_MIN * max(map(len, SPACE.values()))
 
 
