@@ -25,8 +25,8 @@ CREATE_TIMEOUT_S = 30.0
 AGREEMENT_TIMEOUT_S = 20.0
 #: The least time for dropping it, however late it is.
 DROP_TIMEOUT_S = 3.0
-#: Options that the scratch table does not take over, with its own values: its rows belong to no user,
-#: so no consumer of changes must see them, and no snapshot is worth its disk.
+#: Options that the scratch table does not take over, with its own values: its rows belong to no
+#: user, so no consumer of changes must see them, and no snapshot is worth its disk.
 _OWN_OPTIONS = {"cdc": "false", "allow_auto_snapshot": "false", "incremental_backups": "false"}
 _REFUSED = (DriverException, NoHostAvailable, ErrorMessage)
 
