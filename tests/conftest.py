@@ -105,6 +105,14 @@ def imports_of_this_process() -> Iterator[None]:
     builtins.__import__ = before
 
 
+@pytest.fixture(autouse=True)
+def signals_of_this_process() -> Iterator[None]:
+    """Fail a test that leaves Ctrl-C ignored: every command that a later one starts inherits it."""
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    yield
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
     """One Cassandra node and a Valkey, as started by `ringhaul local up`.

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import redis
 from cassandra import ConsistencyLevel
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
@@ -45,14 +46,18 @@ def running_stack(
     heap: str | None = None,
     auth: bool = False,
     extra_yaml: ExtraYaml | None = None,
+    java: str = NEVER_STARTED_AGAIN,
 ) -> Iterator[Stack]:
     """A stack of its own for the length of the block, in which its nodes stay up; its data is
-    removed at the end."""
+    removed at the end.
+
+    `java`: more options for the nodes. No other node gets them: a port among them is theirs.
+    """
     # The blank in the folder's name is there to find code that breaks on one.
     with tempfile.TemporaryDirectory(prefix="ringhaul state-") as folder:
         stack = Stack(Path(folder), user_cache_dir(), extra_yaml=extra_yaml)
         try:
-            with java_options(NEVER_STARTED_AGAIN):
+            with _java_options(java):
                 stack.up(nodes, heap=heap, auth=auth, any_port=True)
             yield stack
         finally:
@@ -60,7 +65,7 @@ def running_stack(
 
 
 @contextmanager
-def java_options(words: str) -> Iterator[None]:
+def _java_options(words: str) -> Iterator[None]:
     """More options for every `java` that is started in the block."""
     before = os.environ.get("JDK_JAVA_OPTIONS", "")
     os.environ["JDK_JAVA_OPTIONS"] = f"{before} {words}".strip()
@@ -116,12 +121,20 @@ def restart_valkey(valkey: EmbeddedValkey, number: signal.Signals = signal.SIGKI
     pid = valkey.pid
     assert pid is not None
     port = valkey.port
+    _write_to_disk(valkey)
     os.kill(pid, number)
     while valkey.running():
         os.sched_yield()
     valkey.release()
     valkey.acquire()
     assert valkey.port == port, "another process took the port in between"
+
+
+def _write_to_disk(valkey: EmbeddedValkey) -> None:
+    """Have the server write its AOF now: while a disk is busy, it postpones writes for 2 s."""
+    with redis.Redis.from_url(valkey.url) as client:
+        client.set("ringhaul:last", 1, px=1)  # WAITAOF waits for writes of its own connection
+        assert client.execute_command("WAITAOF", 1, 0, 10_000)[0] == 1
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from cassandra.cluster import Session
 from bench.cassandra_tools import tool_command
 from producer.local.stack import Endpoints
 from tests.acceptance.running import free_port
-from tests.services import connected, java_options, running_stack, user_cache_dir
+from tests.services import NEVER_STARTED_AGAIN, connected, running_stack, user_cache_dir
 
 #: What a table may have only if the node allows it.
 _FEATURES = {"cdc_enabled": True, "materialized_views_enabled": True}
@@ -48,9 +48,9 @@ class Node:
 def running_node(scratch: Path) -> Iterator[Node]:
     """Run a node with a port for nodetool."""
     port = free_port()
+    java = f"{NEVER_STARTED_AGAIN} -Dcassandra.jmx.local.port={port}"
     with (
-        java_options(f"-Dcassandra.jmx.local.port={port}"),
-        running_stack(extra_yaml={"127.0.0.1": _FEATURES}) as stack,
+        running_stack(extra_yaml={"127.0.0.1": _FEATURES}, java=java) as stack,
         connected(ends := stack.endpoints()) as session,
     ):
         yield Node(ends, session, port, _data_folder(port), scratch)

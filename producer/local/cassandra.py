@@ -146,10 +146,10 @@ def wait_for_cql(node: Node, timeout_s: float = START_TIMEOUT_S) -> None:
             )
         if not node.runs():
             # The log is needed too: the other process may have released the port since.
-            if _found_port_taken(node):
+            if line := _line_of_port_taken(node):
                 raise PortTaken(
                     f"another process took a port of Cassandra at {node.address} while it started "
-                    f"(CQL {node.cql_port}, storage {node.storage_port}); its log is {node.log}"
+                    f"(CQL {node.cql_port}, storage {node.storage_port}). Its log says: {line}"
                 )
             what = f"Cassandra at {node.address} ended while starting."
             raise LocalStackError(_with_log(node, what))
@@ -178,16 +178,20 @@ def answers_cql(address: str, port: int, timeout_s: float = 2) -> bool:
     return reply.startswith(_SUPPORTED_V5_START)
 
 
-def _found_port_taken(node: Node) -> bool:
-    """Return whether the logs of the node's last start say that a port was taken: anywhere, since
-    other errors may follow."""
+def _line_of_port_taken(node: Node) -> str:
+    """Return the line in the logs of the node's last start that says that a port was taken: it may
+    be anywhere, since other errors may follow. Empty if there is none.
+
+    The port may be one that the user's Java options name.
+    """
     for log in (node.log, node.console):
         with suppress(FileNotFoundError):
             text = log.read_text(encoding="utf-8", errors="replace")
             _, _, last_start = text.rpartition(_START)
-            if any(words in last_start for words in _PORT_TAKEN):
-                return True
-    return False
+            for line in last_start.splitlines():
+                if any(words in line for words in _PORT_TAKEN):
+                    return line.strip()
+    return ""
 
 
 def _with_log(node: Node, what: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from typing import Any
 
 import psutil
 from cassandra.cluster import Session
@@ -52,6 +53,7 @@ SOURCE_S = 1.0
 ROUND_TRIPS = 20
 #: What is left for the report, in seconds.
 LAST_S = 0.7
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 #: Memory of a worker process, for how many are tried.
 WORKER_BYTES = 250 * 2**20
 
@@ -83,6 +85,7 @@ def prepare(
     `counts`: numbers of worker processes to choose from, instead of those that suit the host.
     Raises as a load does, before anything is created.
     """
+    stack.callback(_set_handlers, {number: signal.getsignal(number) for number in _INTERRUPTS})
     job, workers = _plan(options, services, shown)
     session = services.opening.session()
     start = _start_setup(options, services, job)
@@ -274,9 +277,14 @@ def _start_workers(
 
 
 def _ignore_interrupts() -> None:
-    """Take no Ctrl-C from here on: what is left is cleaning up, which is bounded."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+    """Take no Ctrl-C until the stack is closed: what is left is cleaning up, which is bounded."""
+    _set_handlers(dict.fromkeys(_INTERRUPTS, signal.SIG_IGN))
+
+
+def _set_handlers(handlers: Mapping[int, Any]) -> None:
+    for number, handler in handlers.items():
+        # None: set by other code than Python's.
+        signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def _round_trip_ms(session: Session) -> float:

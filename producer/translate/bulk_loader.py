@@ -12,6 +12,10 @@ from producer.translate.hocon import as_bool, as_text
 from producer.translate.settings import ALIASES, HANDLERS, SHORTCUTS, UNITS, find_group
 from producer.translate.translation import Draft, NotTranslatable, Translation
 
+#: Python's `shlex` takes quadratic time in the length of a word: 50 ms for this one. The longest
+#: command line of Windows.
+LINE_CHARACTERS_MAX = 32_767
+
 #: Settings that are on without a value.
 _SWITCHES = frozenset(
     ("schema.preserveTimestamp", "schema.preserveTtl", "engine.dryRun", "connector.csv.header")
@@ -50,6 +54,11 @@ def translate_bulk_loader(text: str) -> Translation:
 
 def split_line(text: str) -> list[str]:
     """Return the words of a command line. Raises `NotTranslatable`."""
+    if len(text) > LINE_CHARACTERS_MAX:
+        raise NotTranslatable(
+            f"a command of {len(text):,} characters: at most {LINE_CHARACTERS_MAX:,} are read. "
+            "Put long lists and statements in files"
+        )
     try:
         return shlex.split(text.replace("\\\n", " "), comments=True)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Describe errors of users' code in one line, and let interrupts of the worker through."""
+"""Describe errors of users' code in one line, and let interrupts of the process through."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ringhaul.plain_text import as_line
 REASON_CHARACTERS_MAX = 300
 
 #: Packages whose signal handlers raise into the running code: time limits, requests to stop.
-_WORKER_PACKAGES = ("billiard", "celery", "kombu", "tasks")
+_PACKAGES = ("billiard", "celery", "kombu", "producer", "tasks")
 #: billiard's replacement for `sys.exit` in the processes of a worker.
 _SYS_EXIT = ("billiard.pool", "exit")
 
@@ -41,16 +41,16 @@ def rethrow_interrupt(error: BaseException) -> None:
     That is Ctrl-C, a time limit, or the stop of a worker. Otherwise SystemExit and the like are
     ordinary errors: a user's function cannot end a worker.
     """
-    if isinstance(error, KeyboardInterrupt):
-        # In the processes of workers, where it is ignored, it can only come from the function.
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            raise error
-        return
+    # Where Ctrl-C is ignored, as in the processes of workers, it can only come from the function.
+    if isinstance(error, KeyboardInterrupt) and (
+        signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+    ):
+        raise error
     place = error.__traceback__
     while place is not None:
         frame = place.tb_frame
         module = str(frame.f_globals.get("__name__", ""))
         called = (module, frame.f_code.co_name)
-        if module.partition(".")[0] in _WORKER_PACKAGES and called != _SYS_EXIT:
+        if module.partition(".")[0] in _PACKAGES and called != _SYS_EXIT:
             raise error
         place = place.tb_next

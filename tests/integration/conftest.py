@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from kombu import pools
 
 from config.settings import Settings, load_settings
 from tasks.application import app
@@ -23,7 +24,16 @@ def settle(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settle]
             monkeypatch.setenv(f"RINGHAUL_{name}", str(value))
         process_settings.cache_clear()
         app.conf.broker_url = broker_url
+        _close_connections()
         return load_settings().settings
 
     yield settled
     process_settings.cache_clear()
+    _close_connections()
+
+
+def _close_connections() -> None:
+    """Make Celery connect anew: it would publish to the broker of an earlier test."""
+    pools.reset()
+    app._pool = None
+    app.amqp._producer_pool = None

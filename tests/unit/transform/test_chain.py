@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from producer.services.deadline import TimeOver, until
 from ringhaul.transform import RECORD, each_row
 from ringhaul.transform.chain import FIRST_RECORDS, SLICE_ROWS, Transform, declared_columns
 from ringhaul.transform.errors import TransformError, reason_of
@@ -127,6 +128,20 @@ def test_ctrl_c_from_the_keyboard_is_not_an_error_of_the_function() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a worker's processes
     try:
         assert rows_of(chain_of(interrupted), batch_of(a=[1]))[1] == {0: "t:0: KeyboardInterrupt"}
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_the_alarm_of_a_command_is_not_an_error_of_the_function() -> None:
+    def hangs(batch: pa.RecordBatch) -> pa.RecordBatch:
+        time.sleep(60)
+        return batch
+
+    # Ignored as in a command that runs in the background of a script
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(TimeOver), until(time.monotonic() + 0.05):
+            rows_of(chain_of(hangs), batch_of(a=[1]))
     finally:
         signal.signal(signal.SIGINT, before)
 

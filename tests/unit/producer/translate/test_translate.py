@@ -272,6 +272,11 @@ def test_a_script_is_translated_in_its_order() -> None:
     assert [one.words[1] for one in translate(script)] == ["a.csv", "b.csv", "c.csv", "d.csv"]
 
 
+def test_a_command_longer_than_a_shell_takes_is_refused() -> None:
+    with pytest.raises(NotTranslatable, match="a command of 40,023 characters: at most 32,767"):
+        translate("dsbulk load -k s -t t -" + 40_000 * "h")
+
+
 @pytest.mark.parametrize("piece", ["'", '"', "a,", "\\", "COPY ", "-- ", "/*", "(", "dsbulk '\n"])
 def test_a_long_text_takes_linear_time(piece: str) -> None:
     def seconds(length: int) -> float:
@@ -283,5 +288,7 @@ def test_a_long_text_takes_linear_time(piece: str) -> None:
         return time.process_time() - started
 
     seconds(1000)
-    short, long = seconds(30_000), seconds(120_000)
-    assert long < 12 * short + 0.2
+    # The shortest of several times: the collector may look through all of pytest's objects
+    short = min(seconds(30_000) for _ in range(4))
+    long = min(seconds(120_000) for _ in range(4))
+    assert long < 8 * max(short, 0.01)
