@@ -39,6 +39,7 @@ settings.load_profile("no-deadline")
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
+_BEFORE = pytest.StashKey[dict[str, object]]()
 #: The turn of the test that runs, if one does.
 _turns: list[ExitStack] = []
 
@@ -81,6 +82,29 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             _turns.pop().close()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    item.stash[_BEFORE] = _inherited()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Fail a test that changes what the commands of later ones inherit, such as their home."""
+    result = yield
+    now, before = _inherited(), item.stash[_BEFORE]
+    changed = {name for name in now.keys() | before if now.get(name) != before.get(name)}
+    assert not changed, changed
+    return result
+
+
+def _inherited() -> dict[str, object]:
+    """What the commands of a test inherit from this process."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    ignored = {number.name: signal.getsignal(number) is signal.SIG_IGN for number in numbers}
+    return ignored | {n: v for n, v in os.environ.items() if n != "PYTEST_CURRENT_TEST"}
+
+
 def _is_alone(item: pytest.Item | None) -> bool:
     return item is not None and item.get_closest_marker("alone") is not None
 
@@ -103,14 +127,6 @@ def imports_of_this_process() -> Iterator[None]:
     before = builtins.__import__
     yield
     builtins.__import__ = before
-
-
-@pytest.fixture(autouse=True)
-def signals_of_this_process() -> Iterator[None]:
-    """Fail a test that leaves Ctrl-C ignored: every command that a later one starts inherits it."""
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    yield
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(tmp_path: Path) -> Iterator[None]:
+def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Remove the RINGHAUL variables and set an empty home; restore both afterwards."""
     before = dict(os.environ)
     for name in before:
@@ -18,5 +18,6 @@ def clean_environment(tmp_path: Path) -> Iterator[None]:
             del os.environ[name]
     os.environ["HOME"] = str(tmp_path / "home")
     yield
+    monkeypatch.undo()  # otherwise later, to this environment
     os.environ.clear()
     os.environ.update(before)
