@@ -55,7 +55,7 @@ _LOCAL_STACK_KEYS = {
     "broker_url": "broker.url",
 }
 #: Two ways to the cluster, of which the higher layer's is taken.
-_WAYS = ("cluster.contact_points", "cluster.secure_connect_bundle")
+WAYS = ("cluster.contact_points", "cluster.secure_connect_bundle")
 
 
 def all_layers(
@@ -112,12 +112,12 @@ class Layer(PydanticBaseSettingsSource):
     def _choose_way(self) -> None:
         """Drop contact points if a higher layer names a bundle, and the other way round."""
         settled = flat(self.current_state)
-        for one, other in (_WAYS, _WAYS[::-1]):
+        for one, other in (WAYS, WAYS[::-1]):
             if settled.get(one):
                 self.values.pop(other, None)
-        if all(self.values.get(way) for way in _WAYS):
-            places = dict.fromkeys(map(self.place, _WAYS))
-            raise ConfigError(f"{' and '.join(_WAYS)} ({', '.join(places)}): give one of them")
+        if all(self.values.get(way) for way in WAYS):
+            places = dict.fromkeys(map(self.place, WAYS))
+            raise ConfigError(f"{' and '.join(WAYS)} ({', '.join(places)}): give one of them")
 
 
 class Flags(InitSettingsSource, Layer):

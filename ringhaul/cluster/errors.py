@@ -33,7 +33,7 @@ _SERVER_WORDS = re.compile(r'message="(.+)"')
 _NOT_TRUSTED = re.compile(r"CERTIFICATE_VERIFY_FAILED\] certificate verify failed: (.+?)\.? \(_ssl")
 #: How a node ends a TLS handshake that it rejects; few say that a certificate was the reason.
 _HANDSHAKE_ENDED = re.compile(
-    r"\w+ alert [\w ]+(?= \(_ssl)|EOF occurred in violation of protocol"
+    r"\w+ alert [\w ]+(?= \(_ssl)|tlsv1 unrecognized name|EOF occurred in violation of protocol"
     r"|Connection reset by peer|Broken pipe"
 )
 

@@ -56,10 +56,20 @@ def decompress_body(body: bytes | memoryview) -> bytes:
     block = memoryview(body)[_LENGTH.size :]
     if not 0 <= length <= min(BODY_BYTES_MAX, (len(block) + 1) * _RATIO_MAX):
         raise FrameError(f"a compressed body of {len(block):,} bytes claims to be {length:,}")
+    plain = _unpack(block, length)
+    # What pyarrow returns always has the length that it is given: if the block is shorter, the rest
+    # is whatever was in memory. A block that also fits one byte less is shorter.
+    if plain is None or (length and _unpack(block, length - 1) is not None):
+        raise FrameError(f"a compressed body is damaged, or does not have {length:,} bytes")
+    return plain
+
+
+def _unpack(block: memoryview, length: int) -> bytes | None:
+    """Return the plain bytes of a block; None if it is damaged, or longer."""
     try:
         plain: bytes = _CODEC.decompress(block, decompressed_size=length, asbytes=True)
-    except (OSError, pa.ArrowException) as error:
-        raise FrameError(f"a compressed body cannot be unpacked: {error}") from None
+    except OSError:
+        return None
     return plain
 
 

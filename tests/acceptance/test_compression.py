@@ -1,0 +1,151 @@
+"""Requests and answers compressed by LZ4: the same rows, fewer bytes on the network."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from producer.local.stack import Endpoints
+from tests.acceptance.command import Ringhaul
+from tests.acceptance.oracle import assert_report, assert_table, create_table
+from tests.acceptance.refusals import assert_refused
+from tests.proxy import Proxy, proxied
+
+ROWS = [
+    (i, f"customer {i % 100} of the northern region, order line number {i}", "x" * (i % 700))
+    for i in range(8000)
+]
+FILE = "id,v,w\n" + "".join(f'{i},"{v}",{w}\n' for i, v, w in ROWS)
+
+
+@dataclass
+class Line:
+    """The command, whose connections to the cluster go through a proxy."""
+
+    ringhaul: Ringhaul
+    proxy: Proxy
+    port: int
+    bytes_: Counter[str] = field(default_factory=Counter)
+
+    def count(self) -> None:
+        """Count bytes, by direction, from now on."""
+        self.bytes_.clear()
+
+        def requests(data: bytes) -> bytes:
+            self.bytes_["requests"] += len(data)
+            return data
+
+        def answers(data: bytes) -> bytes:
+            self.bytes_["answers"] += len(data)
+            return data
+
+        self.proxy.filter_requests(requests)
+        self.proxy.filter_answers(answers)
+
+
+@pytest.fixture
+def line(endpoints: Endpoints, tmp_path: Path) -> Iterator[Line]:
+    (tmp_path / "rows.csv").write_text(FILE)
+    with proxied((endpoints.contact_points[0], endpoints.port)) as (proxy, port):
+        env = {
+            "RINGHAUL_CLUSTER_CONTACT_POINTS": "127.0.0.1",
+            "RINGHAUL_CLUSTER_PORT": str(port),
+            "RINGHAUL_STATE_DIR": str(tmp_path / "state"),
+            "RINGHAUL_CLUSTER_COMPRESSION": "lz4",
+        }
+        yield Line(Ringhaul(env, tmp_path), proxy, port)
+
+
+def test_rows_are_the_same_and_bytes_are_fewer(
+    line: Line, cassandra_session: Session, module_keyspace: str
+) -> None:
+    run, cwd = line.ringhaul.run, line.ringhaul.cwd
+    sent: dict[str, Counter[str]] = {}
+    for compression in ("none", "lz4"):
+        line.ringhaul.env["RINGHAUL_CLUSTER_COMPRESSION"] = compression
+        table = create_table(
+            cassandra_session, module_keyspace, "id int PRIMARY KEY, v text, w text", compression
+        )
+        # When rows are loaded, through the data plane
+        line.count()
+        loaded = run("load", "rows.csv", "-t", table, "--json", "--max-errors", 0)
+        assert assert_report(loaded, rows=len(ROWS))["window_max"] > 0
+        sent[f"load {compression}"] = line.bytes_.copy()
+        assert_table(cassandra_session, table, "id, v, w", [(i, v, w or None) for i, v, w in ROWS])
+        # and unloaded and counted, through the driver
+        line.count()
+        assert run("unload", "-t", table, "-o", f"{compression}.csv", "--single-file").code == 0
+        sent[f"unload {compression}"] = line.bytes_.copy()
+        assert run("count", "-t", table, "--json").summary["rows"] == len(ROWS)
+        # and looked up, through the data plane
+        (cwd / "keys.csv").write_text("id\n" + "".join(f"{i}\n" for i, _, _ in ROWS[:2000]))
+        found = run(
+            "lookup", "keys.csv", "-t", table, "-o", f"found-{compression}.csv", "--single-file"
+        )
+        assert found.code == 0, found
+        # and compared
+        assert run("verify", "rows.csv", "-t", table).code == 0
+    for name, rows in (("{}.csv", ROWS), ("found-{}.csv", ROWS[:2000])):
+        plain, packed = (
+            sorted((cwd / name.format(c)).read_text().splitlines()) for c in ("none", "lz4")
+        )
+        assert len(plain) == len(rows) + 1
+        assert packed == plain
+    assert sent["load lz4"]["requests"] < 0.5 * sent["load none"]["requests"], sent
+    assert sent["unload lz4"]["answers"] < 0.5 * sent["unload none"]["answers"], sent
+
+
+def without_lz4(data: bytes) -> bytes:
+    return data.replace(b"\x00\x03lz4", b"\x00\x03lzo")
+
+
+def test_a_node_that_does_not_offer_it(line: Line) -> None:
+    line.proxy.filter_answers(without_lz4)
+    assert_refused(
+        line.ringhaul.run("load", "rows.csv", "-t", "s.t"),
+        4,
+        f"127.0.0.1:{line.port}: the node does not offer lz4 for requests, it offers lzo, snappy; "
+        'set cluster.compression = "none"',
+    )
+
+
+def test_a_node_that_offers_none_at_all(line: Line) -> None:
+    """The driver alone would go on without compression."""
+    line.proxy.filter_answers(
+        lambda data: without_lz4(data).replace(b"\x00\x06snappy", b"\x00\x06sneppy")
+    )
+    refused = line.ringhaul.run("count", "-t", "s.t")
+    assert "does not offer lz4 for requests, it offers lzo, sneppy" in refused.err
+    assert refused.code == 4
+
+
+def test_a_node_that_refuses_it_on_the_data_plane(
+    line: Line, cassandra_session: Session, module_keyspace: str
+) -> None:
+    """Rows then go through the driver."""
+    line.proxy.filter_requests(lambda data: data if b"DRIVER_NAME" in data else without_lz4(data))
+    table = create_table(cassandra_session, module_keyspace, "id int PRIMARY KEY, v text, w text")
+    loaded = line.ringhaul.run("load", "rows.csv", "-t", table, "--json", "--max-errors", 0)
+    assert assert_report(loaded, rows=len(ROWS))["window_max"] == 0
+    assert_table(cassandra_session, table, "id, v, w", [(i, v, w or None) for i, v, w in ROWS])
+
+
+def test_the_doctor_shows_it(line: Line) -> None:
+    def check(**env: str) -> tuple[str, str]:
+        done = line.ringhaul.run("doctor", "--json", **env)
+        found = {(c["about"], c["check"]): c for c in json.loads(done.out)["checks"]}
+        one = found.get(("cluster", "compression"), found["cluster", "address"])
+        return one["level"], one["text"]
+
+    assert check() == ("ok", "lz4 for requests and answers")
+    assert check(RINGHAUL_CLUSTER_COMPRESSION="none") == ("ok", "requests are not compressed")
+    line.proxy.filter_answers(without_lz4)
+    level, text = check()
+    assert level == "fail"
+    assert "does not offer lz4" in text
