@@ -72,31 +72,26 @@ def test_rows_are_the_same_and_bytes_are_fewer(
         table = create_table(
             cassandra_session, module_keyspace, "id int PRIMARY KEY, v text, w text", compression
         )
-        # When rows are loaded, through the data plane
+        # When rows are loaded through the data plane, and unloaded through the driver
         line.count()
         loaded = run("load", "rows.csv", "-t", table, "--json", "--max-errors", 0)
         assert assert_report(loaded, rows=len(ROWS))["window_max"] > 0
         sent[f"load {compression}"] = line.bytes_.copy()
         assert_table(cassandra_session, table, "id, v, w", [(i, v, w or None) for i, v, w in ROWS])
-        # and unloaded and counted, through the driver
         line.count()
         assert run("unload", "-t", table, "-o", f"{compression}.csv", "--single-file").code == 0
         sent[f"unload {compression}"] = line.bytes_.copy()
-        counted = run("count", "-t", table, "--format", "csv")
-        assert counted.out.split() == ["count", str(len(ROWS))]
-        # and looked up, through the data plane
-        (cwd / "keys.csv").write_text("id\n" + "".join(f"{i}\n" for i, _, _ in ROWS[:2000]))
-        out = f"found-{compression}.csv"
-        found = run("lookup", "keys.csv", "-t", table, "-o", out, "--single-file")
-        assert found.code == 0, found
-        # and compared
-        assert run("verify", "rows.csv", "-t", table).code == 0
-    for name, rows in (("{}.csv", ROWS), ("found-{}.csv", ROWS[:2000])):
-        plain, packed = (
-            sorted((cwd / name.format(c)).read_text().splitlines()) for c in ("none", "lz4")
-        )
-        assert len(plain) == len(rows) + 1
-        assert packed == plain
+    # and, compressed, looked up and compared
+    (cwd / "keys.csv").write_text("id\n" + "".join(f"{i}\n" for i, _, _ in ROWS[:2000]))
+    found = run("lookup", "-t", table, "--keys", "keys.csv", "-o", "-")
+    assert run("verify", "rows.csv", "-t", table).code == 0
+    # Then the rows are the same, and their bytes are fewer
+    plain, packed = (sorted((cwd / f"{c}.csv").read_text().splitlines()) for c in ("none", "lz4"))
+    assert len(plain) == len(ROWS) + 1
+    assert packed == plain
+    assert sorted(found.out.splitlines()) == sorted(
+        line for line in plain if line.startswith("id,") or int(line.partition(",")[0]) < 2000
+    )
     assert sent["load lz4"]["requests"] < 0.5 * sent["load none"]["requests"], sent
     assert sent["unload lz4"]["answers"] < 0.5 * sent["unload none"]["answers"], sent
 

@@ -89,7 +89,7 @@ def test_load_unload_and_count_through_the_proxy(
     assert counted.out.split() == ["count", str(len(ROWS))]
     # And lookups find them
     (ringhaul.cwd / "keys.csv").write_text("id\n7\n100\n")
-    found = ringhaul.run("lookup", "keys.csv", "-t", table, *way, "-o", "-")
+    found = ringhaul.run("lookup", "-t", table, "--keys", "keys.csv", *way, "-o", "-")
     assert sorted(found.out.splitlines()) == sorted(
         ["id,v", *(f"{i},{ROWS[i][1]}" for i in (7, 100))]
     )
