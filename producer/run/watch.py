@@ -19,10 +19,10 @@ from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.history import History, Sample
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.labels import QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.open_units import count_open_units
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.sweep import sweep_job
 from ringhaul.ledger.workers import Workers
 from tasks.publish import publish_next, publisher, queue_of, windows

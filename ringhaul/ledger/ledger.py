@@ -19,10 +19,11 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import PATIENCE_MS, Caller
 from ringhaul.ledger.history import BY_COMMAND
+from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.open_units import count_open_units
 from ringhaul.ledger.pace import NO_LIMITS, NO_PACE, Limits, Pace
-from ringhaul.ledger.reading import OWN_FIELDS, JobMissing, JobOver, JobTaken, Live, Reader
+from ringhaul.ledger.reading import OWN_FIELDS, JobMissing, JobOver, JobTaken, Reader
 from ringhaul.ledger.shares import NORMAL, WEIGHTS
 from ringhaul.ledger.states import RESUMABLE, JobState
 

@@ -28,8 +28,9 @@ from ringhaul.errors import (
 )
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.history import EventKind, History
+from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
-from ringhaul.ledger.reading import JobMissing, Live
+from ringhaul.ledger.reading import JobMissing
 from tasks.child.failpoints import reach
 from tasks.child.process import Child, SessionUnavailable, WrongCluster
 from tasks.child.throttle import JobThrottle
