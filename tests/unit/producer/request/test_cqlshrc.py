@@ -166,6 +166,6 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("secrets", ["password = hunter2\n", "[plain_text_auth]\n= hunter2\n"])
 def test_a_malformed_file_does_not_show_its_secrets(rc: Path, secrets: str) -> None:
     (rc.parent / "secrets").write_text(secrets)
-    with pytest.raises(UsageError, match="/secrets: line . is neither") as refusal:
+    with pytest.raises(UsageError, match=r"/secrets: line . is neither") as refusal:
         read_cqlshrc(rc)
     assert "hunter2" not in str(refusal.value)
