@@ -116,18 +116,6 @@ def _nothing(_: str, __: Draft) -> None:
     """Another setting says all."""
 
 
-def _request_compression(value: str, draft: Draft) -> None:
-    match as_text(value).lower():
-        case "lz4":
-            draft.note(
-                "a setting of each host: cluster.compression, as RINGHAUL_CLUSTER_COMPRESSION"
-            )
-        case "none":
-            draft.note("requests are not compressed unless cluster.compression says so")
-        case _:
-            draft.lose("requests are compressed by LZ4 only: cluster.compression")
-
-
 def _lose_unless(usual: str, text: str) -> Handler:
     """Nothing is lost with the usual value."""
 
@@ -342,7 +330,9 @@ _ALL: Mapping[str, Handler] = {
     SHORTCUTS["u"]: _option("--user"),
     SHORTCUTS["p"]: _password,
     SHORTCUTS["b"]: _option("--secure-connect-bundle"),
-    "datastax-java-driver.advanced.protocol.compression": _request_compression,
+    "datastax-java-driver.advanced.protocol.compression": _note(
+        "a setting of each host: cluster.compression, none or lz4"
+    ),
     "runner.promptForPasswords": _prompt,
     "executor.maxPerSecond": _unlimited("--rate"),
     "executor.maxBytesPerSecond": _bytes_rate,
