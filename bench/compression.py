@@ -189,7 +189,8 @@ def run(rows: int, rounds: int) -> None:
         )
         print("  ".join(f"{cell!s:>24}" for cell in lines[-1]), flush=True)
     title = f"{rows:,} small rows with and without LZ4, median of {rounds}"
-    print(f"kept in {save_table('compression', title, columns, lines)}")
+    path = save_table("compression", title, columns, lines)
+    print(f"kept in {path}")
 
 
 def main() -> None:
