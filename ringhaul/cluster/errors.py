@@ -62,7 +62,7 @@ def translate_error(
                 f"it (cluster.tls), {NOT_TAKEN_HINT}"
             )
         if isinstance(cause, Unauthorized):
-            return ClusterError(f"user {user!r} may not do this: {_first_line(cause)}")
+            return ClusterError(f"user {user!r} may not do this: {server_message(cause)}")
         if distrust := _NOT_TRUSTED.search(str(cause)):
             return ClusterError(
                 f"the certificate of {where} is not trusted: {distrust[1]}. "
@@ -76,12 +76,12 @@ def translate_error(
             "(--contact-points, cluster.contact_points)"
         )
     if isinstance(error, (NoHostAvailable, OperationTimedOut, ConnectionException, OSError)):
-        reason = _first_line(causes[-1]) if causes else type(error).__name__
+        reason = server_message(causes[-1]) if causes else type(error).__name__
         return ClusterUnavailable(
             f"no node answers at {where}: {reason}. Is it the right address (--contact-points, "
             "cluster.contact_points) and is the node up? `ringhaul local up` starts one to try with"
         )
-    return ClusterError(f"the cluster at {where} answered: {_first_line(error)}")
+    return ClusterError(f"the cluster at {where} answered: {server_message(error)}")
 
 
 def _refused(cause: BaseException, where: str, user: str) -> ClusterError:
@@ -91,7 +91,7 @@ def _refused(cause: BaseException, where: str, user: str) -> ClusterError:
             "(--user with -p or --password-file, or cluster.user and cluster.password_file)"
         )
     return ClusterError(
-        f"the cluster at {where} refused user {user!r}: {_first_line(cause)}. "
+        f"the cluster at {where} refused user {user!r}: {server_message(cause)}. "
         "Check the user and the password"
     )
 
@@ -111,7 +111,8 @@ def _causes(error: BaseException) -> list[BaseException]:
     return [error]
 
 
-def _first_line(error: BaseException) -> str:
+def server_message(error: BaseException) -> str:
+    """Return what the server said, or the driver, in one line."""
     lines = str(error).strip().splitlines()
     if not lines:
         return type(error).__name__
