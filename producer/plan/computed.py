@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cassandra import InvalidRequest
-from cassandra.cluster import Session
-from cassandra.protocol import SyntaxException
+from cassandra import DriverException, InvalidRequest
+from cassandra.cluster import NoHostAvailable, Session
+from cassandra.protocol import ErrorMessage, SyntaxException
 from cassandra.query import PreparedStatement
 
-from ringhaul.cluster.errors import server_message
+from ringhaul.cluster.errors import server_message, translate_error
 from ringhaul.cluster.markers import result_of
 from ringhaul.cluster.schema import TableSchema, quote_identifier
 from ringhaul.cql.column import quote
@@ -33,6 +33,11 @@ def describe_with(session: Session) -> Describe:
             for item in items:
                 _check(session, table, item)
             raise QueryError(f"the server says: {server_message(error)}") from None
+        except (DriverException, NoHostAvailable, ErrorMessage) as error:
+            cluster = session.cluster
+            user = getattr(cluster.auth_provider, "username", "")
+            where = str(cluster.metadata.cluster_name)
+            raise translate_error(error, where=where, user=user) from error
         names, types = result_of(prepared)
         return [Computed(*one) for one in zip(items, names, types, strict=True)]
 

@@ -28,6 +28,7 @@ _TOKEN = re.compile(
 )
 #: sqlglot takes a longer one for no column.
 _PATH_MAX = 3
+_CONSTANTS = ("true", "false", "null")
 _OPEN, _CLOSED = "([{", ")]}"
 #: Aggregates by every name that sqlglot knows them by.
 _AGGREGATES = {
@@ -198,12 +199,14 @@ def _path(code: Sequence[Token]) -> tuple[str, ...]:
     if len(names) == len(dots) or not all(token.text == "." for token in dots):
         return ()
     path = tuple(token.name for token in names)
-    return path if all(path) else ()
+    return path if all(path) and code[0].text.lower() not in _CONSTANTS else ()
 
 
 def _is_sql(code: Sequence[Token]) -> bool:
     """Return whether sqlglot can read an item, or whatever it is gets its message there."""
     first = code[0]
+    if code[-1].text == "*" and (len(code) == 1 or code[-2].text == "."):
+        return True
     if first.text == "*" or (first.is_word("case") and len(code) > 1):
         return True
     if any(token.is_word("over") and token.depth == 0 for token in code[1:]):
