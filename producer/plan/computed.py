@@ -38,6 +38,9 @@ def describe_with(session: Session) -> Describe:
             user = getattr(cluster.auth_provider, "username", "")
             where = str(cluster.metadata.cluster_name)
             raise translate_error(error, where=where, user=user) from error
+        if prepared.column_metadata:
+            for item in items:
+                _check(session, table, item)
         names, types = result_of(prepared)
         return [Computed(*one) for one in zip(items, names, types, strict=True)]
 
@@ -50,9 +53,10 @@ def _prepare(session: Session, table: TableSchema, items: Sequence[str]) -> Prep
 
 
 def _check(session: Session, table: TableSchema, item: str) -> None:
-    """Raise `QueryError` with the server's words if it refuses the item."""
+    """Raise `QueryError` with the server's words if it refuses the item, or if it has markers."""
     try:
-        _prepare(session, table, [item])
+        if _prepare(session, table, [item]).column_metadata:
+            raise QueryError(f"{quote(item)}: parameters cannot be used here, write the value")
     except (InvalidRequest, SyntaxException) as error:
         said = server_message(error)
         hint = "; such as (int)42 or (text)'abc'" if said.startswith(_TYPE_HINT) else ""
