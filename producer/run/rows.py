@@ -20,13 +20,12 @@ from producer.plan.scan import Read, plan_units, read_selected
 from producer.report.result_table import print_result
 from producer.request.options import PeekOptions, QueryOptions
 from producer.request.result_output import check_result_output, result_output
-from producer.request.scan import Wanted, check_row_query, check_wanted
+from producer.request.scan import Wanted, check_row_query, check_wanted, listed_items
 from producer.request.settings import connection_flags, settle
 from producer.text import count_text
 from ringhaul.cluster.connect import close_session, consistency_level, open_session
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cql.decode import PageDecoder
-from ringhaul.cql.names import listed_names
 from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.scan.pages import PageReader
 from ringhaul.scan.ranges import TokenRange, unpack_ranges
@@ -59,7 +58,7 @@ def run_peek(options: PeekOptions) -> int:
     wanted = Wanted(
         keyspace=options.keyspace,
         table=options.table,
-        items=listed_names(options.columns, "--columns"),
+        items=listed_items(options.columns),
         where=options.where,
     )
     check_wanted(wanted)

@@ -102,6 +102,17 @@ def split_select(text: str) -> SelectText:
     return SelectText(sql, items, per_partition)
 
 
+def split_items(text: str) -> list[str]:
+    """Split the list of a SELECT at its commas; empty parts are dropped."""
+    parts: list[list[Token]] = [[]]
+    for token in _tokens(text):
+        if token.depth == 0 and token.text == ",":
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [item for part in parts if (item := "".join(one.text for one in part).strip())]
+
+
 def calls_of(cql: str) -> Iterator[tuple[str, str]]:
     """Yield the functions that a piece of CQL calls: (keyspace or "", name)."""
     return _calls([token for token in _tokens(cql) if token.kind != "space"])

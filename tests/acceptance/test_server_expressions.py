@@ -105,7 +105,7 @@ def plain(value: Any) -> Any:
         case SortedSet() | list():
             return [plain(one) for one in value]
         case tuple() if hasattr(value, "_fields"):
-            return {name: plain(one) for name, one in value._asdict().items()}
+            return {n: plain(one) for n, one in zip(value._fields, value, strict=True)}
         case tuple():
             return [plain(one) for one in value]
     return value
@@ -125,7 +125,7 @@ def typed(value: Any) -> Any:
         case SortedSet():
             return list(value)
         case tuple() if hasattr(value, "_fields"):
-            return value._asdict()
+            return dict(zip(value._fields, value, strict=True))
         case tuple():
             return {str(place): one for place, one in enumerate(value)}
     return value
@@ -237,6 +237,28 @@ def test_limits_give_the_rows_of_the_driver(
         assert shown.code == 0, shown
         found = list(csv.reader(io.StringIO(shown.out)))[1:]
         assert [[value or "NULL" for value in row or [""]] for row in found] == wanted
+
+
+def test_columns_and_a_mapping_take_what_the_server_computes(
+    fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
+) -> None:
+    sql = f"SELECT id, ck, addr.city, m['b'] AS b, toJson(st), (text)'x,y' AS c FROM {table}"
+    expected = sorted(tuple(map(in_csv, row)) for row in of_driver(cassandra_session, sql))
+    ways = {
+        "columns": ("--columns", "id, ck, addr.city, m['b'] AS b, toJson(st),(text)'x,y' AS c"),
+        "mapping": ("-m", "id=id, ck=ck, town=addr.city, b=m['b'], toJson(st)=j, c='x,y'"),
+    }
+    for way, options in ways.items():
+        out = tmp_path / f"{way}.csv"
+        done = fleet.run("unload", "-t", table, "-o", out, *options)
+        assert done.code == 0, done
+        rows = read_csv(out.read_bytes().decode())
+        assert sorted(tuple(row.values()) for row in rows) == expected
+        if way == "mapping":
+            assert list(rows[0]) == ["id", "ck", "town", "b", "j", "c"]
+    done = fleet.run("peek", table, "-n", "2", "--columns", "id, toJson(m), (text)'x,y'")
+    assert done.code == 0, done
+    assert done.out.count("x,y") == 3  # the name as well
 
 
 def test_a_limit_counts_rows_that_match(

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from ringhaul.query.select_text import ListItem, calls_of, split_select
+from ringhaul.query.select_text import ListItem, calls_of, split_items, split_select
 
 
 def items(listed: str) -> list[tuple[str, str | None, bool]]:
@@ -110,3 +110,15 @@ def test_a_long_text_takes_linear_time(piece: str) -> None:
     split_select(f"SELECT {piece * 10_000}")
     split_select(f"SELECT a FROM t {piece * 10_000}")
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('id, "a,b"', ["id", '"a,b"']),
+        ("f(a,b) AS c,(text)'x,y',, m['k,']", ["f(a,b) AS c", "(text)'x,y'", "m['k,']"]),
+        (" , ", []),
+    ],
+)
+def test_a_list_is_split_at_its_own_commas(text: str, found: list[str]) -> None:
+    assert split_items(text) == found
