@@ -30,8 +30,7 @@ from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.scan.pages import PageReader
 from ringhaul.scan.ranges import TokenRange, unpack_ranges
 from ringhaul.scan.scan import RangeScan, ScanOptions, ScanTarget
-from ringhaul.scan.sizing import FIRST_ROWS
-from ringhaul.scan.statement import scan_fetches, scan_statement
+from ringhaul.scan.statement import first_page_rows, scan_fetches, scan_statement
 from tasks.connect import cluster_config
 
 if TYPE_CHECKING:
@@ -153,12 +152,10 @@ def _scan(
     )
     fetches = scan_fetches(select)
     decoder = PageDecoder([fetch.name for fetch in fetches], [fetch.type for fetch in fetches])
-    # Without a condition, the first page may have all that is wanted.
-    rows_first = FIRST_ROWS if select.where.predicate else min(rows_max, FIRST_ROWS)
     options = ScanOptions(
         consistency=consistency_level(settings.cluster.consistency),
         request_timeout_s=settings.cluster.request_timeout_s,
-        page_rows_first=rows_first,
+        page_rows_first=first_page_rows(select, rows_max),
         retries_max=settings.load.retries_max,
         in_order=True,
     )

@@ -12,8 +12,8 @@ from ringhaul.query.scalars import Scalar, column_scalar
 from ringhaul.query.scope import Fetch
 from ringhaul.query.where import Where
 
-#: What a LIMIT of the server's can be.
-SERVER_LIMIT_MAX = 2**31 - 1
+#: The largest PER PARTITION LIMIT of the server.
+PER_PARTITION_MAX = 2**31 - 1
 
 
 #: Returns what the server says of some items of a SELECT over a table, in their order. Raises
@@ -36,10 +36,10 @@ def limit_of_partitions(text: str | None, where: Where, table: TableSchema) -> i
     or that would count rows which the condition drops later."""
     if text is None:
         return None
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:11]) <= SERVER_LIMIT_MAX:
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:11]) <= PER_PARTITION_MAX:
         raise QueryError(
             f"PER PARTITION LIMIT {text[:40]}: it takes a whole number from 1 to "
-            f"{SERVER_LIMIT_MAX:,}"
+            f"{PER_PARTITION_MAX:,}"
         )
     of_partition = {*table.partition_key, *(c.name for c in table.columns if c.static)}
     for fetch in where.fetches:

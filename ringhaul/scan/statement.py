@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ringhaul.cluster.schema import TableSchema, quote_identifier
-from ringhaul.query.computed import SERVER_LIMIT_MAX
 from ringhaul.query.scope import Fetch
 from ringhaul.query.select import Select
+from ringhaul.scan.sizing import FIRST_ROWS
 
 #: Bytes of a value, for types of fixed width; other types count as wider.
 _WIDTHS = {
@@ -33,8 +33,8 @@ def scan_fetches(select: Select) -> tuple[Fetch, ...]:
 def scan_statement(select: Select) -> str:
     """Return the SELECT of the fetches for the tokens (?, ?].
 
-    The server limits the rows of each range to those that the result can have: with a condition
-    that the workers test, any number of them.
+    It has no LIMIT, which ends a scan by its own count: Cassandra ignores the paging state of a
+    request whose page is as long as the LIMIT, and would send the first rows again.
     """
     table = select.table
     token = f"token({', '.join(map(quote_identifier, table.partition_key))})"
@@ -43,15 +43,12 @@ def scan_statement(select: Select) -> str:
         f"FROM {quote_identifier(table.keyspace)}.{quote_identifier(table.table)} "
         f"WHERE {token} > ? AND {token} <= ?"
         + (f" PER PARTITION LIMIT {select.per_partition}" if select.per_partition else "")
-        + (f" LIMIT {select.limit}" if _may_limit(select) else "")
     )
 
 
-def _may_limit(select: Select) -> bool:
-    """Return whether the server may apply the LIMIT to each range of tokens."""
-    if select.is_aggregate or select.where.predicate is not None or select.limit is None:
-        return False
-    return 0 < select.limit <= SERVER_LIMIT_MAX
+def first_page_rows(select: Select, limit: int | None) -> int:
+    """Return the rows of the first page: no more than are wanted, if no worker drops any."""
+    return FIRST_ROWS if limit is None or select.where.predicate else min(limit, FIRST_ROWS)
 
 
 def _cheapest(table: TableSchema) -> Fetch:

@@ -155,6 +155,24 @@ def test_a_limit_takes_the_rows_that_the_server_returns(
     assert list(zip(*found, strict=True)) == wanted
 
 
+@pytest.mark.parametrize("most", [7, 50_000])
+def test_each_partition_is_limited_whatever_the_pages_and_attempts(
+    cassandra_session: Session, rows: Rows, tmp_path: Path, most: int
+) -> None:
+    unit = unload(cassandra_session, rows, tmp_path, where=f" PER PARTITION LIMIT {most}")
+    unit.die(9_000)
+    unit.die(20_000)
+    outcome = unit.attempt()
+    seen: dict[int, int] = {}
+    first = []
+    for key in rows.expected["p"].to_pylist():  # sorted by key and row
+        seen[key] = seen.get(key, 0) + 1
+        first.append(seen[key] <= most)
+    wanted = rows.expected.filter(pa.array(first))
+    assert by_key(read_parts(tmp_path, parts_of(outcome))) == wanted
+    assert outcome.rows == outcome.rows_read == wanted.num_rows < ROWS
+
+
 def test_a_limit_counts_rows_before_transforms(
     cassandra_session: Session, rows: Rows, tmp_path: Path
 ) -> None:
