@@ -120,6 +120,10 @@ def test_user_defined_functions_are_computed_for_each_row(node: Node, tmp_path: 
             f"CREATE FUNCTION few.added (s int, v int) CALLED ON NULL INPUT {java} "
             "'return s + (v == null ? 0 : v);'"
         )
+        session.execute(
+            f"CREATE FUNCTION few.picky (v int) RETURNS NULL ON NULL INPUT {java} "
+            "'if (v == 5) throw new RuntimeException(\"no 5\"); return v;'"
+        )
         session.execute("CREATE AGGREGATE few.total (int) SFUNC added STYPE int INITCOND 0")
         insert = session.prepare("INSERT INTO few.numbers (id, n) VALUES (?, ?)")
         execute_concurrent_with_args(session, insert, rows)
@@ -138,3 +142,11 @@ def test_user_defined_functions_are_computed_for_each_row(node: Node, tmp_path: 
         done = node.run("query", f"SELECT {call} FROM few.numbers LIMIT 5")
         assert done.returncode == 2, done.stderr
         assert "few.total() is a user-defined aggregate" in done.stderr
+    # A function that fails on a row would fail again: the job ends, and says where
+    picky = "SELECT id, few.picky(n) FROM few.numbers"
+    for call in (("unload", "--query", picky, "-o", str(tmp_path / "p"), "-c", "1"),
+                 ("query", f"{picky} LIMIT 200")):  # fmt: skip
+        done = node.run(*call, timeout_s=60)
+        assert done.returncode == 4, done.stderr
+        assert "of few.numbers: few.picky() fails on a row: " in done.stderr
+        assert "no 5" in done.stderr
