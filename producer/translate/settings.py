@@ -329,7 +329,10 @@ _ALL: Mapping[str, Handler] = {
     SHORTCUTS["cl"]: _option("--consistency"),
     SHORTCUTS["u"]: _option("--user"),
     SHORTCUTS["p"]: _password,
-    SHORTCUTS["b"]: _lose("secure connect bundles cannot be read"),
+    SHORTCUTS["b"]: _option("--secure-connect-bundle"),
+    "datastax-java-driver.advanced.protocol.compression": _note(
+        "a setting of each host: cluster.compression, none or lz4"
+    ),
     "runner.promptForPasswords": _prompt,
     "executor.maxPerSecond": _unlimited("--rate"),
     "executor.maxBytesPerSecond": _bytes_rate,

@@ -103,6 +103,14 @@ def accept(translation: Translation) -> None:
             "unload --output out --format jsonl --blob hex --query 'SELECT a FROM s.t' "
             "--json-layout pretty --max-rows-per-file 10 --preserve-timestamp",
         ),
+        (
+            "dsbulk count -k s -t t -b secure-connect-shop.zip -u token",
+            "count --table s.t --secure-connect-bundle secure-connect-shop.zip --user token",
+        ),
+        (
+            'cqlsh -b bundle.zip -u token -e "COPY s.t TO STDOUT WITH HEADER = true"',
+            "unload --table s.t --secure-connect-bundle bundle.zip --user token --output -",
+        ),
         ("dsbulk count -k s -t t -stats hosts", "count --table s.t --by host"),
         ("dsbulk count -k s -t t -stats partitions -partitions 5", "count --table s.t --top 5"),
     ],
@@ -111,6 +119,12 @@ def test_lines(text: str, line: str) -> None:
     translation = one(text)
     assert translation.line == f"ringhaul {line}"
     accept(translation)
+
+
+def test_compression_of_requests() -> None:
+    name = "datastax-java-driver.advanced.protocol.compression"
+    (note,) = one(f"dsbulk count -k s -t t --{name} lz4").notes
+    assert note.text == "a setting of each host: cluster.compression, none or lz4"
 
 
 #: Values of options that do not take any word; what is not here is tried with 1.
