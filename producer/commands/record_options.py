@@ -221,7 +221,7 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
             default=0,
             help="Pass over the first N.",
         ),
-        option("--max-rows", type=click.IntRange(1), metavar="N", help="At most N records."),
+        option("--max-rows", type=click.IntRange(0), metavar="N", help="At most N records."),
         option(
             "--rows-per",
             type=click.Choice(["input", "file"]),

@@ -69,10 +69,8 @@ def trial_job(job: LoadJob, sample: Sample, setup: Setup, slots: int) -> LoadJob
     """Return the load of one trial. `slots`: worker processes that share it."""
     end = job.ordinal_end
     if sample.records:
-        wanted = sample.records
-        if job.bounds_per_source:
-            wanted /= len(sample.sources) * sample.passes
-        end = min(end, job.ordinal_first + math.ceil(wanted))
+        among = len(sample.sources) * sample.passes if job.bounds_per_source else 1
+        end = min(end, job.ordinal_first + math.ceil(sample.records / among))
     return replace(
         job,
         sources=tuple(sample.sources) * sample.passes,

@@ -93,6 +93,17 @@ def _unlimited(name: str) -> Handler:
     return handle
 
 
+def _in_each_file(name: str) -> Handler:
+    """The same, counted in each file."""
+
+    def handle(value: str, draft: Draft) -> None:
+        if as_text(value) not in ("-1", "0"):
+            draft.add(name, as_text(value))
+            draft.add("--rows-per", "file")
+
+    return handle
+
+
 def _flag(name: str, *, when: bool = True) -> Handler:
     """The option stands for the value `when`."""
 
@@ -134,15 +145,50 @@ def _null_strings(value: str, draft: Draft) -> None:
     for text in as_list(value):
         draft.repeat("--null", text)
     draft.add("--null-quoted")
+    _drop_null_fills(draft)
 
 
 def _output_null(value: str, draft: Draft) -> None:
     draft.add("--null", (as_list(value) or [""])[0])
 
 
-def _null_value(value: str, draft: Draft) -> None:
-    if as_text(value) not in ("AUTO", ""):
-        draft.repeat("--null", as_text(value))
+def _drop_null_fills(draft: Draft) -> None:
+    """Leave out texts in the place of empty fields that mean null: so do empty fields."""
+    for name in ("--fill-empty", "--fill-quoted"):
+        if set(draft.values(name)) & set(draft.values("--null")):
+            draft.drop(name)
+            draft.repeat("--null", "")
+
+
+def _fill(name: str) -> Handler:
+    """The text is read in the place of an empty field."""
+
+    def handle(value: str, draft: Draft) -> None:
+        if as_text(value) not in ("AUTO", ""):
+            draft.add(name, as_text(value))
+            _drop_null_fills(draft)
+
+    return handle
+
+
+def _written_text(name: str) -> Handler:
+    def handle(value: str, draft: Draft) -> None:
+        if as_text(value) not in ("AUTO", ""):
+            draft.add(name, as_text(value))
+
+    return handle
+
+
+def _newline(value: str, draft: Draft) -> None:
+    text = as_text(value)
+    if draft.command != "unload":
+        draft.note("LF, CRLF and CR all end a record")
+    elif text in ("\r\n", "\\r\\n"):
+        draft.add("--line-end", "crlf")
+    elif text in ("\n", "\\n", "auto"):
+        draft.note("a record ends with LF")
+    else:
+        draft.lose("a record ends with LF, or by --line-end crlf with CRLF")
 
 
 def _mode(value: str, draft: Draft) -> None:
@@ -193,6 +239,10 @@ def _numbers(value: str, draft: Draft) -> None:
         raise NotTranslatable(f"codec.booleanNumbers: {value!r} is not two numbers")
     draft.true_words = [*(draft.true_words or ["true"]), pair[0]]
     draft.false_words = [*(draft.false_words or ["false"]), pair[1]]
+    if draft.command != "unload":
+        draft.add("--accept", "booleans")
+        if [number.strip() for number in pair] != ["1", "0"]:
+            draft.lose("words for true and false are 1 and 0 in columns of numbers")
 
 
 def _locale(value: str, draft: Draft) -> None:
@@ -366,7 +416,7 @@ _FILES: Mapping[str, Handler] = {
     "connector.*.normalizeLineEndingsInQuotes": _lose_unless(
         "false", "line ends within quotes stay as they are"
     ),
-    "connector.*.newline": _note("LF, CRLF and CR all end a record"),
+    "connector.*.newline": _newline,
     "connector.*.delimiter": _option("--delimiter"),
     "connector.*.quote": _option("--quote"),
     "connector.*.header": _flag("--no-header", when=False),
@@ -378,12 +428,12 @@ _FILES: Mapping[str, Handler] = {
 _LOAD: Mapping[str, Handler] = {
     "connector.*.urlfile": _option("--urlfile"),
     "connector.*.encoding": _option("--encoding"),
-    "connector.*.skipRecords": _unlimited("--skip-rows"),
-    "connector.*.maxRecords": _unlimited("--max-rows"),
+    "connector.*.skipRecords": _in_each_file("--skip-rows"),
+    "connector.*.maxRecords": _in_each_file("--max-rows"),
     "connector.*.escape": _option("--escape"),
     "connector.*.comment": _option("--comment"),
-    "connector.*.nullValue": _null_value,
-    "connector.*.emptyValue": _lose_unless("", "an empty text is the empty field"),
+    "connector.*.nullValue": _fill("--fill-empty"),
+    "connector.*.emptyValue": _fill("--fill-quoted"),
     "connector.*.ignoreLeadingWhitespaces": _trim("text"),
     "connector.*.ignoreTrailingWhitespaces": _trim("text"),
     "connector.*.ignoreLeadingWhitespacesInQuotes": _trim("quoted"),
@@ -403,17 +453,17 @@ _LOAD: Mapping[str, Handler] = {
     "log.maxErrors": _option("--max-errors"),
 }
 _UNLOAD: Mapping[str, Handler] = {
-    "connector.*.encoding": _lose_unless("utf-8", "unload writes UTF-8"),
+    "connector.*.encoding": _option("--encoding"),
     "connector.*.maxRecords": _unlimited("--max-rows-per-file"),
     "connector.*.skipRecords": _lose_unless("0", "there is nothing to skip in a table"),
     "connector.*.fileNameFormat": _option("--file-name-format"),
     "connector.*.maxConcurrentFiles": _concurrent_files,
     "connector.*.escape": _note("quotes within quotes are doubled, as in RFC 4180"),
-    "connector.*.comment": _note("a load reads no comments unless --comment is given"),
-    "connector.*.nullValue": _null_value,
-    "connector.*.emptyValue": _lose_unless("", "an empty text is the empty field in quotes"),
-    "connector.*.ignoreLeadingWhitespaces": _lose_unless("false", "texts keep their blanks"),
-    "connector.*.ignoreTrailingWhitespaces": _lose_unless("false", "texts keep their blanks"),
+    "connector.*.comment": _option("--comment"),
+    "connector.*.nullValue": _written_text("--null"),
+    "connector.*.emptyValue": _written_text("--empty-word"),
+    "connector.*.ignoreLeadingWhitespaces": _trim("text"),
+    "connector.*.ignoreTrailingWhitespaces": _trim("text"),
     "connector.*.prettyPrint": _pretty,
     "connector.*.generatorFeatures": _lose("JSON is written as its standard says"),
     "connector.*.serializationFeatures": _lose("JSON is written as its standard says"),

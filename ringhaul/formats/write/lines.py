@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ringhaul.formats.dialect import RECORD_BYTES_MAX
 from ringhaul.errors import OutputUnusable
+from ringhaul.formats.dialect import RECORD_BYTES_MAX
 from ringhaul.formats.write.compress import Compressed, Stream
 from ringhaul.formats.write.options import OutputFormat
 

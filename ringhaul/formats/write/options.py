@@ -60,7 +60,7 @@ class OutputFormat:
     null: str | None = None
     #: Whether all values but null have quotes.
     quote_all: bool | None = None
-    #: Text for the empty text, never quoted; None: two quotes. A value with the same text is quoted.
+    #: Text for the empty text, never quoted; None: two quotes. An equal value is quoted.
     empty_word: str | None = None
     #: Lines that begin with this character are comments to a reader: such values are quoted.
     comment: str | None = None
