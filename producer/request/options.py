@@ -240,6 +240,7 @@ class UnloadOptions(JobOptions, RowsOutput, Preserving):
     partition_by: str | None = None
     single_file: bool = False
     file_name_format: str | None = None
+    format_profile: str | None = None  #: its values are in the other fields
 
 
 @dataclass(frozen=True, kw_only=True)

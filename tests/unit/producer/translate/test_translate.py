@@ -88,7 +88,8 @@ def accept(translation: Translation) -> None:
             "--codec.unit SECONDS --codec.date dd.MM.yyyy --codec.booleanNumbers '[9,8]' "
             "-locale de_DE --codec.roundingStrategy HALF_UP --codec.overflowStrategy TRUNCATE",
             r"load x.csv --table s.t --escape '\' --allow-extra-fields --blob any "
-            "--mapping '*=*, a=b' --epoch-unit s --accept booleans --locale de --rounding half-up --overflow clamp "
+            "--mapping '*=*, a=b' --epoch-unit s --accept booleans --locale de "
+            "--rounding half-up --overflow clamp "
             "--date-format dd.MM.yyyy --timestamp-format s --true-words true,9 "
             "--false-words false,8",
         ),
@@ -111,8 +112,8 @@ def accept(translation: Translation) -> None:
         ),
         (  # what the text becomes means null, so the field is null, too
             "dsbulk load -url x.csv -k s -t t -nullValue NULL -nullStrings NULL",
-            r"load x.csv --table s.t --escape '\' --allow-extra-fields --blob any --null '' "
-            "--null NULL --null-quoted",
+            r"load x.csv --table s.t --escape '\' --allow-extra-fields --blob any --null NULL "
+            "--null '' --null-quoted",
         ),
         (
             "dsbulk unload -url out -k s -t t -encoding latin1 -comment '#' -newline '\\r\\n' "
