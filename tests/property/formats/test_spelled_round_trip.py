@@ -55,7 +55,7 @@ FORMATS = st.builds(
     locale=st.sampled_from(["en", "fr", "de", "pl", "pt_BR"]),
     true_words=st.sampled_from([("true", "1"), ("oui, ça", "1"), ("Y",)]),
     false_words=st.sampled_from([("false", "0"), ('"non"',), ("",)]),
-    blob=st.sampled_from(["hex", "base64"]),
+    blob=st.sampled_from(["hex", "base64", "any"]),
     decimal_sep=st.sampled_from([".", ","]),
     thousands_sep=st.sampled_from(["", " ", "'", "_"]),
 )
