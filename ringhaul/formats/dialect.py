@@ -229,10 +229,10 @@ class CsvDialect:
         if word is None:
             return
         reason = self._never_a_field(word)
-        if not word:
-            reason = f"is already an empty field; {self.option('empty')} text makes that a text"
         if word in self.null_strings:
             reason = f"is null by {self.option('null')}"
+        if not word:
+            reason = "is what an empty field holds anyway"
         if reason:
             raise UsageError(f"empty_word: {word!r} {reason}; give another text")
 

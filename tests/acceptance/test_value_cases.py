@@ -20,13 +20,13 @@ def test_cases_are_loaded_refused_unloaded_and_verified(
     # Given a file for each type of the cases, and a table with the rows that they stand for
     session, cases = cassandra_session, TABLES[name]
     session.execute(f"CREATE TYPE {keyspace}.pair ({', '.join(map(' '.join, PAIR))})")
-    kinds = list(dict.fromkeys(case.kind for case in (*cases.cases, *cases.bad)))
+    numbered: list[tuple[int, Case | Bad]] = [*enumerate((*cases.cases, *cases.bad))]
+    kinds = list(dict.fromkeys(one.kind for _, one in numbered))
     columns = [f"c{place}" for place in range(len(kinds))]
     types = [kind.replace("<pair>", f"<{keyspace}.pair>") for kind in kinds]
     definition = ", ".join(map(" ".join, zip(columns, types, strict=True)))
     loaded = create_table(session, keyspace, f"n int PRIMARY KEY, {definition}", "loaded")
     expected = create_table(session, keyspace, f"n int PRIMARY KEY, {definition}", "expected")
-    numbered: list[tuple[int, Case | Bad]] = list(enumerate((*cases.cases, *cases.bad)))
     for kind, column in zip(kinds, columns, strict=True):
         lines = [f"n{cases.delimiter}{column}", *cases.noise]
         lines += [f"{n}{cases.delimiter}{one.field}" for n, one in numbered if one.kind == kind]

@@ -131,11 +131,7 @@ class OutputFormat:
         object.__setattr__(self, "encoding", None if encoding == "utf-8" else encoding)
 
     def _check_characters(self) -> None:
-        try:
-            dialect = self._dialect(())
-        except UsageError as error:
-            option, colon, words = str(error).partition(":")
-            raise UsageError(f"{option.replace('_', '-')}{colon}{words}") from error
+        dialect = self._checked_dialect(())
         object.__setattr__(self, "delimiter", dialect.delimiter)
         # The quote as its own escape means doubled quotes, as in RFC 4180.
         object.__setattr__(self, "escape", dialect.escape)
@@ -167,7 +163,15 @@ class OutputFormat:
             object.__setattr__(self, "escape_style", None)  # nothing is escaped
         if dialect.escape is not None:
             self._check_escaped(self.null, dialect.escape)
-        _ = self.dialect
+        self._checked_dialect((self.null,))
+
+    def _checked_dialect(self, nulls: tuple[str, ...]) -> CsvDialect:
+        try:
+            return self._dialect(nulls)
+        except UsageError as error:
+            option, colon, words = str(error).partition(":")
+            option = "null" if option == "null_strings" else option.replace("_", "-")
+            raise UsageError(f"{option}{colon}{words}") from error
 
     def _check_unquoted(self, null: str) -> None:
         if null == "":
