@@ -329,7 +329,7 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "--values-header-at": check_found,
     "--values-format fixed": check_found,
     "--json-layout pretty": check_pretty,
-    "--quote-all --empty-word": check_quoted,
+    "ids.csv --quote-all": check_quoted,
     "--dry-run": lambda folder: (folder / "later").exists() and fail(),
     "--keys pairs.jsonl": check_events,
     "-o p99.parquet": lambda folder: pq.read_table(folder / "p99.parquet").num_rows == 2 or fail(),
