@@ -25,8 +25,8 @@ from tests.services import running_valkey
 
 QUEUE = "ringhaul.load"
 PREFIX = "ringhaul:mq:"
-#: The parent reads a message of 60 MB before it drops it: 140 to 410 MiB were measured, most when it
-#: comes in many pieces. A bomb that is unpacked takes 1.5 GiB.
+#: The parent reads a message of 60 MB before it drops it: 140 to 410 MiB were measured, most when
+#: it comes in many pieces. A bomb that is unpacked takes 1.5 GiB.
 RSS_BYTES_MAX = 512 << 20
 
 
