@@ -9,11 +9,12 @@ from cassandra.cluster import NoHostAvailable, Session
 from cassandra.protocol import ErrorMessage, SyntaxException
 from cassandra.query import PreparedStatement
 
-from ringhaul.cluster.errors import server_message, translate_error
+from ringhaul.cluster.errors import translate_error
 from ringhaul.cluster.markers import result_of
 from ringhaul.cluster.schema import TableSchema, quote_identifier
 from ringhaul.cql.column import quote
 from ringhaul.cql.computed import Computed
+from ringhaul.cql.failures import server_message
 from ringhaul.query.computed import Describe
 from ringhaul.query.errors import QueryError
 from ringhaul.query.select_text import calls_of
@@ -32,7 +33,7 @@ def describe_with(session: Session) -> Describe:
         except (InvalidRequest, SyntaxException) as error:
             for item in items:
                 _check(session, table, item)
-            raise QueryError(f"the server says: {server_message(error)}") from None
+            raise QueryError(f"the server says: {_said(error)}") from None
         except (DriverException, NoHostAvailable, ErrorMessage) as error:
             cluster = session.cluster
             user = getattr(cluster.auth_provider, "username", "")
@@ -58,9 +59,13 @@ def _check(session: Session, table: TableSchema, item: str) -> None:
         if _prepare(session, table, [item]).column_metadata:
             raise QueryError(f"{quote(item)}: parameters cannot be used here, write the value")
     except (InvalidRequest, SyntaxException) as error:
-        said = server_message(error)
+        said = _said(error)
         hint = "; such as (int)42 or (text)'abc'" if said.startswith(_TYPE_HINT) else ""
         raise QueryError(f"{quote(item)}: the server says: {said}{hint}") from None
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(server_message(str(error)).split())
 
 
 def _refuse_aggregates(session: Session, table: TableSchema, item: str) -> None:
