@@ -175,6 +175,8 @@ class LoadJob:
     #: Records with an ordinal outside [first, end) are skipped (--skip-rows, --max-rows).
     ordinal_first: int = 0
     ordinal_end: int = ORDINAL_END
+    #: Whether these two count from the first record of each source (--rows-per file).
+    bounds_per_source: bool = False
     block_bytes: int = 2**21
     #: Functions that records go through, as `module:function`, in this order.
     transforms: tuple[str, ...] = ()
@@ -247,7 +249,7 @@ class LoadJob:
         return sum(source.file.size_bytes for source in self.sources)
 
     def to_json(self) -> dict[str, Any]:
-        data = {name: getattr(self, name) for name in (*_PLAIN, *_BOUNDS)}
+        data = {name: getattr(self, name) for name in (*_PLAIN, *_LATER)}
         return data | {
             "table": self.table.to_json(),
             "sources": [source.to_json() for source in self.sources],
@@ -274,12 +276,12 @@ class LoadJob:
             marker_timestamps=tuple(data["marker_timestamps"]),
             marker_ttls=tuple(data["marker_ttls"]),
             **{name: data[name] for name in _PLAIN},
-            **{name: data.get(name, 0) for name in _BOUNDS},
+            **{name: data[name] for name in _LATER if name in data},
         )
 
 
 #: Jobs of older versions have none.
-_BOUNDS = ("in_flight_requests_max", "batch_rows_max")
+_LATER = ("in_flight_requests_max", "batch_rows_max", "bounds_per_source")
 _NAMES = ("empty_texts", "marker_timestamps", "marker_ttls")
 _PLAIN = (
     "cluster_name",

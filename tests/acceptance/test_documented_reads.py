@@ -172,6 +172,14 @@ def check_totals(folder: Path) -> None:
     assert rows == ROWS and all(file.name.endswith(".csv.zst") for file in files)
 
 
+def check_days(folder: Path) -> None:
+    found = csv_rows((folder / "days.csv").read_text())
+    assert len(found) == 100 == len({row["id"] for row in found})
+    assert {row["site"] for row in found} == {"eu"}
+    # Other examples change when two were placed.
+    assert [row["day"] for row in found].count("2024-06-01") >= 98
+
+
 def check_dialect(folder: Path) -> None:
     rows, files = listed(folder)
     assert rows == ROWS
@@ -208,19 +216,25 @@ def check_spelled(folder: Path) -> None:
     assert rows == ROWS and len({row["id"] for row in found}) == ROWS
     assert {row["placed"] for row in found} == {"01/06/2024 02:00:00.000"}
     assert {row["total"] for row in found if row["id"] == "1.500"} == {"1.500"}
-    assert files[0].read_text().startswith('"id","placed"')
+    assert files[0].read_bytes().startswith(b'"id","placed","region","total"\r\n')
+
+
+def check_by_profile(folder: Path) -> None:
+    rows, files = listed(folder / "numbers")
+    first = [line.split(",")[0] for file in files for line in file.read_text().splitlines()]
+    assert rows == ROWS and sorted(map(int, first)) == list(range(ROWS))
 
 
 def check_array(folder: Path) -> None:
     _, files = listed(folder / "array")
-    found = [row for file in files for row in json.loads(file.read_text())]
+    found = [row for file in files for row in json.loads(file.read_text("utf-16"))]
     assert ids(found) == list(range(ROWS))
     assert {row["placed"] for row in found} == {"1717200000"}
 
 
 def check_pretty(folder: Path) -> None:
     _, files = listed(folder / "found")
-    texts = [gzip.decompress(file.read_bytes()).decode() for file in files]
+    texts = [gzip.decompress(file.read_bytes()).decode("utf-16") for file in files]
     assert ids([row for text in texts for row in json.loads(text)]) == [7, 8]
     assert all('\n    "id": ' in text for text in texts)
 
@@ -306,10 +320,17 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "-o most/": lambda folder: listed(folder / "most")[0] == ROWS or fail(),
     "-o north/": lambda folder: check_north(folder / "north"),
     "gzip > orders.csv.gz": check_zipped,
+    "-o days.csv": check_days,
+    "-o days/": lambda folder: listed(folder / "days")[0] == ROWS or fail(),
+    "-o first.csv": lambda folder: (
+        len(csv_rows((folder / "first.csv").read_text())) == 100 or fail()
+    ),
+    "-o last/": lambda folder: listed(folder / "last")[0] == 8 or fail(),
     "-o totals/": lambda folder: check_totals(folder / "totals"),
     "-o dialect/": lambda folder: check_dialect(folder / "dialect"),
     "-o spelled/": check_spelled,
     "-o array/": check_array,
+    "-o numbers/": check_by_profile,
     "-o orders.csv.gz": check_one_file,
     "-o one/": lambda folder: (
         listed(folder / "one") == (ROWS, [folder / "one/orders.csv"]) or fail()
@@ -322,7 +343,7 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "--values-header-at": check_found,
     "--values-format fixed": check_found,
     "--json-layout pretty": check_pretty,
-    "--quote-all --timestamp-format": check_quoted,
+    "ids.csv --quote-all": check_quoted,
     "--dry-run": lambda folder: (folder / "later").exists() and fail(),
     "--keys pairs.jsonl": check_events,
     "-o p99.parquet": lambda folder: pq.read_table(folder / "p99.parquet").num_rows == 2 or fail(),
