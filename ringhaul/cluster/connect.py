@@ -191,7 +191,7 @@ def _open(config: ClusterConfig, version: int) -> Session:
         raise translate_error(
             error,
             where=place.where,
-            user=config.user,
+            user=_login(config)[0],
             tls_cert=config.tls_cert if config.tls or config.bundle else None,
             bundle=config.bundle.path if config.bundle else "",
         ) from error
@@ -260,10 +260,15 @@ class Reconnecting:
 
 
 def _auth(config: ClusterConfig) -> PlainTextAuthProvider | None:
-    user, password = config.user, config.password
-    if not user and config.bundle is not None:
-        user, password = config.bundle.user, config.bundle.password
+    user, password = _login(config)
     return PlainTextAuthProvider(username=user, password=password) if user else None
+
+
+def _login(config: ClusterConfig) -> tuple[str, str]:
+    """Return user and password: those of the settings, else those of the bundle."""
+    if config.user or config.bundle is None:
+        return config.user, config.password
+    return config.bundle.user, config.bundle.password
 
 
 def _ssl_context(config: ClusterConfig) -> ssl.SSLContext | None:

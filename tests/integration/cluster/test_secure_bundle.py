@@ -152,6 +152,17 @@ def test_bundles_that_cannot_be_used(ringhaul: Ringhaul, managed: Managed) -> No
     refused = run(*load, other)
     assert refused.err.endswith("is not trusted. Is it the bundle of this cluster?\n")
     assert refused.code == 4
+    # Another password, which nobody shows
+    other = managed.write(
+        other, config=json.dumps(config | {"password": "sesame, closed"}).encode()
+    )
+    assert_refused(
+        run(*load, other),
+        4,
+        f"the cluster at the proxy 127.0.0.1:{managed.proxy.port} refused user '{TOKEN_USER}': "
+        f"Provided username {TOKEN_USER} and/or password are incorrect. Check the user and the "
+        "password",
+    )
     # A service that cannot be reached
     other = managed.write(other, config=json.dumps(config | {"port": 1}).encode())
     refused = run(*load, other)
