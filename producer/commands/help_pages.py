@@ -75,7 +75,8 @@ OPTION_GROUPS = {
     ),
     "Display": ("--progress", "--json", "--quiet", "--summary", "--report"),
     "Cluster and broker": (
-        *("--contact-points", "--port", "--local-dc", "--user", "--password"),
+        *("--contact-points", "--port", "--secure-connect-bundle", "--local-dc"),
+        *("--user", "--password"),
         *("--password-file", "--broker", "--config", "--cqlshrc"),
     ),
 }

@@ -35,6 +35,11 @@ def connection_options(command: Command) -> Command:
         [
             click.option("--contact-points", metavar="HOST,...", help="Nodes to ask first."),
             click.option("--port", type=int, help="Native protocol port (9042)."),
+            click.option(
+                "--secure-connect-bundle",
+                metavar="FILE",
+                help="Zip file of a managed cluster, instead of nodes and port.",
+            ),
             click.option("--local-dc", metavar="NAME", help="Use the nodes of this data centre."),
             click.option("-u", "--user", metavar="NAME", help="User to log in as."),
             click.option(

@@ -34,6 +34,7 @@ class Connection:
     broker: str | None
     config_file: Path | None
     cqlshrc: Cqlshrc | None = None
+    secure_connect_bundle: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

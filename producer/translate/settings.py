@@ -329,7 +329,10 @@ _ALL: Mapping[str, Handler] = {
     SHORTCUTS["cl"]: option("--consistency"),
     SHORTCUTS["u"]: option("--user"),
     SHORTCUTS["p"]: _password,
-    SHORTCUTS["b"]: lose("secure connect bundles cannot be read"),
+    SHORTCUTS["b"]: option("--secure-connect-bundle"),
+    "datastax-java-driver.advanced.protocol.compression": note(
+        "a setting of each host: cluster.compression, none or lz4"
+    ),
     "runner.promptForPasswords": _prompt,
     "executor.maxPerSecond": unlimited("--rate"),
     "executor.maxBytesPerSecond": _bytes_rate,

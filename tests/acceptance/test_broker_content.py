@@ -25,8 +25,9 @@ from tests.services import running_valkey
 
 QUEUE = "ringhaul.load"
 PREFIX = "ringhaul:mq:"
-#: The parent reads a message of 60 MB before it drops it: 250 MiB were measured.
-RSS_BYTES_MAX = 320 << 20
+#: The parent reads a message of 60 MB before it drops it: 140 to 410 MiB were measured, most when
+#: it comes in many pieces. A bomb that is unpacked takes 1.5 GiB.
+RSS_BYTES_MAX = 512 << 20
 
 
 @pytest.fixture

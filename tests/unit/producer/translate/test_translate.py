@@ -105,6 +105,14 @@ def accept(translation: Translation) -> None:
             "--json-layout pretty --max-rows-per-file 10 --preserve-timestamp",
         ),
         (
+            "dsbulk count -k s -t t -b secure-connect-shop.zip -u token",
+            "count --table s.t --secure-connect-bundle secure-connect-shop.zip --user token",
+        ),
+        (
+            'cqlsh -b bundle.zip -u token -e "COPY s.t TO STDOUT WITH HEADER = true"',
+            "unload --table s.t --secure-connect-bundle bundle.zip --user token --output -",
+        ),
+        (
             "dsbulk load -url in -k s -t t -skipRecords 3 -maxRecords 10 -nullValue none "
             "--connector.csv.emptyValue EMPTY",
             r"load 'in/*.csv' --table s.t --escape '\' --allow-extra-fields --blob any "
@@ -134,6 +142,12 @@ def test_lines(text: str, line: str) -> None:
     translation = one(text)
     assert translation.line == f"ringhaul {line}"
     accept(translation)
+
+
+def test_compression_of_requests() -> None:
+    name = "datastax-java-driver.advanced.protocol.compression"
+    (note,) = one(f"dsbulk count -k s -t t --{name} lz4").notes
+    assert note.text == "a setting of each host: cluster.compression, none or lz4"
 
 
 #: Values of options that do not take any word; what is not here is tried with 1.
