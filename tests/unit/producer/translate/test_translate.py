@@ -150,6 +150,16 @@ def test_compression_of_requests() -> None:
     assert note.text == "a setting of each host: cluster.compression, none or lz4"
 
 
+def test_the_option_for_loose_spellings_has_the_name_of_its_command() -> None:
+    for text, option in (
+        ("dsbulk load -k s -t t -url x.csv", "--accept all"),
+        ("dsbulk load -query 'INSERT INTO s.t (a) VALUES (?)' -url x.csv", "--values-accept all"),
+    ):
+        (note,) = one(text).notes
+        assert note.text.endswith(f"are rejects: {option}") and not note.lost
+    assert one("dsbulk unload -k s -t t -url out").notes == ()
+
+
 #: Values of options that do not take any word; what is not here is tried with 1.
 COPY_VALUES = {
     "DELIMITER": ";",
