@@ -46,7 +46,7 @@ def index_of(
     """Return the index of partitions.
 
     `keys`: of the partitions in order, key i from `offsets[i]`. `positions`: in Data.db. `blocks`:
-    see `encode_data`; `data`: Data.db, uncompressed.
+    see `encode_data`; `data`: what that wrote.
     """
     sizes = np.diff(offsets).astype(np.int64)
     partitions = len(sizes)
