@@ -97,6 +97,11 @@ def streaming_tls(settings: Settings) -> ssl.SSLContext | None:
     )
 
 
+def spill_folder(settings: Settings) -> Path:
+    """Return the folder where worker processes keep rows that they sort into SSTables."""
+    return settings.sstables.spill_dir or settings.state_dir.absolute() / "sort"
+
+
 def use_storage(settings: Settings) -> None:
     """Restrict this process to the paths and URLs that its settings allow."""
     set_access(storage_access(settings))

@@ -150,6 +150,8 @@ class LoadSource:
         )
 
 
+#: Jobs of older versions do not say.
+SSTABLE_BYTES = 2**30
 _PAIRS = ("column_times", "column_ttls", "constants", "filled")
 
 
@@ -183,6 +185,7 @@ class LoadJob:
     #: Where SSTables are written, instead of rows to the cluster.
     sstables: SSTableOutput | None = None
     stream: SSTableStream | None = None  #: rows go to their replicas as SSTables
+    sstable_bytes: int = SSTABLE_BYTES  #: of Data.db, after which another SSTable is begun
     #: Columns of texts in which an empty field of CSV is the empty text, not null (--empty).
     empty_texts: tuple[str, ...] = ()
     #: Of a statement's values: the markers that are write times and TTLs, and are read like those.
@@ -248,6 +251,7 @@ class LoadJob:
 
     def to_json(self) -> dict[str, Any]:
         data = {name: getattr(self, name) for name in (*_PLAIN, *_BOUNDS)}
+        data["sstable_bytes"] = self.sstable_bytes
         return data | {
             "table": self.table.to_json(),
             "sources": [source.to_json() for source in self.sources],
@@ -275,6 +279,7 @@ class LoadJob:
             marker_ttls=tuple(data["marker_ttls"]),
             **{name: data[name] for name in _PLAIN},
             **{name: data.get(name, 0) for name in _BOUNDS},
+            sstable_bytes=data.get("sstable_bytes", SSTABLE_BYTES),
         )
 
 

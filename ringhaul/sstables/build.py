@@ -36,7 +36,7 @@ from ringhaul.sstables.hashing import REGISTERS, add_keys
 from ringhaul.sstables.index import index_of
 from ringhaul.sstables.layout import Layout
 from ringhaul.sstables.order import arrange
-from ringhaul.sstables.statistics import Minima, header_bytes, statistics_bytes
+from ringhaul.sstables.statistics import header_bytes, statistics_bytes
 from ringhaul.sstables.summary import Summary
 
 Array = NDArray[Any]
@@ -75,6 +75,9 @@ class InMemory:
     def contents(self, file: IO[bytes]) -> Contents:
         assert isinstance(file, io.BytesIO)
         return file.getbuffer()
+
+    def close(self) -> None:
+        """Forget nothing: contents may still be in use."""
 
 
 class Built(NamedTuple):
@@ -264,7 +267,12 @@ def _extremes(layout: Layout, found: Sequence[list[bytes]]) -> tuple[list[bytes]
     ]
     zeros = np.zeros(count, np.int64)
     arranged = _sorted(
-        layout, np.arange(count), zeros, np.zeros(0, np.uint8), np.zeros(count + 1, np.int32), columns
+        layout,
+        np.arange(count),
+        zeros,
+        np.zeros(0, np.uint8),
+        np.zeros(count + 1, np.int32),
+        columns,
     )
     return found[arranged.smallest], found[arranged.largest]
 

@@ -49,7 +49,9 @@ class DataWriter:
                 return
             self._compress([memoryview(self._begun)])
         end = start + (len(data) - start) // self._chunk_bytes * self._chunk_bytes
-        self._compress([data[at : at + self._chunk_bytes] for at in range(start, end, self._chunk_bytes)])
+        self._compress(
+            [data[at : at + self._chunk_bytes] for at in range(start, end, self._chunk_bytes)]
+        )
         self._begun = bytes(data[end:])
 
     def finish(self) -> None:

@@ -30,9 +30,7 @@ class Summary:
         self.first_key = b""
         self.partitions = 0
 
-    def add(
-        self, keys: NDArray[Any], offsets: NDArray[Any], places: NDArray[np.int64]
-    ) -> None:
+    def add(self, keys: NDArray[Any], offsets: NDArray[Any], places: NDArray[np.int64]) -> None:
         """Add partitions in order, at least one: key i from `offsets[i]`, its entry in Index.db
         from `places[i]`."""
 

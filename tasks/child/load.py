@@ -68,6 +68,7 @@ def _run_to_sstables(attempt: Attempt, job: LoadJob, output: SSTableOutput) -> D
         job,
         output.attempt_folder(attempt.job_id, attempt.unit, attempt.number, child.name),
         _hooks(attempt),
+        child.spill_bounds(job),
         transforms_of(child.settings, job.transforms),
     )
     result = _result(child, unit, attempt.number, done.outcome)
@@ -86,6 +87,7 @@ def _run_streamed(attempt: Attempt, job: LoadJob) -> Done:
         job,
         child.stream_target(job),
         _hooks(attempt),
+        child.spill_bounds(job),
         transforms_of(child.settings, job.transforms),
     )
     writer = done.writer

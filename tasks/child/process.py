@@ -36,12 +36,19 @@ from ringhaul.load.statement import Statements
 from ringhaul.load.write import RequestBounds, Target
 from ringhaul.optional_pandas import put_off_pandas
 from tasks.child.throttle import JobThrottle
-from tasks.connect import cluster_config, open_ledger, streaming_tls, use_storage
+from tasks.connect import (
+    cluster_config,
+    open_ledger,
+    spill_folder,
+    streaming_tls,
+    use_storage,
+)
 from tasks.kinds import Job, job_of
 from tasks.node_name import worker_host
 
 if TYPE_CHECKING:
     from ringhaul.cql.types import CqlType
+    from ringhaul.load.write.spill import SpillBounds
     from ringhaul.load.write.streaming import StreamTarget
     from ringhaul.records.job import LoadJob
     from ringhaul.scan.pages import PageReader
@@ -199,6 +206,18 @@ class Child:
             owners=lambda: read_owners(session, keyspace, port),
             delivery=self._delivery,
             needed=acknowledgements(job.consistency, replication, local_dc_of(session)),
+        )
+
+    def spill_bounds(self, job: LoadJob) -> SpillBounds:
+        """Return where a load keeps rows that it sorts, and how large its SSTables get."""
+        from ringhaul.load.write.spill import SpillBounds  # its kernels cost loads time
+
+        sstables = self.settings.sstables
+        return SpillBounds(
+            folder=str(spill_folder(self.settings)),
+            spill_bytes_max=sstables.spill_bytes_max,
+            sstable_bytes=job.sstable_bytes,
+            memory_bytes=sstables.sort_bytes,
         )
 
     def plane(self) -> ConnectionPool:

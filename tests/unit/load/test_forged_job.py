@@ -13,6 +13,7 @@ import pytest
 from config.settings import load_settings
 from ringhaul.errors import UsageError
 from ringhaul.load.to_sstables import run_unit_to_sstables
+from ringhaul.load.write.spill import SpillBounds
 from ringhaul.records.job import LoadJob
 from ringhaul.records.sstable_output import SSTableOutput
 from ringhaul.records.unit import TO_THE_END, LoadUnit
@@ -89,10 +90,14 @@ def test_sstables_outside_of_the_roots_are_not_written(worker: Path, tmp_path: P
     folder.mkdir(parents=True)
     (folder / "kept").touch()
 
+    bounds = SpillBounds(
+        folder=str(tmp_path / "sort"), spill_bytes_max=2**30, sstable_bytes=2**30
+    )
+
     # When a worker runs the unit, then it neither writes nor removes anything there
     with pytest.raises(UsageError, match="allowed_roots"):
         run_unit_to_sstables(
             unit, 0, replace(job, sstables=output), str(folder),
-            UnitHooks(tick=lambda rows, rejected, done: None),
+            UnitHooks(tick=lambda rows, rejected, done: None), bounds,
         )  # fmt: skip
     assert [path.name for path in folder.iterdir()] == ["kept"]
