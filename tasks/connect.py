@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from ringhaul.cluster.connect import ClusterConfig
     from ringhaul.ledger.ledger import Ledger
+    from ringhaul.load.write.spill import SpillBounds
+    from ringhaul.records.job import LoadJob
 
 #: The worker's parent process serves all its children: it must not wait long for an absent Redis.
 PARENT_PATIENCE_MS = 1000
@@ -97,9 +99,17 @@ def streaming_tls(settings: Settings) -> ssl.SSLContext | None:
     )
 
 
-def spill_folder(settings: Settings) -> Path:
-    """Return the folder where worker processes keep rows that they sort into SSTables."""
-    return settings.sstables.spill_dir or settings.state_dir.absolute() / "sort"
+def spill_bounds(settings: Settings, job: LoadJob) -> SpillBounds:
+    """Return where worker processes keep rows that they sort, and how large SSTables get."""
+    from ringhaul.load.write.spill import SpillBounds  # its kernels cost loads time
+
+    sstables = settings.sstables
+    return SpillBounds(
+        folder=str(sstables.spill_dir or settings.state_dir.absolute() / "sort"),
+        spill_bytes_max=sstables.spill_bytes_max,
+        sstable_bytes=job.sstable_bytes,
+        memory_bytes=sstables.sort_bytes,
+    )
 
 
 def use_storage(settings: Settings) -> None:

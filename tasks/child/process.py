@@ -39,7 +39,6 @@ from tasks.child.throttle import JobThrottle
 from tasks.connect import (
     cluster_config,
     open_ledger,
-    spill_folder,
     streaming_tls,
     use_storage,
 )
@@ -48,7 +47,6 @@ from tasks.node_name import worker_host
 
 if TYPE_CHECKING:
     from ringhaul.cql.types import CqlType
-    from ringhaul.load.write.spill import SpillBounds
     from ringhaul.load.write.streaming import StreamTarget
     from ringhaul.records.job import LoadJob
     from ringhaul.scan.pages import PageReader
@@ -206,18 +204,6 @@ class Child:
             owners=lambda: read_owners(session, keyspace, port),
             delivery=self._delivery,
             needed=acknowledgements(job.consistency, replication, local_dc_of(session)),
-        )
-
-    def spill_bounds(self, job: LoadJob) -> SpillBounds:
-        """Return where a load keeps rows that it sorts, and how large its SSTables get."""
-        from ringhaul.load.write.spill import SpillBounds  # its kernels cost loads time
-
-        sstables = self.settings.sstables
-        return SpillBounds(
-            folder=str(spill_folder(self.settings)),
-            spill_bytes_max=sstables.spill_bytes_max,
-            sstable_bytes=job.sstable_bytes,
-            memory_bytes=sstables.sort_bytes,
         )
 
     def plane(self) -> ConnectionPool:

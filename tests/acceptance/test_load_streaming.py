@@ -168,6 +168,36 @@ def test_a_node_discards_what_was_damaged_on_the_way(
     assert_same(node, streamed, by_cql)
 
 
+def test_a_unit_larger_than_memory_is_sorted_on_disk(
+    node: Node, keyspace: str, ringhaul: Ringhaul
+) -> None:
+    # Given a table filled over CQL, and a memory that holds a twentieth of the rows
+    write_input(ringhaul.cwd)
+    by_cql, streamed = filled_over_cql(node, ringhaul, keyspace), f"{keyspace}.b"
+    node.session.execute(f"CREATE TABLE {streamed} ({SENSOR})")
+    sort = ringhaul.cwd / "sort"
+    small = {
+        "RINGHAUL_SSTABLES_SORT_BYTES": "64 KiB",
+        "RINGHAUL_SSTABLES_SPILL_DIR": str(sort),
+        "RINGHAUL_LOAD_BLOCK_BYTES": "65536",
+    }
+
+    # When the same file is streamed as one unit
+    summary = assert_report(stream(ringhaul, streamed, "--unit-size", "1 GiB", **small), rows=ROWS)
+
+    # Then there is one SSTable, and those of the partition that is larger than memory
+    assert summary["units"] == 1
+    assert 2 <= summary["sstables"] <= 6
+
+    # And every value and write time is equal, before and after a compaction
+    assert_same(node, streamed, by_cql)
+    node.nodetool("verify", "-e", "-f", keyspace, "b")
+    node.nodetool("compact", keyspace, "b")
+    assert_same(node, streamed, by_cql)
+    # And nothing is left in the folder
+    assert not list(sort.iterdir())
+
+
 @pytest.mark.parametrize(
     ("definition", "more", "why"),
     [

@@ -90,9 +90,7 @@ def test_sstables_outside_of_the_roots_are_not_written(worker: Path, tmp_path: P
     folder.mkdir(parents=True)
     (folder / "kept").touch()
 
-    bounds = SpillBounds(
-        folder=str(tmp_path / "sort"), spill_bytes_max=2**30, sstable_bytes=2**30
-    )
+    bounds = SpillBounds(folder=str(tmp_path / "sort"), spill_bytes_max=2**30, sstable_bytes=2**30)
 
     # When a worker runs the unit, then it neither writes nor removes anything there
     with pytest.raises(UsageError, match="allowed_roots"):
