@@ -85,6 +85,7 @@ class LoadOptions(JobOptions, total=False):
     rounding: Value
     skip_columns: Listed
     skip_rows: int
+    sstable_size: Value
     strategy: Literal["pipeline", "single", "token-batch", "concurrent"]
     thousands_sep: Value
     time_format: Repeated
