@@ -9,13 +9,13 @@ from config.broker import broker_url
 from config.secrets import read_secret
 from config.settings import Settings
 from ringhaul.storage.access import Access, set_access
+from ringhaul.storage.sorting import SpillBounds
 
 if TYPE_CHECKING:
     import ssl
 
     from ringhaul.cluster.connect import ClusterConfig
     from ringhaul.ledger.ledger import Ledger
-    from ringhaul.load.write.spill import SpillBounds
     from ringhaul.records.job import LoadJob
 
 #: The worker's parent process serves all its children: it must not wait long for an absent Redis.
@@ -101,8 +101,6 @@ def streaming_tls(settings: Settings) -> ssl.SSLContext | None:
 
 def spill_bounds(settings: Settings, job: LoadJob) -> SpillBounds:
     """Return where worker processes keep rows that they sort, and how large SSTables get."""
-    from ringhaul.load.write.spill import SpillBounds  # its kernels cost loads time
-
     sstables = settings.sstables
     return SpillBounds(
         folder=str(sstables.spill_dir or settings.state_dir.absolute() / "sort"),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.collector import RowCollector
-from ringhaul.load.write.spill import SpillBounds
 from ringhaul.load.write.sstables import SSTableWriter
 from ringhaul.load.write.streaming import StreamTarget, StreamWriter
 from ringhaul.records.job import LoadJob
@@ -19,6 +18,7 @@ from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.sstable_output import first_number
 from ringhaul.records.unit import LoadUnit
 from ringhaul.storage.access import check_place
+from ringhaul.storage.sorting import SpillBounds
 from ringhaul.units.account import Account, UnitHooks, UnitOutcome
 
 if TYPE_CHECKING:

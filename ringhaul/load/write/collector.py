@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from ringhaul.cql.column import TextColumn
 from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.load.write.base import WriterHooks
-from ringhaul.load.write.spill import RowStore, SpillBounds, spill_failed
+from ringhaul.load.write.spill import RowStore
 from ringhaul.records.rows import EncodedRows
 from ringhaul.sstables.build import Built, Files, SSTableBuilder
 from ringhaul.sstables.columns import Rows, filtered
 from ringhaul.sstables.layout import EXPIRY_S_MAX, Layout
+from ringhaul.storage.sorting import SpillBounds, spill_failed
 
 #: Cassandra stores a clustering value's length in 16 bits in Statistics.db, and CQL refuses rows
 #: whose clustering takes more in all.

@@ -14,11 +14,12 @@ from typing import IO
 from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.collector import RowCollector
-from ringhaul.load.write.spill import FileContents, RowStore, SpillBounds, is_lasting
+from ringhaul.load.write.spill import FileContents, RowStore
 from ringhaul.records.sstable_output import SSTABLES_A_UNIT_MAX
 from ringhaul.sstables.build import Built, Contents
 from ringhaul.sstables.components import file_name
 from ringhaul.sstables.layout import Layout
+from ringhaul.storage.sorting import SpillBounds, is_lasting
 
 
 class SSTableWriter(RowCollector):

@@ -18,9 +18,10 @@ from ringhaul.dataplane.base import RequestFailed
 from ringhaul.errors import Transient
 from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.collector import RowCollector, Wanted
-from ringhaul.load.write.spill import RowStore, SpillBounds, SpilledFiles
+from ringhaul.load.write.spill import RowStore, SpilledFiles
 from ringhaul.sstables.build import InMemory
 from ringhaul.sstables.layout import Layout
+from ringhaul.storage.sorting import SpillBounds
 from ringhaul.streaming.delivery import Delivery, why
 from ringhaul.streaming.owners import Node, Owners, Slice, lacking, slices
 from ringhaul.streaming.ring import RingChanging

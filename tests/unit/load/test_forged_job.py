@@ -13,7 +13,6 @@ import pytest
 from config.settings import load_settings
 from ringhaul.errors import UsageError
 from ringhaul.load.to_sstables import run_unit_to_sstables
-from ringhaul.load.write.spill import SpillBounds
 from ringhaul.records.job import LoadJob
 from ringhaul.records.sstable_output import SSTableOutput
 from ringhaul.records.unit import TO_THE_END, LoadUnit
@@ -21,6 +20,7 @@ from ringhaul.sources.files import check_unchanged
 from ringhaul.sstables.layout import Layout
 from ringhaul.storage.access import Access, set_access
 from ringhaul.storage.folders import open_folder
+from ringhaul.storage.sorting import SpillBounds
 from ringhaul.units.account import UnitHooks
 from ringhaul.units.reading import read_unit
 from tasks.child import process

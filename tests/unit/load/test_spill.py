@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from ringhaul.errors import OutputUnavailable, OutputUnusable
-from ringhaul.load.write.spill import Chunk, RowStore, SpillBounds
+from ringhaul.load.write.spill import Chunk, RowStore
 from ringhaul.sstables.columns import Rows, bytes_of
+from ringhaul.storage.sorting import SpillBounds
 from tests.property.test_sstables import TIME_US, One, Shape, rows_of
 
 Stores = Callable[[SpillBounds], RowStore]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ringhaul.load.write.spill import RowStore, SpillBounds, SpilledFiles
+from ringhaul.load.write.spill import RowStore, SpilledFiles
 from ringhaul.sstables.build import Built, SSTableBuilder, build_sstable
+from ringhaul.storage.sorting import SpillBounds
 from tests.property.test_sstables import TIME_US, One, Shape, layout_of, rows_of
 
 SHAPES = {

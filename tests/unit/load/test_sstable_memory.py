@@ -12,10 +12,10 @@ import numpy as np
 
 from ringhaul.cql.cells import Cells, bigint_cells, routing_keys
 from ringhaul.load.write.base import WriterHooks
-from ringhaul.load.write.spill import SpillBounds
 from ringhaul.load.write.sstables import SSTableWriter
 from ringhaul.records.rows import EncodedRows
 from ringhaul.sstables.layout import Column, Layout
+from ringhaul.storage.sorting import SpillBounds
 
 _PACKAGE = "org.apache.cassandra.db.marshal."
 #: Sorted in memory.
