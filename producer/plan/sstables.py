@@ -23,6 +23,7 @@ from ringhaul.sstables.marshal import (
     composite_class,
     fixed_width,
     is_multi_cell,
+    multi_cell_class,
 )
 from ringhaul.storage.access import check_place
 
@@ -117,9 +118,14 @@ def _layout(
             for name in table.clustering_key
         ),
         columns=tuple(
-            _column(option, table, column)
-            for column in sorted(table.columns, key=lambda column: column.name.encode())
-            if column.name in loaded and column.name not in table.primary_key
+            sorted(
+                (
+                    _column(option, table, column)
+                    for column in table.columns
+                    if column.name in loaded and column.name not in table.primary_key
+                ),
+                key=lambda column: (bool(column.cells), column.name.encode()),
+            )
         ),
         written_s=written_s,
         default_ttl_s=int(options.get("default_time_to_live") or 0),
@@ -151,6 +157,15 @@ def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
     if column.static:
         what = "a static column"
     elif is_multi_cell(column.cql_type, kind):
+        if kind.name == "list" or (kind.name in ("set", "map") and is_comparable(kind.of[0].name)):
+            return Column(
+                name=column.name,
+                class_name=multi_cell_class(kind, table.keyspace),
+                cql_type=kind.name,
+                width=0,
+                cells=kind.name,
+                path_type="" if kind.name == "list" else kind.of[0].name,
+            )
         what = f"a {column.cql_type} that is not frozen"
     if what:
         raise UsageError(

@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ringhaul.cql.cells import Cells
 from ringhaul.cql.tokens import murmur3_tokens
+from ringhaul.errors import EXIT_FATAL, Terminal
 from ringhaul.sstables import components
 from ringhaul.sstables.bloom_filter import empty_filter, filter_bytes, filter_shape
 from ringhaul.sstables.columns import Rows, joined, plain, pool_of
@@ -30,6 +32,7 @@ from ringhaul.sstables.data import (
     data_bytes_max,
     encode_data,
 )
+from ringhaul.sstables.elements import as_cells
 from ringhaul.sstables.extent import Extent
 from ringhaul.sstables.figures import Figures
 from ringhaul.sstables.hashing import REGISTERS, add_keys
@@ -40,6 +43,16 @@ from ringhaul.sstables.statistics import header_bytes, statistics_bytes
 from ringhaul.sstables.summary import Summary
 
 Array = NDArray[Any]
+
+
+#: `Column.cells` -> `kinds` of `encode_data`.
+_KINDS = {"": 0, "set": 1, "map": 2, "list": 2}
+
+
+class CollectionsUnited(Terminal):
+    """Records can be written over CQL only: see the message."""
+
+    exit_code = EXIT_FATAL
 
 
 class Contents(Protocol):
@@ -96,7 +109,7 @@ def build_sstable(layout: Layout, parts: Sequence[Rows]) -> Built:
     Rows of one primary key are merged cell by cell, as a node would merge them. Raises `ValueError`
     if a column's values exceed 2 GiB.
     """
-    extent = Extent(len(layout.columns))
+    extent = Extent(layout)
     for part in parts:
         extent.add(part)
     builder = SSTableBuilder(layout, extent, InMemory())
@@ -112,6 +125,8 @@ class SSTableBuilder:
         self._used = extent.used
         self._layout = layout.with_columns(self._used)
         self._minima = extent.minima(layout)
+        kinds = [_KINDS[column.cells] for column in self._layout.columns]
+        self._kinds = np.array(kinds, np.uint8)
         self._files = files
         self._data_file = files.component(components.DATA)
         self._index_file = files.component(components.INDEX)
@@ -132,15 +147,16 @@ class SSTableBuilder:
     def append(self, rows: Rows) -> None:
         """Add rows, at least one, whose tokens are all above those of the rows before.
 
-        Raises `ValueError` if a column's values exceed 2 GiB.
+        Raises `ValueError` if a column's values exceed 2 GiB, and `CollectionsUnited`.
         """
         layout = self._layout
         arranged = _arranged(layout, rows)
         order, begins = arranged.order, arranged.begins
+        columns, elements = self._columns(rows)
         places = pa.array(order)
         keys, key_offsets = plain(rows.keys.take(places))
         clustering = pool_of(rows.clustering, layout.clustering, order)
-        pool = pool_of([rows.columns[place] for place in self._used], layout.columns, order)
+        pool = pool_of(columns, layout.columns, order)
         times, ttls = rows.times_us[order], rows.ttls_s[order]
         partition_at = np.flatnonzero(begins == PARTITION)
         partitions = len(partition_at)
@@ -151,6 +167,7 @@ class SSTableBuilder:
                 len(layout.columns),
                 len(layout.clustering),
                 len(keys) + len(clustering.data) + len(pool.data),
+                sum(elements),
             ),
             np.uint8,
         )
@@ -161,10 +178,16 @@ class SSTableBuilder:
         size, blocks_count = encode_data(
             out, begins, keys, key_offsets,
             clustering.data, clustering.offsets, clustering.bases, clustering.prefixed,
-            pool.data, pool.offsets, pool.bases, pool.prefixed, pool.missing,
+            pool.data, pool.offsets, pool.bases, pool.prefixed, pool.missing, self._kinds,
             times, ttls, np.array([minima.time_us, minima.ttl_s, minima.deletion_s], np.int64),
             layout.written_s, positions, cells, blocks,
         )  # fmt: skip
+        if size < 0:
+            raise CollectionsUnited(
+                "two records of one key have the same write time and different values of a "
+                "collection that is not frozen, which a node would unite: load them over CQL, or "
+                "give them different times"
+            )
         data = out[:size]
         firsts, first_offsets = plain(rows.keys.take(places.take(pa.array(partition_at))))
         index = index_of(
@@ -177,7 +200,7 @@ class SSTableBuilder:
         merged_rows = int(np.count_nonzero(begins != REPEATS))
         self._rows += merged_rows
         self._figures.add_partitions(np.diff(positions), cells, merged_rows)
-        self._figures.add_times(times, ttls, pool.missing)
+        self._figures.add_times(times, ttls, pool.missing, self._kinds)
         self._add_extremes(rows, arranged)
         self._position += size
         self._index_place += len(index.data)
@@ -213,6 +236,17 @@ class SSTableBuilder:
             header_bytes(layout, self._minima),
             self._summary.first_key,
         )
+
+    def _columns(self, rows: Rows) -> tuple[list[Cells], list[int]]:
+        """Return the columns as they are stored, and the elements of each collection."""
+        cells, elements = [], []
+        for place, column in zip(self._used, self._layout.columns, strict=True):
+            found = rows.columns[place]
+            if column.cells:
+                found, count = as_cells(column, found, self._layout.written_s)
+                elements.append(count)
+            cells.append(found)
+        return cells, elements
 
     def _add_extremes(self, rows: Rows, arranged: _Arranged) -> None:
         """Keep the smallest and the largest clustering of all pieces."""

@@ -62,6 +62,27 @@ def _timeuuid(values: Array) -> Array:
     return out
 
 
+def _varints(data: Array, offsets: Array) -> tuple[Array, Array]:
+    """Return varints with their sign and length before them: two's complement of one sign and
+    length compares by bytes. They must be as short as they can be, as all encoders make them."""
+    sizes = np.diff(offsets).astype(np.int64)
+    given = np.flatnonzero(sizes)
+    ends = offsets + _VARINT_HEAD * np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes > 0)])
+    data = data[offsets[0] : offsets[-1]]
+    out = np.empty(len(data) + _VARINT_HEAD * len(given), np.uint8)
+    heads = (ends[:-1])[given] - offsets[0]
+    out[
+        np.arange(len(data)) + np.repeat(np.arange(1, len(given) + 1), sizes[given]) * _VARINT_HEAD
+    ] = data
+    negative = out[heads + _VARINT_HEAD] >= 0x80
+    rank = np.where(negative, 2**31 - sizes[given], 2**31 + sizes[given]).astype(">u4")
+    out[heads[:, None] + np.arange(_VARINT_HEAD)] = rank.view(np.uint8).reshape(-1, _VARINT_HEAD)
+    return out, (ends - offsets[0]).astype(np.int32)
+
+
+#: Bytes before a varint.
+_VARINT_HEAD = 4
+
 #: Type -> width of a value, and values (uint8 of shape (rows, width)) -> bytes that compare.
 _CHANGED: dict[str, tuple[int, Callable[[Array], Array]]] = {
     "tinyint": (1, _signed),
@@ -78,7 +99,7 @@ _CHANGED: dict[str, tuple[int, Callable[[Array], Array]]] = {
 
 def is_comparable(name: str) -> bool:
     """Return whether values of this scalar type can be sorted here."""
-    return name in _BY_BYTES or name in _CHANGED
+    return name in _BY_BYTES or name in _CHANGED or name == "varint"
 
 
 def comparable(name: str, data: Array, offsets: Array) -> tuple[Array, Array]:
@@ -89,6 +110,8 @@ def comparable(name: str, data: Array, offsets: Array) -> tuple[Array, Array]:
     """
     if name in _BY_BYTES:
         return data, offsets
+    if name == "varint":
+        return _varints(data, offsets)
     width, change = _CHANGED[name]
     sizes = np.diff(offsets)
     given = sizes > 0

@@ -13,9 +13,9 @@ from ringhaul.sstables.statistics import EPOCH_S, EPOCH_US, Minima
 class Extent:
     """Which columns have values, and the minima of times."""
 
-    def __init__(self, columns: int) -> None:
-        """`columns`: how many, besides those of the primary key."""
-        self._is_used = [False] * columns
+    def __init__(self, layout: Layout) -> None:
+        self._is_collection = [bool(column.cells) for column in layout.columns]
+        self._is_used = [False] * len(layout.columns)
         self._time_us: int | None = None
         self._ttl_s = 0  #: 0: no row expires
         self._has_nulls = False
@@ -25,7 +25,13 @@ class Extent:
         for place, cells in enumerate(rows.columns):
             self._add_column(place, cells)
         if len(rows):
-            first = int(rows.times_us.min())
+            # A collection deletes what was there, a microsecond before its own time.
+            deletes = np.zeros(len(rows), np.bool_)
+            for cells, is_collection in zip(rows.columns, self._is_collection, strict=True):
+                if is_collection:
+                    deletes |= cells.lengths != UNSET_LENGTH
+            self._has_nulls = self._has_nulls or bool(deletes.any())
+            first = int((rows.times_us - deletes).min())
             self._time_us = first if self._time_us is None else min(first, self._time_us)
         expiring = rows.ttls_s[rows.ttls_s > 0]
         if len(expiring):

@@ -41,18 +41,20 @@ class Figures:
         self._cells += int(partition_cells.sum())
         self._rows += rows
 
-    def add_times(self, times_us: Array, ttls_s: Array, missing: Array) -> None:
-        """Add the times of rows, at least one. `missing`: see `Pool`.
+    def add_times(self, times_us: Array, ttls_s: Array, missing: Array, kinds: Array) -> None:
+        """Add the times of rows, at least one. `missing`, `kinds`: see `encode_data`.
 
-        Rows and values that a later one of the same key replaced count, too.
+        Rows and values that a later one of the same key replaced count, too. The elements of a
+        collection do not: it counts once, for the deletion of what was there.
         """
         latest, shortest = int(times_us.max()), int(ttls_s.min())
         self._time_us_max = max(latest, latest if self._time_us_max is None else self._time_us_max)
         self._ttl_s_min = min(shortest, shortest if self._ttl_s_min is None else self._ttl_s_min)
         self._ttl_s_max = max(self._ttl_s_max, int(ttls_s.max()))
         self._any_stays = self._any_stays or shortest == 0
-        there = (missing == THERE).sum(axis=0)
-        nulls = int((missing == NULL).sum())
+        there = (missing[kinds == 0] == THERE).sum(axis=0)
+        deletions = int((missing[kinds != 0] == THERE).sum())  # of what a collection replaces
+        nulls = int((missing == NULL).sum()) + deletions
         expiring = ttls_s > 0
         if nulls or expiring.any():
             written_s = self._layout.written_s

@@ -62,6 +62,16 @@ def class_name(kind: CqlType, keyspace: str, *, frozen: bool = True) -> str:
     `keyspace`: of the table. `frozen`: whether a collection or user-defined type is wrapped in
     `FrozenType`; parts of a frozen type never are. Raises `KeyError` for a counter.
     """
+    return _class_name(kind, keyspace, frozen=frozen)
+
+
+def multi_cell_class(kind: CqlType, keyspace: str) -> str:
+    """Return the class of a collection that is not frozen; its parts are."""
+    inner = ",".join(class_name(part, keyspace) for part in kind.of)
+    return f"{_PACKAGE}{_COLLECTIONS[kind.name]}({inner})"
+
+
+def _class_name(kind: CqlType, keyspace: str, *, frozen: bool) -> str:
     inner = ",".join(class_name(part, keyspace, frozen=False) for part in kind.of)
     if kind.name in _COLLECTIONS:
         return _wrapped(f"{_PACKAGE}{_COLLECTIONS[kind.name]}({inner})", frozen=frozen)

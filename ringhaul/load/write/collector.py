@@ -65,7 +65,7 @@ class RowCollector(ABC):
         self._timestamp_at = len(columns)
         self._ttl_s = ttl_s or layout.default_ttl_s
         self._bounds = bounds
-        self._store = RowStore(len(loaded), bounds)
+        self._store = RowStore(self._layout, bounds)
 
     def write(self, rows: EncodedRows) -> None:
         """Collect rows; those that CQL would refuse go to `on_reject`."""

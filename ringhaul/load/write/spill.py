@@ -18,6 +18,7 @@ from ringhaul.errors import OutputUnavailable
 from ringhaul.sstables.build import Contents
 from ringhaul.sstables.columns import Rows, bytes_of, joined
 from ringhaul.sstables.extent import Extent
+from ringhaul.sstables.layout import Layout
 from ringhaul.sstables.pages import PAGE_BYTES, Shape, paged, read_page
 from ringhaul.storage.sorting import SpillBounds, spill_failed
 
@@ -52,9 +53,8 @@ class _Stored(NamedTuple):
 class RowStore:
     """Rows of one attempt that are not in an SSTable yet."""
 
-    def __init__(self, columns: int, bounds: SpillBounds) -> None:
-        """`columns`: how many rows have, besides those of the primary key."""
-        self._columns, self._bounds = columns, bounds
+    def __init__(self, layout: Layout, bounds: SpillBounds) -> None:
+        self._layout, self._bounds = layout, bounds
         self._file: IO[bytes] | None = None
         self._reset()
 
@@ -64,7 +64,7 @@ class RowStore:
         self._shapes: list[Shape] = []
         self._pages: list[_Stored] = []
         self._end = 0
-        self.extent = Extent(self._columns)
+        self.extent = Extent(self._layout)
         self.rows_count = 0
 
     def add(self, rows: Rows) -> None:

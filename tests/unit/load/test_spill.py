@@ -19,7 +19,7 @@ from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.load.write.spill import Chunk, RowStore
 from ringhaul.sstables.columns import Rows, bytes_of
 from ringhaul.storage.sorting import SpillBounds
-from tests.property.test_sstables import TIME_US, One, Shape, rows_of
+from tests.property.test_sstables import TIME_US, One, Shape, layout_of, rows_of
 
 Stores = Callable[[SpillBounds], RowStore]
 SHAPE = Shape([4], [False], [0, 4])
@@ -53,7 +53,7 @@ def block(first: int, count: int, key: bytes = b"") -> Rows:
 @pytest.fixture
 def stores() -> Iterator[Stores]:
     with ExitStack() as opened:
-        yield lambda within: opened.enter_context(closing(RowStore(2, within)))
+        yield lambda within: opened.enter_context(closing(RowStore(layout_of(SHAPE), within)))
 
 
 def numbers(chunks: list[Chunk]) -> list[int]:
@@ -120,9 +120,9 @@ def test_a_killed_process_leaves_no_file(tmp_path: Path) -> None:
     script = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from tests.unit.load.test_spill import RowStore, block, bounds\n"
+        "from tests.unit.load.test_spill import SHAPE, RowStore, block, bounds, layout_of\n"
         "folder = Path(sys.argv[1])\n"
-        "store = RowStore(2, bounds(folder))\n"
+        "store = RowStore(layout_of(SHAPE), bounds(folder))\n"
         "for first in range(0, 4000, 100):\n"
         "    store.add(block(first, 100))\n"
         "assert store.is_spilled\n"

@@ -58,7 +58,7 @@ def test_pieces_make_the_same_files(shape: Shape, chunk: int, tmp_path: Path) ->
         memory_bytes=sum(len(v) for one in ones for v in one.values if isinstance(v, bytes)) // 3,
     )
     with (
-        closing(RowStore(len(layout.columns), bounds)) as store,
+        closing(RowStore(layout, bounds)) as store,
         closing(SpilledFiles(bounds)) as files,
     ):
         # When they are sorted through files
