@@ -154,9 +154,7 @@ def _clustering_column(option: str, table: TableSchema, name: str, *, descends: 
 def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
     kind = table.parsed_type(column.name)
     what = ""
-    if column.static:
-        what = "a static column"
-    elif is_multi_cell(column.cql_type, kind):
+    if is_multi_cell(column.cql_type, kind):
         if kind.name == "list" or (kind.name in ("set", "map") and is_comparable(kind.of[0].name)):
             return Column(
                 name=column.name,
@@ -164,6 +162,7 @@ def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
                 cql_type=kind.name,
                 width=0,
                 cells=kind.name,
+                static=column.static,
                 path_type="" if kind.name == "list" else kind.of[0].name,
             )
         what = f"a {column.cql_type} that is not frozen"
@@ -177,6 +176,7 @@ def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
         class_name=class_name(kind, table.keyspace),
         cql_type=kind.name,
         width=fixed_width(kind),
+        static=column.static,
     )
 
 

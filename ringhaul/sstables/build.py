@@ -15,12 +15,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ringhaul.cql.cells import Cells
 from ringhaul.cql.tokens import murmur3_tokens
 from ringhaul.errors import EXIT_FATAL, Terminal
 from ringhaul.sstables import components
 from ringhaul.sstables.bloom_filter import empty_filter, filter_bytes, filter_shape
-from ringhaul.sstables.columns import Rows, joined, plain, pool_of
+from ringhaul.sstables.columns import Pool, Rows, joined, plain, pool_of
 from ringhaul.sstables.comparable import comparable
 from ringhaul.sstables.components import digest_bytes, toc_bytes
 from ringhaul.sstables.compression import DataWriter
@@ -29,9 +28,9 @@ from ringhaul.sstables.data import (
     BLOCK_FIELDS,
     PARTITION,
     REPEATS,
-    data_bytes_max,
     encode_data,
 )
+from ringhaul.sstables.data_bound import data_bytes_max
 from ringhaul.sstables.elements import as_cells
 from ringhaul.sstables.extent import Extent
 from ringhaul.sstables.figures import Figures
@@ -125,8 +124,6 @@ class SSTableBuilder:
         self._used = extent.used
         self._layout = layout.with_columns(self._used)
         self._minima = extent.minima(layout)
-        kinds = [_KINDS[column.cells] for column in self._layout.columns]
-        self._kinds = np.array(kinds, np.uint8)
         self._files = files
         self._data_file = files.component(components.DATA)
         self._index_file = files.component(components.INDEX)
@@ -152,35 +149,95 @@ class SSTableBuilder:
         layout = self._layout
         arranged = _arranged(layout, rows)
         order, begins = arranged.order, arranged.begins
-        columns, elements = self._columns(rows)
-        places = pa.array(order)
-        keys, key_offsets = plain(rows.keys.take(places))
-        clustering = pool_of(rows.clustering, layout.clustering, order)
-        pool = pool_of(columns, layout.columns, order)
-        times, ttls = rows.times_us[order], rows.ttls_s[order]
-        partition_at = np.flatnonzero(begins == PARTITION)
-        partitions = len(partition_at)
+        keys, key_offsets = plain(rows.keys.take(pa.array(order)))
+        piece = _Piece(
+            order=order,
+            keys=keys,
+            key_offsets=key_offsets,
+            clustering=pool_of(rows.clustering, layout.clustering, order),
+            times=rows.times_us[order],
+            ttls=rows.ttls_s[order],
+        )
+        statics = None
+        if any(column.static for column in layout.columns):
+            one_row = np.where(begins == PARTITION, PARTITION, REPEATS).astype(np.uint8)
+            statics = self._encoded(rows, piece, one_row, is_static=True)
+        found = self._encoded(rows, piece, begins, statics)
+        partition_at = pa.array(order[begins == PARTITION])
+        firsts, first_offsets = plain(rows.keys.take(partition_at))
+        cells = found.cells
+        static_bytes = np.zeros(len(cells), np.int64)
+        if statics is not None:
+            cells, static_bytes = cells + statics.cells, np.diff(statics.positions)
+        index = index_of(
+            firsts, first_offsets, found.positions + self._position, found.blocks, found.data,
+            static_bytes,
+        )  # fmt: skip
+        self._data.write(found.data.data)
+        self._index_file.write(index.data.data)
+        self._summary.add(firsts, first_offsets, index.places + self._index_place)
+        self._keys.add(firsts, first_offsets)
+        merged_rows = int(np.count_nonzero(begins != REPEATS))
+        self._rows += merged_rows
+        self._figures.add_partitions(np.diff(found.positions), cells, merged_rows)
+        self._add_extremes(rows, arranged)
+        self._position += len(found.data)
+        self._index_place += len(index.data)
+
+    def _encoded(
+        self,
+        rows: Rows,
+        piece: _Piece,
+        begins: Array,
+        statics: _Encoded | None = None,
+        *,
+        is_static: bool = False,
+    ) -> _Encoded:
+        """Return the piece of Data.db; or the static rows of its partitions, which it needs."""
+        layout = self._layout
+        chosen = [
+            (rows.columns[place], column)
+            for place, column in zip(self._used, layout.columns, strict=True)
+            if column.static == is_static
+        ]
+        columns = [column for _, column in chosen]
+        kinds = np.array([_KINDS[column.cells] for column in columns], np.uint8)
+        cells, elements = [], 0
+        for found, column in chosen:
+            if column.cells:
+                stored, count = as_cells(column, found, layout.written_s)
+                cells.append(stored)
+                elements += count
+            else:
+                cells.append(found)
+        pool = pool_of(cells, columns, piece.order)
+        self._figures.add_times(piece.times, piece.ttls, pool.missing, kinds)
+        clustering, minima = piece.clustering, self._minima
+        partitions = int(np.count_nonzero(begins == PARTITION))
+        put_in = np.zeros(0, np.uint8) if statics is None else statics.data
+        places = np.zeros(0, np.int64) if statics is None else statics.positions
+        values_bytes = len(piece.keys) + len(clustering.data) + len(pool.data) + len(put_in)
         out = np.empty(
             data_bytes_max(
-                len(order),
+                len(begins),
                 partitions,
-                len(layout.columns),
+                len(columns),
                 len(layout.clustering),
-                len(keys) + len(clustering.data) + len(pool.data),
-                sum(elements),
+                values_bytes,
+                elements,
             ),
             np.uint8,
         )
         positions = np.zeros(partitions + 1, np.int64)
-        cells = np.zeros(partitions, np.int64)
+        cell_counts = np.zeros(partitions, np.int64)
         blocks = np.zeros((2 * (len(out) // BLOCK_BYTES) + 2, BLOCK_FIELDS), np.int64)
-        minima = self._minima
         size, blocks_count = encode_data(
-            out, begins, keys, key_offsets,
+            out, begins, piece.keys, piece.key_offsets,
             clustering.data, clustering.offsets, clustering.bases, clustering.prefixed,
-            pool.data, pool.offsets, pool.bases, pool.prefixed, pool.missing, self._kinds,
-            times, ttls, np.array([minima.time_us, minima.ttl_s, minima.deletion_s], np.int64),
-            layout.written_s, positions, cells, blocks,
+            pool.data, pool.offsets, pool.bases, pool.prefixed, pool.missing, kinds,
+            piece.times, piece.ttls,
+            np.array([minima.time_us, minima.ttl_s, minima.deletion_s], np.int64),
+            layout.written_s, positions, cell_counts, blocks, is_static, put_in, places,
         )  # fmt: skip
         if size < 0:
             raise CollectionsUnited(
@@ -188,22 +245,7 @@ class SSTableBuilder:
                 "collection that is not frozen, which a node would unite: load them over CQL, or "
                 "give them different times"
             )
-        data = out[:size]
-        firsts, first_offsets = plain(rows.keys.take(places.take(pa.array(partition_at))))
-        index = index_of(
-            firsts, first_offsets, positions + self._position, blocks[:blocks_count], data
-        )
-        self._data.write(data.data)
-        self._index_file.write(index.data.data)
-        self._summary.add(firsts, first_offsets, index.places + self._index_place)
-        self._keys.add(firsts, first_offsets)
-        merged_rows = int(np.count_nonzero(begins != REPEATS))
-        self._rows += merged_rows
-        self._figures.add_partitions(np.diff(positions), cells, merged_rows)
-        self._figures.add_times(times, ttls, pool.missing, self._kinds)
-        self._add_extremes(rows, arranged)
-        self._position += size
-        self._index_place += len(index.data)
+        return _Encoded(out[:size], positions, cell_counts, blocks[:blocks_count])
 
     def finish(self) -> Built:
         """Return the SSTable."""
@@ -237,17 +279,6 @@ class SSTableBuilder:
             self._summary.first_key,
         )
 
-    def _columns(self, rows: Rows) -> tuple[list[Cells], list[int]]:
-        """Return the columns as they are stored, and the elements of each collection."""
-        cells, elements = [], []
-        for place, column in zip(self._used, self._layout.columns, strict=True):
-            found = rows.columns[place]
-            if column.cells:
-                found, count = as_cells(column, found, self._layout.written_s)
-                elements.append(count)
-            cells.append(found)
-        return cells, elements
-
     def _add_extremes(self, rows: Rows, arranged: _Arranged) -> None:
         """Keep the smallest and the largest clustering of all pieces."""
         found = [_values(rows, arranged.smallest), _values(rows, arranged.largest)]
@@ -275,6 +306,26 @@ class _Keys:
             offsets = np.frombuffer(self._file.read(4 * (count + 1)), np.int32).copy()
             yield np.frombuffer(self._file.read(size), np.uint8).copy(), offsets
         self._file.close()
+
+
+class _Piece(NamedTuple):
+    """Rows in the order of the file."""
+
+    order: Array
+    keys: Array
+    key_offsets: Array
+    clustering: Pool
+    times: Array
+    ttls: Array
+
+
+class _Encoded(NamedTuple):
+    """What `encode_data` wrote."""
+
+    data: Array
+    positions: Array
+    cells: Array
+    blocks: Array
 
 
 class _Arranged(NamedTuple):

@@ -21,6 +21,7 @@ class Column:
     descends: bool = False  #: of clustering columns
     #: Of a collection that is not frozen: `set`, `map` or `list`; its elements are cells.
     cells: str = ""
+    static: bool = False  #: one value for all rows of a partition
     path_type: str = ""  #: the CQL type by which cells of a set or map are sorted
 
 

@@ -98,8 +98,11 @@ def header_bytes(layout: Layout, minima: Minima) -> bytes:
     out += _text(layout.partition_key_class) + unsigned_vint(len(layout.clustering))
     for column in layout.clustering:
         out += _text(reversed_class(column.class_name) if column.descends else column.class_name)
-    out += unsigned_vint(0) + unsigned_vint(len(layout.columns))  # no static columns
-    return out + b"".join(_text(c.name) + _text(c.class_name) for c in layout.columns)
+    for static in (True, False):
+        columns = [column for column in layout.columns if column.static == static]
+        out += unsigned_vint(len(columns))
+        out += b"".join(_text(column.name) + _text(column.class_name) for column in columns)
+    return out
 
 
 class DropTimes:

@@ -28,6 +28,12 @@ from ringhaul.storage.sorting import SpillBounds, spill_failed
 CLUSTERING_BYTES_MAX = 65535
 
 
+_NO_ROW = (
+    "static values of a partition without a row can only be written over CQL: give values for the "
+    "clustering columns, or load this record over CQL"
+)
+
+
 class SSTableFiles(Files, Protocol):
     """Files of one SSTable, to be closed once they are not needed."""
 
@@ -70,6 +76,10 @@ class RowCollector(ABC):
     def write(self, rows: EncodedRows) -> None:
         """Collect rows; those that CQL would refuse go to `on_reject`."""
         self._hooks.throttle(len(rows))
+        if rows.static:
+            for row in range(len(rows)):
+                self._hooks.on_reject(rows, row, _NO_ROW)
+            return
         ttls = self._ttls(rows)
         good = self._good(rows, ttls)
         columns = rows.columns
