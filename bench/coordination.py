@@ -27,10 +27,11 @@ from bench.stage import KEYSPACE, Stage, stage
 from bench.tools import summary_of
 from config.celery_config import QUEUE_LOAD
 from config.sections import cache_dir_default
+from ringhaul.ledger.answers import Claimed
 from ringhaul.ledger.fleet import look_at_slots
 from ringhaul.ledger.host_requests import HostRequests
-from ringhaul.ledger.ledger import Claimed, Ledger
-from ringhaul.ledger.reading import Live
+from ringhaul.ledger.job_status import Live
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Worker, Workers
 
 #: (units, workers) of each job.

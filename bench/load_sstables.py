@@ -47,7 +47,7 @@ class Meter:
     """Measures the node's CPU in the runs of each system."""
 
     def __init__(self, site: Site, *, settle_s_max: float = 20.0) -> None:
-        self._pid = _listener(site.stage.endpoints.port)
+        self._pid = listener(site.stage.endpoints.port)
         self._settle_s_max = settle_s_max
         self.runs: dict[str, list[NodeCpu]] = defaultdict(list)
 
@@ -86,7 +86,7 @@ class Meter:
         return tree_usage(self._pid).cpu_s
 
 
-def _listener(port: int) -> int:
+def listener(port: int) -> int:
     """Return the process that listens on a port."""
     for found in psutil.net_connections(kind="tcp"):
         if found.status == psutil.CONN_LISTEN and found.laddr.port == port and found.pid:

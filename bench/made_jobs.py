@@ -12,8 +12,9 @@ from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cql.text import TextFormat
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.ledger import keys
+from ringhaul.ledger.answers import Claimed
 from ringhaul.ledger.history import Sample
-from ringhaul.ledger.ledger import Claimed, Ledger
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import Reject, RejectLog
 from ringhaul.records.unit import LoadUnit, UnitResult

@@ -21,8 +21,8 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.fleet import look_at_fleet
 from ringhaul.ledger.history import Crew, History
+from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import Live
 
 ROWS = 1_000_000
 #: `ringhaul` whose keepers take no samples.

@@ -20,8 +20,9 @@ import kombu.messaging
 
 from bench.made_jobs import UNIT_BYTES, UNIT_ROWS
 from config.celery_config import QUEUE_LOAD
+from ringhaul.ledger.answers import Claimed
 from ringhaul.ledger.host_requests import HostRequests
-from ringhaul.ledger.ledger import Claimed, Ledger
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Worker, Workers
 from ringhaul.records.unit import UnitResult
 from tasks.application import app

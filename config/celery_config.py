@@ -102,7 +102,8 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         "task_acks_on_timeout": True,
         "task_reject_on_worker_lost": False,
         "task_retry_on_worker_lost": False,
-        # Prefetch one message besides the current one: units do not queue up in a process.
+        # With acks_late a message counts until its unit ends. So a process has no message besides
+        # the current one; the others wait in Redis, where any process can take them.
         "worker_prefetch_multiplier": 1,
         # Results are committed to the ledger; a result backend would be a second, weaker record.
         # Without one, no result client exists whose visibility timeout could differ from ours.

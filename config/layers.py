@@ -54,6 +54,8 @@ _LOCAL_STACK_KEYS = {
     "password_file": "cluster.password_file",
     "broker_url": "broker.url",
 }
+#: Two ways to the cluster, of which the higher layer's is taken.
+WAYS = ("cluster.contact_points", "cluster.secure_connect_bundle")
 
 
 def all_layers(
@@ -92,6 +94,7 @@ class Layer(PydanticBaseSettingsSource):
     def keep(self, tables: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         """Return the tables with paths made absolute from `folder`, and store them in `values`."""
         self.values = flat(tables)
+        self._choose_way()
         # Do this before any check can fail, and in each layer: messages may show all their values.
         for key, value in self.values.items():
             if isinstance(value, str) and ("://" in value or key == "broker.url"):
@@ -105,6 +108,16 @@ class Layer(PydanticBaseSettingsSource):
             elif field.annotation is Path:  # empty: the default, which depends on the user
                 del self.values[key]
         return nested(self.values)
+
+    def _choose_way(self) -> None:
+        """Drop contact points if a higher layer names a bundle, and the other way round."""
+        settled = flat(self.current_state)
+        for one, other in (WAYS, WAYS[::-1]):
+            if settled.get(one):
+                self.values.pop(other, None)
+        if all(self.values.get(way) for way in WAYS):
+            places = dict.fromkeys(map(self.place, WAYS))
+            raise ConfigError(f"{' and '.join(WAYS)} ({', '.join(places)}): give one of them")
 
 
 class Flags(InitSettingsSource, Layer):
@@ -248,8 +261,8 @@ class LocalStack(Layer):
             for name, key in _LOCAL_STACK_KEYS.items()
             if stack.get(name) is not None
         }
-        for address in ("cluster.contact_points", "broker.url"):
-            if address in settled:
+        for address in ("cluster.contact_points", "cluster.secure_connect_bundle", "broker.url"):
+            if address in settled and settled[address] is not None:
                 section = address.partition(".")[0]
                 values = {k: v for k, v in values.items() if not k.startswith(section + ".")}
         return self.keep(nested(values), state_dir)

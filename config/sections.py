@@ -21,6 +21,7 @@ from config.values import (
     Authentication,
     BrokerUrl,
     Bytes,
+    Compression,
     Consistency,
     ContactPoints,
     Count,
@@ -53,6 +54,8 @@ class ClusterSettings(Section):
 
     contact_points: ContactPoints = Field(default=("127.0.0.1",), min_length=1)
     port: Count = Field(default=9042, ge=1, le=65535)
+    #: Zip file of a managed cluster, instead of contact points, port and TLS files.
+    secure_connect_bundle: OptionalPath = None
     #: Empty: the data centre of the first contact point that answers.
     local_dc: str = ""
     #: Empty: any cluster. Otherwise only a cluster that has one of these nodes is accepted.
@@ -67,6 +70,8 @@ class ClusterSettings(Section):
     tls_cert: OptionalPath = None
     tls_key: OptionalPath = None
     tls_verify_hostname: bool = True
+    #: Of requests and answers: CPU time of clients and nodes for fewer bytes on the network.
+    compression: Compression = "none"
     consistency: Consistency = "LOCAL_QUORUM"
     connect_timeout_s: Seconds = Field(default=10.0, gt=0, le=600)
     #: By default the server reports a write timeout after 2 s; 12 s (cqlsh: 10) leaves room for a
@@ -85,6 +90,15 @@ class ClusterSettings(Section):
             raise ValueError("cluster.tls_cert and cluster.tls_key go together: give both or none")
         if not self.tls and (self.tls_ca is not None or self.tls_cert is not None):
             raise ValueError("cluster.tls_ca, tls_cert and tls_key need cluster.tls = true")
+        if self.secure_connect_bundle is not None and self.tls:
+            raise ValueError(
+                "cluster.secure_connect_bundle has the certificates: leave out cluster.tls"
+            )
+        if self.secure_connect_bundle is not None and (self.allowed_nodes or self.denied_nodes):
+            raise ValueError(
+                "cluster.allowed_nodes and denied_nodes have no effect on nodes behind the proxy"
+                " of cluster.secure_connect_bundle: leave them out"
+            )
         return self
 
 

@@ -221,6 +221,7 @@ Consistency = Annotated[
 Strategy = Annotated[
     Literal["pipeline", "single", "token-batch", "concurrent"], BeforeValidator(_lower)
 ]
+Compression = Annotated[Literal["none", "lz4"], BeforeValidator(_lower)]
 Profile = Annotated[Literal["off", "cprofile", "pyspy"], BeforeValidator(_lower)]
 Authentication = Annotated[Literal["flower", "proxy"], BeforeValidator(_lower)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper)]

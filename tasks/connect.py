@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.broker import broker_url
+from config.known_secrets import remember
 from config.secrets import read_secret
 from config.settings import Settings
 from ringhaul.storage.access import Access, set_access
@@ -54,15 +55,21 @@ def open_ledger(
 
 def cluster_config(settings: Settings) -> ClusterConfig:
     """Return the connection settings for the cluster, with the password read from its file."""
+    from ringhaul.cluster.bundle import read_bundle
     from ringhaul.cluster.connect import ClusterConfig  # the driver: slow to import
 
     cluster = settings.cluster
+    bundle = None
+    if cluster.secure_connect_bundle is not None:
+        bundle = read_bundle(str(cluster.secure_connect_bundle))
+        remember(bundle.password)
     password = ""
     if cluster.password_file is not None:
         password = read_secret(cluster.password_file, "cluster.password_file")
     return ClusterConfig(
         contact_points=cluster.contact_points,
         port=cluster.port,
+        bundle=bundle,
         local_dc=cluster.local_dc,
         host_ids=cluster.host_ids,
         allowed_nodes=cluster.allowed_nodes,
@@ -74,6 +81,7 @@ def cluster_config(settings: Settings) -> ClusterConfig:
         tls_cert=str(cluster.tls_cert or ""),
         tls_key=str(cluster.tls_key or ""),
         tls_verify_hostname=cluster.tls_verify_hostname,
+        compression=cluster.compression,
         consistency=cluster.consistency,
         connect_timeout_s=cluster.connect_timeout_s,
         request_timeout_s=cluster.request_timeout_s,

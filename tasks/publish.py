@@ -10,9 +10,10 @@ from kombu.exceptions import OperationalError
 
 from config.celery_config import QUEUE_LOAD
 from ringhaul.errors import LedgerUnavailable
+from ringhaul.ledger.answers import Issued
 from ringhaul.ledger.fleet import Fleet, OpenJob, look_at_slots
 from ringhaul.ledger.labels import TRACE_LABEL
-from ringhaul.ledger.ledger import Issued, Ledger
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.shares import NORMAL, WEIGHTS, Want, share_out
 from ringhaul.ledger.sweep import Publish, top_up
 from ringhaul.ledger.workers import Worker

@@ -22,7 +22,8 @@ PLACE = Path(__file__).parents[1] / "ringhaul" / "client" / "options.py"
 OURS = frozenset({"json", "progress", "quiet", "password", "help"})
 #: Options that are given to `Client`, once for all calls.
 CONNECTION = frozenset(
-    {"contact-points", "port", "local-dc", "user", "password-file", "broker", "config"}
+    {"contact-points", "port", "secure-connect-bundle", "local-dc", "user", "password-file"}
+    | {"broker", "config"}
 )
 #: How rows are written to files, where the client reads them into a table instead.
 OF_FILES = frozenset(

@@ -64,6 +64,7 @@ class Proxy:
         self._links: set[_Link] = set()
         self._doomed: set[_Link] = set()
         self._requests: Callable[[bytes], bytes | None] | None = None
+        self._answers: Callable[[bytes], bytes] = lambda data: data
         self._threads: list[threading.Thread] = []
         self._listener = socket.create_server(listen)
         self.port: int = self._listener.getsockname()[1]
@@ -77,6 +78,10 @@ class Proxy:
     def filter_requests(self, change: Callable[[bytes], bytes | None]) -> None:
         """Pass what clients send through a function; if it returns None, the connection is cut."""
         self._requests = change
+
+    def filter_answers(self, change: Callable[[bytes], bytes]) -> None:
+        """Pass what the server sends through a function."""
+        self._answers = change
 
     def stop(self) -> None:
         """End the listener and all connections."""
@@ -143,7 +148,7 @@ class Proxy:
                         self.cut += 1
                         link.client.sendall(data[: len(data) // 2])
                         break
-                to_client(data)
+                to_client(self._answers(data))
         link.end()
 
 

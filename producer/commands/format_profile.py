@@ -1,13 +1,14 @@
 """Apply `--format-profile NAME`: options about records that stand in the settings file.
 
-A section `[format.NAME]` holds the dialect of a feed, by the names of the options of `load`. Its
-values take the place of options that were not given, so that the job, its fingerprint and a
-schedule's step see what they resolve to.
+A section `[format.NAME]` holds the dialect of a feed, by the names of the options of `load`, and of
+`unload` where a load has none. Its values take the place of options that were not given, so that
+the job, its fingerprint and a schedule's step see what they resolve to. What only a load or only an
+unload has is passed over by the other, and so is which records and columns a load takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from click.core import ParameterSource
 
 from config.names import nearest
 from config.settings import Formats, load_formats
+from producer.commands.options import output_options
 from producer.commands.record_options import spelling_options
 from producer.request.values import given_options
 from ringhaul.errors import UsageError
@@ -24,6 +26,12 @@ from ringhaul.option_names import VALUES_PREFIX, option_name
 
 #: The option itself, by its name in `load`.
 OPTION = "format-profile"
+#: Options of a load about which records it takes: not for an unload, even if it has their names.
+_OF_A_LOAD = ("columns", "mapping")
+#: Values with which files are read, and none is written.
+_ONLY_READ = {"format": ("auto",), "line-end": ("any",), "json-layout": ("documents", "commented")}
+#: Options that a `--dialect` of an unload stands for.
+_OF_A_DIALECT = ("delimiter", "quote", "escape", "escape-style", "header", "line-end", "null")
 
 
 def apply_profile(context: click.Context) -> str | None:
@@ -39,22 +47,36 @@ def apply_profile(context: click.Context) -> str | None:
     formats = load_formats(context.params.get("config_file"))
     section = _section(formats, name)
     own = {_key(option): option for option in context.command.params}
+    writes = option_name("null-quoted", prefix) not in own
     for key in section:
-        if key not in _known():
+        if key not in (*_known(), *_only_written()):
             raise UsageError(
                 f"{formats.place(name, key)}: [format.{name}] has {key}, which is no option about "
                 f"records{nearest(key, _known())}"
             )
-    hidden = _of_the_preset(context, prefix)
-    shown = []
+    hidden = _of_a_dialect(context) if writes else _of_the_preset(context, prefix)
+    shown, passed = [], []
     for key, raw in section.items():
         flag = option_name(key, prefix)
+        if (not writes and key in _only_written()) or (writes and _is_read_only(own, key, raw)):
+            passed.append(key)
+            continue
         parameter = own[flag]
-        if parameter.name in given_options(context) or _known()[key] in hidden:
+        if parameter.name in given_options(context) or key in hidden:
             continue  # the command line wins
+        if writes and isinstance(raw, list) and raw and not parameter.multiple:
+            raw = raw[0]  # the first is written
         _set(context, parameter, raw, f"{formats.place(name, key)}: [format.{name}] {key}")
         shown.append(_shown(flag, parameter, raw))
-    return f"[format.{name}] of {formats.path}: {' '.join(shown) or 'nothing that was not given'}"
+    said = f"[format.{name}] of {formats.path}: {' '.join(shown) or 'nothing that was not given'}"
+    if passed:
+        said += f" (not for {context.command.name}: {', '.join(passed)})"
+    return said
+
+
+def _is_read_only(own: Mapping[str, click.Parameter], key: str, raw: Any) -> bool:
+    """Whether an unload has no use for a key, or for its value."""
+    return f"--{key}" not in own or key in _OF_A_LOAD or raw in _ONLY_READ.get(key, ())
 
 
 def _section(formats: Formats, name: str) -> Mapping[str, Any]:
@@ -70,16 +92,25 @@ def _section(formats: Formats, name: str) -> Mapping[str, Any]:
 
 @cache
 def _known() -> dict[str, str]:
-    """Return the options that a profile may have: name -> the name of their parameter."""
+    """Return the options of a load that a profile may have: name -> the name of their parameter."""
+    found = _names_of(spelling_options())
+    return {key: name for key, name in found.items() if key != OPTION}
 
+
+@cache
+def _only_written() -> frozenset[str]:
+    """Return the options of an unload that a load does not have."""
+    return frozenset(_names_of([output_options])) - frozenset(_known())
+
+
+def _names_of(options: Sequence[Callable[[Any], Any]]) -> dict[str, str]:
     def command() -> None:
         """Stand in for a command, to be given options."""
 
-    for option in spelling_options():
+    for option in options:
         command = option(command)
     parameters: list[click.Parameter] = command.__click_params__  # type: ignore[attr-defined]
-    found = {_key(one).removeprefix("--"): one.name or "" for one in parameters}
-    return {key: name for key, name in found.items() if key != OPTION}
+    return {_key(one).removeprefix("--"): one.name or "" for one in parameters}
 
 
 def _flags(context: click.Context) -> set[str]:
@@ -90,15 +121,21 @@ def _key(option: click.Parameter) -> str:
     return max(option.opts, key=len)
 
 
+def _of_a_dialect(context: click.Context) -> set[str]:
+    """Return the options of an unload that a `--dialect` on the command line stands for."""
+    return set(_OF_A_DIALECT) if "dialect" in given_options(context) else set()
+
+
 def _of_the_preset(context: click.Context, prefix: str) -> set[str]:
-    """Return the parameters of `load` that a `--dialect` on the command line stands for."""
+    """Return the options of a load that a `--dialect` on the command line stands for."""
     start = prefix.replace("-", "_")
     given = {name.removeprefix(start) for name in given_options(context) if name.startswith(start)}
     if "dialect" not in given:
         return set()
     params = context.params
     quote, escape = params[f"{start}quote"], params[f"{start}escape"]
-    return set(input_options(params[f"{start}dialect"], given, quote=quote, escape=escape))
+    found = input_options(params[f"{start}dialect"], given, quote=quote, escape=escape)
+    return {key for key, name in _known().items() if name in found}
 
 
 def _set(context: click.Context, parameter: click.Parameter, raw: Any, what: str) -> None:

@@ -20,7 +20,8 @@ _RECORDS = (
         "--quote",
         "--quote-all",
     ),
-    *("--escape", "--null", "--null-quoted", "--empty", "--trim", "--dialect", "--escape-style"),
+    *("--escape", "--null", "--null-quoted", "--empty", "--empty-word", "--fill-empty"),
+    *("--fill-quoted", "--trim", "--dialect", "--escape-style"),
     *("--line-end", "--comment", "--encoding", "--compression", "--columns-at", "--layout"),
     *("--json-layout", "--json-nulls", "--allow-extra-fields", "--allow-missing-fields"),
     "--allow-nul",
@@ -34,7 +35,7 @@ _SPELLING = (
 #: How records are written, but never read.
 _ONLY_WRITTEN = ("--quote-all", "--compression", "--json-nulls")
 #: Which fields of a statement's values are used, and of which records.
-_OF_VALUES = ("--columns", "--mapping", "--skip-columns", "--skip-rows", "--max-rows")
+_OF_VALUES = ("--columns", "--mapping", "--skip-columns", "--skip-rows", "--max-rows", "--rows-per")
 
 #: Heading -> options of any command; other options come last, under "Options".
 OPTION_GROUPS = {
@@ -49,8 +50,8 @@ OPTION_GROUPS = {
             "--where",
         ),
         *("--keys", "--key", "--params", "--range", "--by", "--top", "--times", "--mapping"),
-        *("--skip-columns", "--transform", "--skip-rows", "--max-rows", "--nulls", "--ttl"),
-        *("--ttl-field", "--timestamp", "--timestamp-field", "--exact-timestamps"),
+        *("--skip-columns", "--transform", "--skip-rows", "--max-rows", "--rows-per", "--nulls"),
+        *("--ttl", "--ttl-field", "--timestamp", "--timestamp-field", "--exact-timestamps"),
         *("--preserve-timestamp", "--preserve-ttl"),
     ),
     "New table": ("--create-table", "--primary-key", "--yes"),
@@ -74,7 +75,8 @@ OPTION_GROUPS = {
     ),
     "Display": ("--progress", "--json", "--quiet", "--summary", "--report"),
     "Cluster and broker": (
-        *("--contact-points", "--port", "--local-dc", "--user", "--password"),
+        *("--contact-points", "--port", "--secure-connect-bundle", "--local-dc"),
+        *("--user", "--password"),
         *("--password-file", "--broker", "--config", "--cqlshrc"),
     ),
 }

@@ -12,6 +12,7 @@ import rich_click as click
 
 from producer.request.options import NO_BROKER
 from producer.request.password import PROMPT, note_password_flag
+from ringhaul.formats.dialect import TRIMS
 from ringhaul.formats.escapes import STYLES
 from ringhaul.formats.presets import PRESETS
 from ringhaul.ledger.shares import NORMAL, WEIGHTS
@@ -34,6 +35,11 @@ def connection_options(command: Command) -> Command:
         [
             click.option("--contact-points", metavar="HOST,...", help="Nodes to ask first."),
             click.option("--port", type=int, help="Native protocol port (9042)."),
+            click.option(
+                "--secure-connect-bundle",
+                metavar="FILE",
+                help="Zip file of a managed cluster, instead of nodes and port.",
+            ),
             click.option("--local-dc", metavar="NAME", help="Use the nodes of this data centre."),
             click.option("-u", "--user", metavar="NAME", help="User to log in as."),
             click.option(
@@ -252,6 +258,27 @@ def output_options(command: Command) -> Command:
             click.option("--null", metavar="TEXT", help="CSV: stands for null [empty]."),
             click.option(
                 "--quote-all", is_flag=True, help="CSV: quotes around all values but null."
+            ),
+            click.option(
+                "--empty-word", metavar="TEXT", help='CSV: stands for the empty text [""].'
+            ),
+            click.option(
+                "--comment",
+                metavar="CHAR",
+                help="CSV: begins comments for the reader, so values with it are quoted [none].",
+            ),
+            click.option(
+                "--trim",
+                type=click.Choice(list(TRIMS)),
+                help="CSV: drop blanks around texts; text and quoted both do [none].",
+            ),
+            click.option(
+                "--line-end",
+                type=click.Choice(["lf", "crlf"]),
+                help="CSV: what ends a record [lf].",
+            ),
+            click.option(
+                "--encoding", metavar="NAME", help="CSV and JSON: encoding of the text [utf-8]."
             ),
             click.option(
                 "--json-layout",

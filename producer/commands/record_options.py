@@ -198,6 +198,13 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
             help="What an empty field is in columns of text [null, unless --null says otherwise].",
         ),
         option(
+            "--empty-word",
+            metavar="TEXT",
+            help="Unquoted text that means the empty text, as --null has those for null.",
+        ),
+        option("--fill-empty", metavar="TEXT", help="Read this text in place of an empty field."),
+        option("--fill-quoted", metavar="TEXT", help='Read this text in place of "".'),
+        option(
             "--trim",
             type=click.Choice(list(TRIMS)),
             default="none",
@@ -214,6 +221,13 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
             default=0,
             help="Pass over the first N.",
         ),
-        option("--max-rows", type=click.IntRange(1), metavar="N", help="At most N records."),
+        option("--max-rows", type=click.IntRange(0), metavar="N", help="At most N records."),
+        option(
+            "--rows-per",
+            type=click.Choice(["input", "file"]),
+            default="input",
+            show_default=True,
+            help="Where these two count: in the whole input, or in each file.",
+        ),
         *value_options(prefix, about),
     ]

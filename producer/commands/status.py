@@ -15,8 +15,8 @@ from producer.request.values import given_options
 from ringhaul.plain_text import as_line
 
 if TYPE_CHECKING:
+    from ringhaul.ledger.job_status import JobStatus
     from ringhaul.ledger.ledger import Ledger
-    from ringhaul.ledger.reading import JobStatus
 
 
 @click.command("status")

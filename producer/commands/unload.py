@@ -74,6 +74,11 @@ from ringhaul.ledger.kinds import JobKind
     metavar="PATTERN",
     help="Names of the files, with {number:06}, {keyspace}, {table}, {job}, or %06d.",
 )
+@click.option(
+    "--format-profile",
+    metavar="NAME",
+    help="Options of [format.NAME] in ringhaul.toml; those on the command line win.",
+)
 @output_options
 @spelling_options()
 @click.option(

@@ -10,10 +10,12 @@ from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 
+from config.sections import ClusterSettings
 from config.settings import Settings
 from producer.doctor.finding import CLUSTER, Finding
 from producer.text import count_text
 from ringhaul.cluster.connect import close_session, open_session
+from ringhaul.cluster.connection import NOT_OFFERED
 from ringhaul.cluster.consistency import Replication, too_far, too_few
 from tasks.connect import cluster_config
 from tasks.host.cluster import impatient, view_session
@@ -38,7 +40,8 @@ def open_cluster(settings: Settings, keyspace: str | None) -> Cluster:
     try:
         view = view_session(session)
         found = [
-            CLUSTER.ok("address", f"{view.name} answers"),
+            CLUSTER.ok("address", _address(view.name, settings.cluster)),
+            judge_compression(settings.cluster.compression, view.nodes),
             judge_versions(view.nodes),
             judge_nodes(view.nodes, _down(session)),
             judge_schema(_schemas(session)),
@@ -50,6 +53,23 @@ def open_cluster(settings: Settings, keyspace: str | None) -> Cluster:
         return Cluster(view, found)
     finally:
         close_session(session, 1.0)
+
+
+def _address(name: str, cluster: ClusterSettings) -> str:
+    bundle = cluster.secure_connect_bundle
+    return f"{name} answers" + (f", through the proxy that {bundle} leads to" if bundle else "")
+
+
+def judge_compression(compression: str, nodes: Sequence[Node]) -> Finding:
+    """Judge whether the nodes offer the compression of requests that is set."""
+    check = "compression"
+    if compression == "none":
+        return CLUSTER.ok(check, "requests are not compressed")
+    lacking = [node.address for node in nodes if node.used and NOT_OFFERED in node.error]
+    if lacking:
+        text = f"{compression} is set, and not offered by {', '.join(lacking[:_SHOWN])}"
+        return CLUSTER.fault(check, text, 'set cluster.compression = "none"')
+    return CLUSTER.ok(check, f"{compression} for requests and answers")
 
 
 def judge_versions(nodes: Sequence[Node]) -> Finding:

@@ -108,7 +108,12 @@ def _of_all(
     view = None if cluster is None else cluster.view
     clock = None if broker is None else broker.clock
     reports = workers or []
-    nodes = loaded.settings.cluster.contact_points if view is None else view.addresses
+    if view is not None:
+        nodes = view.addresses
+    elif bundle := loaded.settings.cluster.secure_connect_bundle:
+        nodes = (str(bundle),)  # somewhere else
+    else:
+        nodes = loaded.settings.cluster.contact_points
     brokers = [broker.host] if broker is not None and broker.host else []
     same = one_clock(machine, [*brokers, *nodes], reports)
     found: list[Finding] = []

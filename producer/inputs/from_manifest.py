@@ -27,6 +27,8 @@ _SAID = {
     "delimiter": "delimiter {!r}",
     "quote": "quote {!r}",
     "null_strings": "null {0[0]!r}",
+    "empty_word": "empty text {!r}",
+    "encoding": "encoding {}",
     "escape": "escape {!r}",
     "escape_style": "escape style {}",
     "header": "no header",
@@ -91,7 +93,7 @@ def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
 
 def _has_options(fmt: OutputFormat) -> bool:
     """Whether options are needed to read files of a format, or may be."""
-    spelled = fmt.values is not None or fmt.json_layout is not None
+    spelled = (fmt.values, fmt.json_layout, fmt.encoding) != (None, None, None)
     return fmt.kind == "csv" or (fmt.kind == "jsonl" and spelled)
 
 
@@ -170,8 +172,11 @@ def _changes(written: Manifest, options: LoadOptions) -> dict[str, Any]:
         return {}
     if fmt.kind == "jsonl":
         layout = "lines" if fmt.json_layout is None else "documents"
-        return _unlike(options, {"json_layout": layout, **_values(fmt.values)})
+        written_so = {"json_layout": layout, "encoding": fmt.encoding or "utf-8"}
+        return _unlike(options, {**written_so, **_values(fmt.values)})
     wanted: dict[str, Any] = {
+        "empty_word": fmt.empty_word,
+        "encoding": fmt.encoding or "utf-8",
         "delimiter": fmt.delimiter,
         "quote": fmt.quote,
         "null_strings": (fmt.null,),

@@ -21,8 +21,8 @@ from prometheus_client.core import (
 from producer.metrics.figures import Figures, ScheduleFigures
 from producer.report.recent import recent_snapshot
 from ringhaul.dataplane.latency import bucket_ceiling_us
+from ringhaul.ledger.job_status import DAMAGED, JobStatus
 from ringhaul.ledger.kinds import JobKind
-from ringhaul.ledger.reading import DAMAGED, JobStatus
 from ringhaul.ledger.server_checks import Level, check_server
 from ringhaul.ledger.states import JobState
 from ringhaul.ledger.totals import KindTotals

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.kinds import JobKind
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.server_checks import ServerFacts
 from ringhaul.ledger.totals import KindTotals
 from ringhaul.ledger.workers import Worker

@@ -20,8 +20,8 @@ from producer.schedule.file import (
     read_schedule_file,
 )
 from ringhaul.errors import LedgerUnavailable, UsageError
+from ringhaul.ledger.job_status import DAMAGED
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import DAMAGED
 from ringhaul.ledger.schedules import Beats, ScheduleBook
 from ringhaul.ledger.server import read_server
 from ringhaul.ledger.totals import count_job_states, read_totals

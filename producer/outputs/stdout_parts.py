@@ -16,8 +16,8 @@ from producer.outputs.stdout import let_go_of_stdout
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import EXIT_CANCELLED, OutputUnusable, Terminal
 from ringhaul.formats.write import OutputFormat, open_writer
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.output.parts import PartInfo
 
 COPY_BYTES = 1 << 20

@@ -253,17 +253,18 @@ def _sample_lines(shown: dict[str, Any], *, transforms: bool, where: bool) -> It
 
 def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position | None:
     """Return the position of a source's first wanted record, or one shortly before it; None if no
-    record is wanted."""
+    record is wanted. Its ordinal is the one that the job's bounds are about."""
     for unit in counted.units:
         if unit.source == index:
-            return Position(unit.offset_bytes, unit.first_ordinal, unit.first_line)
+            ordinal = unit.first_ordinal - unit.source_ordinal
+            return Position(unit.offset_bytes, ordinal, unit.first_line)
     source = job.sources[index]
     if counted.all_of_them:
         return None
     if source.format == "parquet" and not parquet_metadata(source.file).num_row_groups:
         return None
     # For later sources it would be necessary to count the records of the earlier ones.
-    ordinal = job.ordinal_first if index else 0
+    ordinal = job.ordinal_first if index and not job.bounds_per_source else 0
     return Position(source.start_offset_bytes, ordinal, source.start_line)
 
 

@@ -101,6 +101,7 @@ def plan_load(
         strategy=request.strategy,
         ordinal_first=first,
         ordinal_end=end,
+        bounds_per_source=request.rows_per_file,
         block_bytes=settings.load.block_bytes,
         transforms=tuple(request.transforms),
         where=request.where,

@@ -85,7 +85,7 @@ def plan_new_table(request: LoadRequest, files: Sequence[SourceFile]) -> Planned
 def _sample(request: LoadRequest, file: SourceFile, first: bool) -> _Sample | None:
     """Return the sample of a file; None if it has no records. `first`: it holds the records that
     --skip-rows skips."""
-    skip = request.skip_rows if first else 0
+    skip = request.skip_rows if first or request.rows_per_file else 0
     by_format = {
         "csv": _sample_csv,
         "fixed": _sample_csv,

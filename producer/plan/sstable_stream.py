@@ -52,6 +52,11 @@ def plan_stream(
     metadata = session.cluster.metadata
     if is_scylla(metadata.keyspaces["system"].tables):
         raise SetupUnusable(f"{OPTION}: this cluster is ScyllaDB, which streams in another way")
+    if settings.cluster.secure_connect_bundle is not None:
+        raise SetupUnusable(
+            f"{OPTION} needs the nodes' storage ports, and the proxy of "
+            "cluster.secure_connect_bundle leads to none of them: leave the option out"
+        )
     layout = plan_layout(OPTION, table, metadata, sources, ttl_s)
     _check_indexes(metadata.keyspaces[table.keyspace].tables[table.table], table)
     least_bytes = settings.streaming.input_bytes_min

@@ -116,6 +116,7 @@ def values_job(
         block_bytes=256 << 10,
         ordinal_first=first,
         ordinal_end=ORDINAL_END if request.max_rows is None else first + request.max_rows,
+        bounds_per_source=request.rows_per_file,
     )
     return with_empties(job, request)
 

@@ -69,7 +69,8 @@ def trial_job(job: LoadJob, sample: Sample, setup: Setup, slots: int) -> LoadJob
     """Return the load of one trial. `slots`: worker processes that share it."""
     end = job.ordinal_end
     if sample.records:
-        end = min(end, job.ordinal_first + math.ceil(sample.records))
+        among = len(sample.sources) * sample.passes if job.bounds_per_source else 1
+        end = min(end, job.ordinal_first + math.ceil(sample.records / among))
     return replace(
         job,
         sources=tuple(sample.sources) * sample.passes,

@@ -97,7 +97,9 @@ def _wanted_max(job: LoadJob) -> int:
     """Estimate how many units hold as many records as are wanted, from the first records of the
     input."""
     source = job.sources[0]
-    if job.ordinal_end == ORDINAL_END or source.format == "parquet" or source.file.whole:
+    if job.bounds_per_source or job.ordinal_end == ORDINAL_END:
+        return ORDINAL_END
+    if source.format == "parquet" or source.file.whole:
         return ORDINAL_END
     block = _first_block(job)
     if block is None:

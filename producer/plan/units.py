@@ -27,27 +27,32 @@ def split_sources(
     """Yield all units of a job in order, as they are found.
 
     A compressed file is one unit. It is read here only if a later file needs the number of its
-    records, and its unit is yielded before that. An exception ends such a read when `stopped` is
+    records, and its unit is yielded before that. Records behind the last one that is wanted are
+    not counted: ordinals only have to ascend. An exception ends such a read when `stopped` is
     set. `on_read` gets the number of decoded bytes of each read; an exception from it ends the
     splitting.
     """
     ordinal = 0
     last = len(job.sources) - 1
     for index, source in enumerate(job.sources):
-        if ordinal >= job.ordinal_end:
+        base = ordinal if job.bounds_per_source else 0
+        first, end = base + job.ordinal_first, base + job.ordinal_end
+        if ordinal >= end:
             return
         start = Position(source.start_offset_bytes, ordinal, source.start_line)
         if source.file.whole:
-            yield LoadUnit(index, start.offset_bytes, TO_THE_END, ordinal, start.line, UNCOUNTED)
+            yield LoadUnit(
+                *(index, start.offset_bytes, TO_THE_END, ordinal, start.line, UNCOUNTED, base)
+            )
             if index < last:
                 ordinal += _count_records(job, source, start, stopped, on_read)
             continue
         for unit in _split(job, source, start, job.unit_bytes, on_read):
-            if ordinal >= job.ordinal_end:
-                return
+            if ordinal >= end:
+                break
             ordinal = unit.first_ordinal + unit.records_count
-            if ordinal > job.ordinal_first and unit.records_count:
-                yield unit._replace(source=index)
+            if ordinal > first and unit.records_count:
+                yield unit._replace(source=index, source_ordinal=base)
 
 
 class Counted:
@@ -106,4 +111,6 @@ def _count_records(
         if stopped is not None and stopped.is_set():
             raise _Stopped
         count += unit.records_count
+        if job.bounds_per_source and count >= job.ordinal_end:
+            break
     return count

@@ -33,8 +33,8 @@ from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import LedgerRefused
 from ringhaul.ledger.history import EventKind, History, JobEvent, Sample
+from ringhaul.ledger.job_status import DAMAGED, JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import DAMAGED, JobStatus
 from ringhaul.output.unloadable import SUCH_AS
 from tasks.kinds import Job, job_of_spec
 

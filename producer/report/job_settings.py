@@ -13,8 +13,8 @@ from config.secrets import mask
 from producer.request.command_line import COMMAND_LABEL
 from producer.request.fingerprint import FINGERPRINT_LABEL
 from producer.text import bytes_text, count_text
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.plain_text import as_line
 from ringhaul.storage.access import mask_url
 

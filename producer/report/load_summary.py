@@ -27,8 +27,8 @@ from producer.report.outcome import (
 from producer.report.recent import whole_rate
 from producer.report.tables import screen_width, shorten
 from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
 from ringhaul.load.report import LoadReport, SourceLine, build_report
 from ringhaul.records.job import LoadJob

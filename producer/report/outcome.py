@@ -20,8 +20,8 @@ from ringhaul.errors import (
     EXIT_TOO_MANY_ERRORS,
 )
 from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.job_status import DAMAGED, JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import DAMAGED, JobStatus
 from ringhaul.ledger.states import JobState
 from ringhaul.plain_text import lines_of
 

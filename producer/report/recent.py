@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from producer.report.snapshot import Snapshot, retrying
 from ringhaul.ledger.history import Sample
-from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.job_status import JobStatus
 
 #: A running job's speed is that of its last samples over at least this time.
 RATE_OVER_S = 10

@@ -19,8 +19,8 @@ from producer.report.outcome import (
 )
 from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.cluster.schema import quote_identifier
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
 from ringhaul.output.missing import condition_of
 from ringhaul.scan.job import ReadJob

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from producer.text import count_text, time_text
-from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.job_status import JobStatus
 
 #: A unit that makes no progress reports it at least this often; an older report is outdated.
 TROUBLE_MS = 10_000

@@ -17,8 +17,8 @@ from producer.report.outcome import (
 )
 from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.dataplane.latency import percentile_ms
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
 from ringhaul.statements.job import StatementJob, StatementResult
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from producer.report.snapshot import Snapshot
 from producer.report.tables import GAP, Column, fit_columns, shorten
 from producer.text import count_text, rate_text, time_text
-from ringhaul.ledger.reading import DAMAGED, JobStatus, UnitAtWork
+from ringhaul.ledger.job_status import DAMAGED, JobStatus, UnitAtWork
 from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.workers import Worker
 from ringhaul.plain_text import as_line

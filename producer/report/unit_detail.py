@@ -16,9 +16,9 @@ from typing import NamedTuple
 from producer.report.charts import Bar
 from producer.report.unit_place import UnitPlaces
 from ringhaul.ledger import keys
+from ringhaul.ledger.job_status import JobStatus, UnitAtWork
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus, UnitAtWork
 
 LISTED_MAX = 10
 #: Bars of a timeline; of more units, those of a stretch of time are added up.

@@ -34,6 +34,7 @@ _SETTINGS = {
     ("authentication", "username"): "cluster.user",
 }
 _PATHS = frozenset({"cluster.tls_ca", "cluster.tls_key", "cluster.tls_cert"})
+_WRONG = "is neither a section, such as [authentication], nor name = value in one"
 #: Sections of a file of credentials, and of older cqlshrc files.
 _PASSWORDS = ("plaintextauthprovider", "plain_text_auth", "authentication")
 
@@ -123,9 +124,16 @@ def _parse(path: Path) -> configparser.RawConfigParser:
         raise UsageError(f"--cqlshrc {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"--cqlshrc {path}: not UTF-8 at byte {error.start:,}") from None
-    except configparser.Error as error:
-        raise UsageError(f"--cqlshrc: {' '.join(str(error).split())}") from None
+    except configparser.ParsingError as error:
+        # Not the text of the error, which has that of the line: it may be a password.
+        raise UsageError(f"--cqlshrc {path}: line {_line_of(error)} {_WRONG}") from None
     return parser
+
+
+def _line_of(error: configparser.ParsingError) -> int:
+    if isinstance(error, configparser.MissingSectionHeaderError):
+        return error.lineno
+    return error.errors[0][0]
 
 
 def _get(parser: configparser.RawConfigParser, section: str, name: str) -> str | None:

@@ -41,6 +41,9 @@ def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
             null_strings=options.null_strings or ("",),
             null_quoted=options.null_quoted,
             trim=options.trim,
+            empty_word=options.empty_word,
+            fill_empty=options.fill_empty,
+            fill_quoted=options.fill_quoted,
             allow_extra_fields=options.allow_extra_fields,
             allow_missing_fields=options.allow_missing_fields,
             allow_nul=options.allow_nul,
@@ -115,6 +118,18 @@ def mapping_of(options: Spelling, prefix: str = "") -> MappingText:
     return parse_mapping(options.mapping, option)
 
 
+def rows_per_file(options: Spelling, prefix: str = "") -> bool:
+    """Return whether rows are skipped and limited in each file instead of in the whole input.
+
+    Raises `UsageError` if none are.
+    """
+    if options.rows_per == "file" and not options.skip_rows and options.max_rows is None:
+        names = (option_name(name, prefix) for name in ("skip-rows", "max-rows", "rows-per"))
+        skip, most, per = names
+        raise UsageError(f"{per} says what {skip} and {most} count: add one of them")
+    return options.rows_per == "file"
+
+
 def layout_of(options: Spelling, prefix: str = "") -> tuple[FixedField, ...]:
     """Return where the fields of fixed-width records are; empty for the other formats.
 
@@ -182,6 +197,9 @@ def empty_of(options: Spelling, prefix: str = "") -> dict[str | None, bool]:
     Raises `UsageError` for a part that is neither text, null, nor COLUMN=text or COLUMN=null.
     """
     option = option_name("empty", prefix)
+    if options.empty is not None and options.fill_empty is not None:
+        fill = option_name("fill-empty", prefix)
+        raise UsageError(f"{option} and {fill} both say what an empty field is: give one of them")
     refuse_blank(option, options.empty, "text, null, or COLUMN=text")
     found: dict[str | None, bool] = {}
     for part in comma_list(options.empty):

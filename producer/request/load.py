@@ -17,6 +17,7 @@ from producer.request.input_format import (
     header_at_of,
     layout_of,
     mapping_of,
+    rows_per_file,
     text_of,
 )
 from producer.request.options import LoadOptions
@@ -44,6 +45,9 @@ _TEXT_OPTIONS = {
     "null": ("null_strings", {"csv", "fixed"}),
     "null-quoted": ("null_quoted", {"csv"}),
     "trim": ("trim", {"csv"}),
+    "empty-word": ("empty_word", {"csv"}),
+    "fill-empty": ("fill_empty", {"csv"}),
+    "fill-quoted": ("fill_quoted", {"csv"}),
     "encoding": ("encoding", {"csv", "fixed", "jsonl"}),
     "json-layout": ("json_layout", {"jsonl"}),
 }
@@ -78,6 +82,7 @@ class LoadRequest:
     text: TextFormat = field(default_factory=TextFormat)
     skip_rows: int = 0
     max_rows: int | None = None
+    rows_per_file: bool = False  #: these two count in each file
     nulls: str = "unset"
     ttl_s: int = 0
     timestamp: str | None = None
@@ -245,6 +250,7 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         text=text_of(options),
         skip_rows=options.skip_rows,
         max_rows=options.max_rows,
+        rows_per_file=rows_per_file(options),
         nulls=options.nulls,
         ttl_s=options.ttl,
         timestamp=options.timestamp,

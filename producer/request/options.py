@@ -34,6 +34,7 @@ class Connection:
     broker: str | None
     config_file: Path | None
     cqlshrc: Cqlshrc | None = None
+    secure_connect_bundle: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +134,9 @@ class Spelling(ValueSpelling):
     null_quoted: bool = False
     trim: str = "none"  #: none, text or quoted
     empty: str | None = None  #: text, null, or COLUMN=text,...
+    empty_word: str | None = None  #: stands for the empty text
+    fill_empty: str | None = None  #: read in the place of an empty field
+    fill_quoted: str | None = None  #: the same for one in quotes
     # Which records, and what their fields fill:
     columns: str | None = None
     columns_at: str | None = None  #: NAME:FIRST-LAST,... of fixed-width records
@@ -141,6 +145,7 @@ class Spelling(ValueSpelling):
     skip_columns: str | None = None
     skip_rows: int = 0
     max_rows: int | None = None
+    rows_per: str = "input"  #: or file: what these two count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,6 +217,11 @@ class RowsOutput(ValueSpelling):
     max_file_size: str | None
     order: str
     quote_all: bool = False
+    empty_word: str | None = None
+    comment: str | None = None
+    trim: str | None = None
+    encoding: str | None = None
+    line_end: str | None = None
     json_layout: str | None = None
     json_nulls: bool | None = None
 
@@ -232,6 +242,7 @@ class UnloadOptions(JobOptions, RowsOutput, Preserving):
     partition_by: str | None = None
     single_file: bool = False
     file_name_format: str | None = None
+    format_profile: str | None = None  #: its values are in the other fields
 
 
 @dataclass(frozen=True, kw_only=True)

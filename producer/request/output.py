@@ -21,7 +21,10 @@ from ringhaul.storage.folders import local_path, open_folder
 
 STDOUT = "-"
 #: Options about how CSV is written.
-_OF_CSV = ("header", "delimiter", "quote", "null", "escape", "escape_style")
+_OF_CSV = (
+    *("header", "delimiter", "quote", "null", "escape", "escape_style", "empty_word", "comment"),
+    *("trim", "line_end"),
+)
 _OF_JSON = ("json_layout", "json_nulls")
 
 
@@ -41,7 +44,7 @@ def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
         raise UsageError("-o - cannot be Parquet, whose files end with an index: give a folder")
     given = {
         name: value
-        for name in (*_OF_CSV, *_OF_JSON, "compression")
+        for name in (*_OF_CSV, *_OF_JSON, "compression", "encoding")
         if (value := getattr(options, name)) is not None
     }
     if options.dialect is not None:
@@ -151,7 +154,7 @@ def refuse_two_on_stdout(output: str | None, showing: Showing) -> None:
 
 #: Options about written rows, by their names in a command.
 _OF_ROWS = (
-    *("output", "format", "compression", "dialect", *_OF_CSV, *_OF_JSON, "quote_all"),
+    *("output", "format", "compression", "dialect", *_OF_CSV, *_OF_JSON, "quote_all", "encoding"),
     *("timestamp_formats", "date_formats", "time_formats", "epoch_unit", "epoch", "timezone"),
     *("locale", "true_words", "false_words", "blob", "decimal_sep", "thousands_sep"),
     *("max_rows_per_file", "max_file_size", "order"),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from config.layers import WAYS
 from config.names import ENV_CONFIG, ENV_EMPTY, env_name
 from config.settings import Loaded, load_settings
 from producer.request.options import NO_BROKER, Connection, JobOptions, LoadOptions
@@ -23,6 +24,7 @@ from tasks.connect import use_storage
 CONNECTION_FLAGS = {
     "contact_points": "cluster.contact_points",
     "port": "cluster.port",
+    "secure_connect_bundle": "cluster.secure_connect_bundle",
     "local_dc": "cluster.local_dc",
     "user": "cluster.user",
     "password_file": "cluster.password_file",
@@ -75,7 +77,13 @@ def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
 
 
 def _leave_to_workers(given: Mapping[str, Any]) -> None:
-    """Put flags into the environment, including empty ones."""
+    """Put flags into the environment, including empty ones.
+
+    Workers read no flags, so a variable of the other way to the cluster would contradict them.
+    """
+    for way, other in (WAYS, WAYS[::-1]):
+        if given.get(way):
+            os.environ.pop(env_name(other), None)
     empty = set(comma_list(os.environ.get(ENV_EMPTY)))
     for key, value in given.items():
         text = ",".join(value) if isinstance(value, (list, tuple)) else str(value)

@@ -11,6 +11,7 @@ from producer.request.input_format import (
     header_at_of,
     layout_of,
     mapping_of,
+    rows_per_file,
     text_of,
 )
 from producer.request.load import LoadRequest
@@ -65,6 +66,7 @@ def values_request(values: Spelling, kind: str) -> LoadRequest:
         skip_columns=comma_list(values.skip_columns),
         skip_rows=values.skip_rows,
         max_rows=values.max_rows,
+        rows_per_file=rows_per_file(values, VALUES_PREFIX),
         empty=empty_of(values, VALUES_PREFIX),
         by_name=True,
         dialect=dialect_of(values, VALUES_PREFIX),

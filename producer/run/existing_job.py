@@ -26,8 +26,8 @@ from ringhaul.ledger.kinds import JobKind
 
 if TYPE_CHECKING:
     from config.settings import Loaded
+    from ringhaul.ledger.job_status import JobStatus
     from ringhaul.ledger.ledger import Ledger
-    from ringhaul.ledger.reading import JobStatus
 
 Options = TypeVar("Options", bound=JobOptions)
 

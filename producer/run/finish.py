@@ -12,8 +12,8 @@ from producer.report.next_command import next_command
 from ringhaul.errors import LedgerUnavailable, OutputUnusable
 
 if TYPE_CHECKING:
+    from ringhaul.ledger.job_status import JobStatus
     from ringhaul.ledger.ledger import Ledger
-    from ringhaul.ledger.reading import JobStatus
     from ringhaul.output.job import ResultOutput
     from ringhaul.scan.job import ReadJob
 

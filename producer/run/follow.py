@@ -14,8 +14,8 @@ from producer.run.watch import Detached, Watch
 from producer.services.embedded import EmbeddedBroker, EmbeddedWorker
 from ringhaul.errors import EXIT_STILL_RUNNING
 from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
 
 if TYPE_CHECKING:

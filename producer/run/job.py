@@ -24,11 +24,11 @@ from producer.services.ledger import READ_PATIENCE_MS, on_behalf_of
 from producer.services.start import Services, own_worker
 from producer.services.workers import choose_workers, idle_workers_note, standing_ledger
 from ringhaul.errors import EXIT_COMPLETE, UsageError
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.pace import NO_PACE, Pace
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.workers import Workers
 from ringhaul.storage.access import is_url

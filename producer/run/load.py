@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 
-from producer.inputs.from_manifest import as_unloaded
 from producer.inputs.stdin_spool import (
     as_standard_input,
     naming_standard_input,
     spool_path,
     spool_sources,
 )
-from producer.inputs.urlfile import NO_PLACES, read_urlfile
 from producer.outputs.stdout import json_text
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.dry_run import dry_run_json, dry_run_text
@@ -25,11 +22,12 @@ from producer.plan.titles import with_separator
 from producer.report.reporter import Shown
 from producer.request.command_line import COMMAND_LABEL, command_line
 from producer.request.fingerprint import FINGERPRINT_LABEL
-from producer.request.load import LoadRequest, load_request
+from producer.request.load import LoadRequest
 from producer.request.options import LoadOptions
 from producer.run.feed import Feeder
 from producer.run.finish import publish_end
 from producer.run.follow import follow_job, leave_job
+from producer.run.given_load import read_given
 from producer.run.gone import reporting_lost_job
 from producer.run.spool_cleanup import drop_if_done, forget_spooled
 from producer.run.sstable_folder import compile_kernels, prepare_sstables
@@ -55,18 +53,14 @@ def run_load(options: LoadOptions, services: Services) -> int:
     """Run `ringhaul load` or `verify` with the services that were started for it; the exit code."""
     loaded = services.loaded
     shown = Shown.from_options(options)
-    places = NO_PLACES
-    if options.urlfile is not None:
-        places = read_urlfile(options.urlfile, options.sources)
-        options = replace(options, sources=(*options.sources, *places))
-    options, notes = as_unloaded(options)
-    for line in notes:
-        (shown.warn if line.startswith("warning") else shown.say)(line)
-    request = load_request(options, loaded)
+    given = read_given(options, loaded, shown)
+    options, request = given.options, given.request
     spool = spool_path(loaded.settings.state_dir, services.job_id)
     with ExitStack() as unused:
         unused.callback(spool.unlink, missing_ok=True)
-        files = spool_sources(options.sources, request.dialect, request.file_format, spool, places)
+        files = spool_sources(
+            options.sources, request.dialect, request.file_format, spool, given.places
+        )
         ledger = standing_ledger(services)
         with Visibility(ledger) as visibility:
             visibility.start(files)

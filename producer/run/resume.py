@@ -26,9 +26,10 @@ from producer.services.start import own_worker
 from producer.text import count_text
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.errors import UsageError
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.ledger.reading import JobOver, JobStatus
+from ringhaul.ledger.reading import JobOver
 from ringhaul.ledger.states import RESUMABLE, JobState
 from ringhaul.output.job import ResultOutput
 from ringhaul.scan.job import ReadJob

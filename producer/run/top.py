@@ -24,8 +24,8 @@ from producer.services.ledger import reading_ledger
 from ringhaul.errors import EXIT_COMPLETE, LedgerUnavailable
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.history import History, Sample
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.workers import Workers
 
 LOOK_EVERY_S = 1.0

@@ -22,10 +22,11 @@ from producer.tuning.table import Figures
 from ringhaul.errors import ClusterError, RinghaulError
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.forget import forget_job
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.ledger.reading import JobMissing, JobStatus
+from ringhaul.ledger.reading import JobMissing
 from ringhaul.ledger.states import JobState
 from ringhaul.records.job import LoadJob
 from tasks.connect import open_ledger

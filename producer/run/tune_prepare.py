@@ -13,15 +13,14 @@ import psutil
 from cassandra.cluster import Session
 
 from config.cores import usable_cores
-from producer.inputs.from_manifest import as_unloaded
 from producer.inputs.stdin_spool import spool_path, spool_sources
-from producer.inputs.urlfile import NO_PLACES, read_urlfile
 from producer.plan.load import plan_load
 from producer.plan.source_rate import measure_source
+from producer.plan.titles import with_separator
 from producer.plan.trial import Sample, cut_sample
 from producer.report.reporter import Shown
-from producer.request.load import load_request
 from producer.request.options import TuneOptions
+from producer.run.given_load import read_given
 from producer.run.trials import Trials
 from producer.services.embedded import default_workers
 from producer.services.preflight import Visibility
@@ -175,16 +174,13 @@ def _plan(options: TuneOptions, services: Services, shown: Shown) -> tuple[LoadJ
     loaded = services.loaded
     if "-" in options.sources:
         raise UsageError("a trial reads its sources again and again: give files, not -")
-    places = NO_PLACES
-    if options.urlfile is not None:
-        places = read_urlfile(options.urlfile, options.sources)
-        options = replace(options, sources=(*options.sources, *places))
-    load, notes = as_unloaded(options)
-    for line in notes:
-        (shown.warn if line.startswith("warning") else shown.say)(line)
-    request = load_request(load, loaded)
+    given = read_given(options, loaded, shown)
+    request = given.request
     spool = spool_path(loaded.settings.state_dir, services.job_id)
-    files = spool_sources(load.sources, request.dialect, request.file_format, spool, places)
+    files = spool_sources(
+        given.options.sources, request.dialect, request.file_format, spool, given.places
+    )
+    request = with_separator(request, files)
     ledger = standing_ledger(services)
     with Visibility(ledger) as visibility:
         visibility.start(files)

@@ -13,8 +13,8 @@ from producer.request.settings import connection_flags, settle
 from producer.services.ledger import reading_ledger
 from ringhaul.errors import UsageError
 from ringhaul.ledger.fleet import look_at_fleet
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
 
 #: Options that only a command that follows its job has, by their names in `options`.
 _OF_FOLLOWING = ("workers", "on_interrupt", "progress", "summary", "report")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from producer.report.next_command import next_command
 from producer.report.progress import Progress
@@ -19,10 +19,10 @@ from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.history import History, Sample
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.labels import QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.open_units import count_open_units
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.sweep import sweep_job
 from ringhaul.ledger.workers import Workers
 from tasks.publish import publish_next, publisher, queue_of, windows
@@ -40,6 +40,8 @@ START_S = 2.0
 #: off by more than half now and then: the last look before the end must not be far from it.
 END_SHARE = 0.15
 SWEEP_EVERY_S = 1.0
+#: Listing thousands of workers takes a while: at most this share of the time.
+LIST_SHARE = 0.02
 #: A look fails this soon without Redis: the user sees why, and an embedded server is restarted.
 PATIENCE_MS = 1500
 #: How long the workers of a stopped job may take to release their units.
@@ -63,6 +65,20 @@ def pause_before_look_s(
     # The last units are running. Without an estimate, the job may be a short one.
     soon_s = 0.0 if eta_s is None else eta_s * END_SHARE
     return min(max(soon_s, LOOK_SOON_S), LOOK_EVERY_S)
+
+
+class _Counted(NamedTuple):
+    """The workers that consume a job's queue."""
+
+    slots: int
+    hosts: int
+
+
+def _count_workers(ledger: Ledger, status: JobStatus) -> _Counted:
+    alive = Workers(ledger.caller).alive()
+    queue = queue_of(status.labels.get(QUEUE_LABEL, ""), alive)
+    ours = [worker for worker in alive if queue in worker.queues]
+    return _Counted(sum(worker.slots for worker in ours), len({worker.host for worker in ours}))
 
 
 class Detached(Exception):
@@ -98,6 +114,8 @@ class Watch:
         self._away = self._paused = False
         self._facts: dict[str, Any] = {}
         self._facts_due = False
+        self._workers = _Counted(0, 0)
+        self._workers_due = 0.0
         self._samples: list[Sample] = []
 
     @property
@@ -173,15 +191,17 @@ class Watch:
 
     def _read_facts(self, status: JobStatus) -> None:
         """Read what is shown of a job beside its status: workers, latencies, samples."""
-        alive = Workers(self._ledger.caller).alive()
-        queue = queue_of(status.labels.get(QUEUE_LABEL, ""), alive)
-        ours = [worker for worker in alive if queue in worker.queues]
+        began_s = time.monotonic()
+        if began_s >= self._workers_due:
+            self._workers = _count_workers(self._ledger, status)
+            now_s = time.monotonic()
+            self._workers_due = now_s + (now_s - began_s) / LIST_SHARE
         with suppress(JobDamaged):  # a job that lost its history is whole
             self._samples = History(self._ledger.caller).recent(status)
         latencies = {int(k): v for k, v in self._ledger.latencies(self._job_id).items()}
         self._facts = {
-            "workers": sum(worker.slots for worker in ours),
-            "hosts": len({worker.host for worker in ours}),
+            "workers": self._workers.slots,
+            "hosts": self._workers.hosts,
             "p50_ms": percentile_ms(latencies, 0.5),
             "p99_ms": percentile_ms(latencies, 0.99),
         }

@@ -28,9 +28,10 @@ _OF_EXEC = (
 #: Options of load that exec has for the values of its statement.
 _OF_RECORDS = (
     "--format --no-header --delimiter --quote --escape --null --null-quoted --encoding "
-    "--comment --mapping --skip-rows --max-rows --allow-extra-fields --allow-missing-fields "
-    "--trim --blob --json-layout --timestamp-format --date-format --time-format --epoch "
-    "--epoch-unit --timezone --locale --true-words --false-words --overflow --rounding"
+    "--comment --mapping --skip-rows --max-rows --rows-per --allow-extra-fields "
+    "--allow-missing-fields --trim --fill-empty --fill-quoted --accept --blob --json-layout "
+    "--timestamp-format --date-format --time-format --epoch --epoch-unit --timezone --locale "
+    "--true-words --false-words --overflow --rounding"
 )
 
 

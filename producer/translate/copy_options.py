@@ -44,7 +44,7 @@ def translate_copy(statement: CopyStatement, draft: Draft | None = None) -> Tran
     skipped, most = given.get("SKIPROWS", ""), given.get("MAXROWS", "")
     if draft.has("--max-rows") and skipped.isdecimal() and most.isdecimal():
         # COPY counts the rows that it skips, too.
-        draft.add("--max-rows", str(max(int(most) - int(skipped), 1)))
+        draft.add("--max-rows", str(max(int(most) - int(skipped), 0)))
     return draft.finish()
 
 
@@ -106,11 +106,6 @@ def _words(value: str, draft: Draft) -> None:
 def _output_escape(value: str, draft: Draft) -> None:
     if value != '"':
         draft.note("quotes within quotes are doubled, as in RFC 4180; load needs no option for it")
-
-
-def _encoding(value: str, draft: Draft) -> None:
-    if value.lower().replace("-", "") not in ("utf8", "ascii"):
-        draft.lose("unload writes UTF-8: convert standard output with iconv")
 
 
 def _unlimited(name: str) -> Handler:
@@ -179,7 +174,7 @@ _FROM: Mapping[str, Handler] = {
 }
 _TO: Mapping[str, Handler] = {
     "ESCAPE": _output_escape,
-    "ENCODING": _encoding,
+    "ENCODING": _option("--encoding"),
     "FLOATPRECISION": _lose("numbers have the fewest digits that read back the same"),
     "DOUBLEPRECISION": _lose("numbers have the fewest digits that read back the same"),
     "BEGINTOKEN": _tokens(">"),

@@ -119,7 +119,7 @@ _OPTIONS: Mapping[str, Handler] = {
     "--username": _add("--user"),
     "--password": _password,
     "--credentials": _lose("--password-file FILE reads a password"),
-    "--secure-connect-bundle": _lose("secure connect bundles cannot be read"),
+    "--secure-connect-bundle": _add("--secure-connect-bundle"),
     "--consistency-level": _add("--consistency"),
     "--ssl": _note("settings: cluster.tls and cluster.tls_ca, such as RINGHAUL_CLUSTER_TLS=true"),
     "--cqlshrc": _add("--cqlshrc"),

@@ -6,12 +6,21 @@ stands for the connector in use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
+from producer.translate.handlers import (
+    Handler,
+    flag,
+    in_each_file,
+    lose,
+    lose_unless,
+    note,
+    nothing,
+    option,
+    unlimited,
+)
 from producer.translate.hocon import as_bool, as_list, as_text
 from producer.translate.translation import Draft, NotTranslatable
-
-Handler = Callable[[str, Draft], None]
 
 #: Shortcut -> setting. Those of connectors stand for the connector in use.
 SHORTCUTS: Mapping[str, str] = {
@@ -78,54 +87,6 @@ UNITS = {
 _LANGUAGES = ("en", "fr", "de", "es", "it", "pt", "nl", "sv", "da", "pl")
 
 
-def _option(name: str) -> Handler:
-    """The value is the same there."""
-    return lambda value, draft: draft.add(name, as_text(value))
-
-
-def _unlimited(name: str) -> Handler:
-    """-1 and 0 mean no limit, which is the default here."""
-
-    def handle(value: str, draft: Draft) -> None:
-        if as_text(value) not in ("-1", "0"):
-            draft.add(name, as_text(value))
-
-    return handle
-
-
-def _flag(name: str, *, when: bool = True) -> Handler:
-    """The option stands for the value `when`."""
-
-    def handle(value: str, draft: Draft) -> None:
-        if as_bool(value) is when:
-            draft.add(name)
-
-    return handle
-
-
-def _note(text: str) -> Handler:
-    """Nothing is lost without it."""
-    return lambda _, draft: draft.note(text)
-
-
-def _lose(text: str) -> Handler:
-    return lambda _, draft: draft.lose(text)
-
-
-def _nothing(_: str, __: Draft) -> None:
-    """Another setting says all."""
-
-
-def _lose_unless(usual: str, text: str) -> Handler:
-    """Nothing is lost with the usual value."""
-
-    def handle(value: str, draft: Draft) -> None:
-        if as_text(value).lower() != usual.lower():
-            draft.lose(text)
-
-    return handle
-
-
 def _hosts(value: str, draft: Draft) -> None:
     draft.add("--contact-points", ",".join(as_list(value)))
 
@@ -134,15 +95,50 @@ def _null_strings(value: str, draft: Draft) -> None:
     for text in as_list(value):
         draft.repeat("--null", text)
     draft.add("--null-quoted")
+    _drop_null_fills(draft)
 
 
 def _output_null(value: str, draft: Draft) -> None:
     draft.add("--null", (as_list(value) or [""])[0])
 
 
-def _null_value(value: str, draft: Draft) -> None:
-    if as_text(value) not in ("AUTO", ""):
-        draft.repeat("--null", as_text(value))
+def _drop_null_fills(draft: Draft) -> None:
+    """Leave out texts in the place of empty fields that mean null: so do empty fields."""
+    for name in ("--fill-empty", "--fill-quoted"):
+        if set(draft.values(name)) & set(draft.values("--null")):
+            draft.drop(name)
+            draft.repeat("--null", "")
+
+
+def _fill(name: str) -> Handler:
+    """The text is read in the place of an empty field."""
+
+    def handle(value: str, draft: Draft) -> None:
+        if as_text(value) not in ("AUTO", ""):
+            draft.add(name, as_text(value))
+            _drop_null_fills(draft)
+
+    return handle
+
+
+def _written_text(name: str) -> Handler:
+    def handle(value: str, draft: Draft) -> None:
+        if as_text(value) not in ("AUTO", ""):
+            draft.add(name, as_text(value))
+
+    return handle
+
+
+def _newline(value: str, draft: Draft) -> None:
+    text = as_text(value)
+    if draft.command != "unload":
+        draft.note("LF, CRLF and CR all end a record")
+    elif text in ("\r\n", "\\r\\n"):
+        draft.add("--line-end", "crlf")
+    elif text in ("\n", "\\n", "auto"):
+        draft.note("a record ends with LF")
+    else:
+        draft.lose("a record ends with LF, or by --line-end crlf with CRLF")
 
 
 def _mode(value: str, draft: Draft) -> None:
@@ -193,6 +189,10 @@ def _numbers(value: str, draft: Draft) -> None:
         raise NotTranslatable(f"codec.booleanNumbers: {value!r} is not two numbers")
     draft.true_words = [*(draft.true_words or ["true"]), pair[0]]
     draft.false_words = [*(draft.false_words or ["false"]), pair[1]]
+    if draft.command != "unload":
+        draft.add("--accept", "booleans")
+        if [number.strip() for number in pair] != ["1", "0"]:
+            draft.lose("words for true and false are 1 and 0 in columns of numbers")
 
 
 def _locale(value: str, draft: Draft) -> None:
@@ -302,15 +302,15 @@ def _password(_: str, draft: Draft) -> None:
 _SETTING = "a setting: see docs/reference/settings.md"
 #: Whole groups without a counterpart.
 _PREFIXES: Mapping[str, Handler] = {
-    "monitoring.": _note("--progress, --summary and `ringhaul metrics` are there for it"),
-    "log.": _note("`ringhaul errors JOB`, and `ringhaul resume JOB` for checkpoints"),
-    "executor.continuousPaging.": _note("not needed: pages follow the rows"),
-    "batch.": _note("not needed: batches follow the replicas and the server's limits"),
-    "s3.": _note("storage.s3_endpoint_url; region and credentials are those of the host"),
-    "driver.": _note(_SETTING),
-    "datastax-java-driver.": _note(_SETTING),
-    "runner.": _note("not needed"),
-    "schema.graph": _lose("graphs cannot be moved"),
+    "monitoring.": note("--progress, --summary and `ringhaul metrics` are there for it"),
+    "log.": note("`ringhaul errors JOB`, and `ringhaul resume JOB` for checkpoints"),
+    "executor.continuousPaging.": note("not needed: pages follow the rows"),
+    "batch.": note("not needed: batches follow the replicas and the server's limits"),
+    "s3.": note("storage.s3_endpoint_url; region and credentials are those of the host"),
+    "driver.": note(_SETTING),
+    "datastax-java-driver.": note(_SETTING),
+    "runner.": note("not needed"),
+    "schema.graph": lose("graphs cannot be moved"),
 }
 
 
@@ -320,115 +320,118 @@ def find_group(name: str) -> Handler | None:
 
 
 _ALL: Mapping[str, Handler] = {
-    "connector.name": _nothing,
-    "schema.keyspace": _option("--keyspace"),
-    "schema.table": _option("--table"),
+    "connector.name": nothing,
+    "schema.keyspace": option("--keyspace"),
+    "schema.table": option("--table"),
     SHORTCUTS["h"]: _hosts,
-    SHORTCUTS["port"]: _option("--port"),
-    SHORTCUTS["dc"]: _option("--local-dc"),
-    SHORTCUTS["cl"]: _option("--consistency"),
-    SHORTCUTS["u"]: _option("--user"),
+    SHORTCUTS["port"]: option("--port"),
+    SHORTCUTS["dc"]: option("--local-dc"),
+    SHORTCUTS["cl"]: option("--consistency"),
+    SHORTCUTS["u"]: option("--user"),
     SHORTCUTS["p"]: _password,
-    SHORTCUTS["b"]: _lose("secure connect bundles cannot be read"),
+    SHORTCUTS["b"]: option("--secure-connect-bundle"),
+    "datastax-java-driver.advanced.protocol.compression": note(
+        "a setting of each host: cluster.compression, none or lz4"
+    ),
     "runner.promptForPasswords": _prompt,
-    "executor.maxPerSecond": _unlimited("--rate"),
+    "executor.maxPerSecond": unlimited("--rate"),
     "executor.maxBytesPerSecond": _bytes_rate,
-    "executor.maxInFlight": _note("a setting of the workers: load.in_flight_requests_max"),
-    "engine.maxConcurrentQueries": _note("the number of requests follows the server"),
-    "engine.dryRun": _flag("--dry-run"),
-    "engine.executionId": _option("--job-id"),
-    "engine.dataSizeSamplingEnabled": _note("not needed"),
-    "schema.splits": _note("not needed: units follow the size of the table"),
-    "config": _lose("give the file's settings in the command"),
-    "codec.timeZone": _option("--timezone"),
+    "executor.maxInFlight": note("a setting of the workers: load.in_flight_requests_max"),
+    "engine.maxConcurrentQueries": note("the number of requests follows the server"),
+    "engine.dryRun": flag("--dry-run"),
+    "engine.executionId": option("--job-id"),
+    "engine.dataSizeSamplingEnabled": note("not needed"),
+    "schema.splits": note("not needed: units follow the size of the table"),
+    "config": lose("give the file's settings in the command"),
+    "codec.timeZone": option("--timezone"),
     "codec.locale": _locale,
-    "codec.date": _nothing,
-    "codec.time": _nothing,
-    "codec.timestamp": _nothing,
+    "codec.date": nothing,
+    "codec.time": nothing,
+    "codec.timestamp": nothing,
     "codec.unit": _unit,
-    "codec.epoch": _option("--epoch"),
+    "codec.epoch": option("--epoch"),
     "codec.booleanStrings": _words,
     "codec.booleanNumbers": _numbers,
     "codec.binary": _binary,
-    "codec.number": _lose_unless("#,###.##", "numbers have separators, but no pattern"),
-    "codec.formatNumbers": _lose_unless("false", "numbers are written with all their digits"),
-    "codec.geo": _lose("types of DataStax Enterprise cannot be moved"),
-    "codec.uuidStrategy": _lose_unless("random", "a timeuuid must stand in the file as one"),
+    "codec.number": lose_unless("#,###.##", "numbers have separators, but no pattern"),
+    "codec.formatNumbers": lose_unless("false", "numbers are written with all their digits"),
+    "codec.geo": lose("types of DataStax Enterprise cannot be moved"),
+    "codec.uuidStrategy": lose_unless("random", "a timeuuid must stand in the file as one"),
 }
 _FILES: Mapping[str, Handler] = {
-    "connector.*.url": _nothing,
-    "connector.*.fileNamePattern": _nothing,
-    "connector.*.recursive": _nothing,
-    "connector.*.maxConcurrentFiles": _note("not needed: all workers share one file"),
+    "connector.*.url": nothing,
+    "connector.*.fileNamePattern": nothing,
+    "connector.*.recursive": nothing,
+    "connector.*.maxConcurrentFiles": note("not needed: all workers share one file"),
     "connector.*.compression": _compression,
-    "connector.*.maxCharsPerColumn": _note("not needed: a record may have 128 MiB"),
-    "connector.*.maxColumns": _note("not needed: there is no limit"),
-    "connector.*.normalizeLineEndingsInQuotes": _lose_unless(
+    "connector.*.maxCharsPerColumn": note("not needed: a record may have 128 MiB"),
+    "connector.*.maxColumns": note("not needed: there is no limit"),
+    "connector.*.normalizeLineEndingsInQuotes": lose_unless(
         "false", "line ends within quotes stay as they are"
     ),
-    "connector.*.newline": _note("LF, CRLF and CR all end a record"),
-    "connector.*.delimiter": _option("--delimiter"),
-    "connector.*.quote": _option("--quote"),
-    "connector.*.header": _flag("--no-header", when=False),
+    "connector.*.newline": _newline,
+    "connector.*.delimiter": option("--delimiter"),
+    "connector.*.quote": option("--quote"),
+    "connector.*.header": flag("--no-header", when=False),
     "connector.*.mode": _mode,
     "schema.mapping": _mapping,
-    "schema.preserveTimestamp": _flag("--preserve-timestamp"),
-    "schema.preserveTtl": _flag("--preserve-ttl"),
+    "schema.preserveTimestamp": flag("--preserve-timestamp"),
+    "schema.preserveTtl": flag("--preserve-ttl"),
 }
 _LOAD: Mapping[str, Handler] = {
-    "connector.*.urlfile": _option("--urlfile"),
-    "connector.*.encoding": _option("--encoding"),
-    "connector.*.skipRecords": _unlimited("--skip-rows"),
-    "connector.*.maxRecords": _unlimited("--max-rows"),
-    "connector.*.escape": _option("--escape"),
-    "connector.*.comment": _option("--comment"),
-    "connector.*.nullValue": _null_value,
-    "connector.*.emptyValue": _lose_unless("", "an empty text is the empty field"),
+    "connector.*.urlfile": option("--urlfile"),
+    "connector.*.encoding": option("--encoding"),
+    "connector.*.skipRecords": in_each_file("--skip-rows"),
+    "connector.*.maxRecords": in_each_file("--max-rows"),
+    "connector.*.escape": option("--escape"),
+    "connector.*.comment": option("--comment"),
+    "connector.*.nullValue": _fill("--fill-empty"),
+    "connector.*.emptyValue": _fill("--fill-quoted"),
     "connector.*.ignoreLeadingWhitespaces": _trim("text"),
     "connector.*.ignoreTrailingWhitespaces": _trim("text"),
     "connector.*.ignoreLeadingWhitespacesInQuotes": _trim("quoted"),
     "connector.*.ignoreTrailingWhitespacesInQuotes": _trim("quoted"),
     "connector.*.parserFeatures": _features,
-    "connector.*.deserializationFeatures": _note("decimals always keep all their digits"),
-    "schema.query": _nothing,
-    "schema.allowExtraFields": _flag("--allow-extra-fields"),
-    "schema.allowMissingFields": _flag("--allow-missing-fields"),
+    "connector.*.deserializationFeatures": note("decimals always keep all their digits"),
+    "schema.query": nothing,
+    "schema.allowExtraFields": flag("--allow-extra-fields"),
+    "schema.allowMissingFields": flag("--allow-missing-fields"),
     "schema.nullToUnset": _nulls,
-    "schema.queryTimestamp": _option("--timestamp"),
+    "schema.queryTimestamp": option("--timestamp"),
     "schema.queryTtl": _seconds,
     "codec.nullStrings": _null_strings,
     "codec.overflowStrategy": _overflow,
     "codec.roundingStrategy": _rounding,
     "batch.mode": _batch_mode,
-    "log.maxErrors": _option("--max-errors"),
+    "log.maxErrors": option("--max-errors"),
 }
 _UNLOAD: Mapping[str, Handler] = {
-    "connector.*.encoding": _lose_unless("utf-8", "unload writes UTF-8"),
-    "connector.*.maxRecords": _unlimited("--max-rows-per-file"),
-    "connector.*.skipRecords": _lose_unless("0", "there is nothing to skip in a table"),
-    "connector.*.fileNameFormat": _option("--file-name-format"),
+    "connector.*.encoding": option("--encoding"),
+    "connector.*.maxRecords": unlimited("--max-rows-per-file"),
+    "connector.*.skipRecords": lose_unless("0", "there is nothing to skip in a table"),
+    "connector.*.fileNameFormat": option("--file-name-format"),
     "connector.*.maxConcurrentFiles": _concurrent_files,
-    "connector.*.escape": _note("quotes within quotes are doubled, as in RFC 4180"),
-    "connector.*.comment": _note("a load reads no comments unless --comment is given"),
-    "connector.*.nullValue": _null_value,
-    "connector.*.emptyValue": _lose_unless("", "an empty text is the empty field in quotes"),
-    "connector.*.ignoreLeadingWhitespaces": _lose_unless("false", "texts keep their blanks"),
-    "connector.*.ignoreTrailingWhitespaces": _lose_unless("false", "texts keep their blanks"),
+    "connector.*.escape": note("quotes within quotes are doubled, as in RFC 4180"),
+    "connector.*.comment": option("--comment"),
+    "connector.*.nullValue": _written_text("--null"),
+    "connector.*.emptyValue": _written_text("--empty-word"),
+    "connector.*.ignoreLeadingWhitespaces": _trim("text"),
+    "connector.*.ignoreTrailingWhitespaces": _trim("text"),
     "connector.*.prettyPrint": _pretty,
-    "connector.*.generatorFeatures": _lose("JSON is written as its standard says"),
-    "connector.*.serializationFeatures": _lose("JSON is written as its standard says"),
+    "connector.*.generatorFeatures": lose("JSON is written as its standard says"),
+    "connector.*.serializationFeatures": lose("JSON is written as its standard says"),
     "connector.*.serializationStrategy": _strategy,
-    "schema.query": _option("--query"),
+    "schema.query": option("--query"),
     "codec.nullStrings": _output_null,
-    "codec.overflowStrategy": _note("nothing overflows in an unload"),
-    "codec.roundingStrategy": _note("nothing is rounded in an unload"),
-    "log.maxErrors": _option("--max-errors"),
+    "codec.overflowStrategy": note("nothing overflows in an unload"),
+    "codec.roundingStrategy": note("nothing is rounded in an unload"),
+    "log.maxErrors": option("--max-errors"),
 }
 _COUNT: Mapping[str, Handler] = {
-    name: _note("a count shows no values") for name in _ALL if name.startswith("codec.")
+    name: note("a count shows no values") for name in _ALL if name.startswith("codec.")
 } | {
-    "engine.dryRun": _note("a count changes nothing"),
-    "schema.query": _lose("`ringhaul query` answers a SELECT count(*)"),
+    "engine.dryRun": note("a count changes nothing"),
+    "schema.query": lose("`ringhaul query` answers a SELECT count(*)"),
     "stats.modes": _stats,
     "stats.numPartitions": _partitions,
 }

@@ -74,6 +74,10 @@ class Draft:
     def has(self, name: str) -> bool:
         return name in self._options
 
+    def values(self, name: str) -> list[str]:
+        """Return the values of an option, of all its uses."""
+        return [value for values in self._options.get(name, ()) for value in values]
+
     def note(self, text: str) -> None:
         """Explain the present option."""
         self.notes.append(Note(self.option, text))

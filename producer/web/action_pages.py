@@ -8,7 +8,7 @@ from producer.web.job_actions import ACTIONS, Overtaken, act_on_job, actions_for
 from producer.web.page import Page, Problem, as_problem
 from producer.web.said import note_done
 from ringhaul.errors import RinghaulError, UsageError
-from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.shares import WEIGHTS
 
 

@@ -15,8 +15,8 @@ from producer.run.throttle import wanted_pace
 from producer.run.unpause import is_staffed
 from ringhaul.errors import RinghaulError, UsageError
 from ringhaul.ledger.history import BY_PAGE
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import RESUMABLE, JobState
 
 #: Longest value of a field of a form.

@@ -13,8 +13,8 @@ from producer.report.snapshot import Snapshot
 from producer.web.job_query import Found, JobQuery, find_jobs
 from ringhaul.ledger.history import History
 from ringhaul.ledger.job_list import JobHead, job_names, read_heads
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
 
 #: Of more jobs, the newest are listed: some 300 bytes each.
 JOBS_MAX = 50_000

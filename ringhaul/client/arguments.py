@@ -20,6 +20,7 @@ _ELSEWHERE = {
     "password": "give it to Client(...)",
     "password_file": "give it to Client(...)",
     "port": "give it to Client(...)",
+    "secure_connect_bundle": "give it to Client(...)",
     "user": "give it to Client(...)",
     "detach": "use submit_load, submit_verify or submit_unload, which return a Job",
     "dry_run": "use plan_load or plan_unload, which return a Plan",

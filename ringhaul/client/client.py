@@ -54,10 +54,10 @@ Data: TypeAlias = Any
 class Client:
     """Runs `ringhaul` commands. It holds no connection, and several threads may use it.
 
-    `contact_points`, `port`, `local_dc`, `user`, `password_file`, `broker` and `config` are the
-    options of the command; what is left out is as configured. `password` is an alternative to
-    `password_file`. `environment`: more variables for the command. `command`: the `ringhaul` of
-    another environment, by default that of this one.
+    `contact_points`, `port`, `secure_connect_bundle`, `local_dc`, `user`, `password_file`, `broker`
+    and `config` are the options of the command; what is left out is as configured. `password` is an
+    alternative to `password_file`. `environment`: more variables for the command. `command`: the
+    `ringhaul` of another environment, by default that of this one.
 
     `shared_folder`: a folder that this host and all workers read and write under the same path.
     With it, the broker's workers also load tables of this process, and write what it reads. Without
@@ -69,6 +69,7 @@ class Client:
         *,
         contact_points: str | Sequence[str] | None = None,
         port: int | None = None,
+        secure_connect_bundle: PathLike | None = None,
         local_dc: str | None = None,
         user: str | None = None,
         password: str | None = None,
@@ -84,6 +85,7 @@ class Client:
         settings = {
             "cluster.contact_points": contact_points,
             "cluster.port": port,
+            "cluster.secure_connect_bundle": secure_connect_bundle,
             "cluster.local_dc": local_dc,
             "cluster.user": user,
             "cluster.password_file": password_file,

@@ -53,6 +53,7 @@ class LoadOptions(JobOptions, total=False):
     delimiter: Value
     dialect: Literal["mysql", "postgresql", "hive", "excel"]
     empty: Value
+    empty_word: Value
     encoding: Value
     epoch: Value
     epoch_unit: Value
@@ -60,6 +61,8 @@ class LoadOptions(JobOptions, total=False):
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     exact_timestamps: Flag
     false_words: Listed
+    fill_empty: Value
+    fill_quoted: Value
     format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     format_profile: Value
     header: Switch
@@ -83,6 +86,7 @@ class LoadOptions(JobOptions, total=False):
     profile: Path
     quote: Value
     rounding: Value
+    rows_per: Literal["input", "file"]
     skip_columns: Listed
     skip_rows: int
     sstable_size: Value
@@ -121,12 +125,15 @@ class VerifyOptions(JobOptions, total=False):
     delimiter: Value
     dialect: Literal["mysql", "postgresql", "hive", "excel"]
     empty: Value
+    empty_word: Value
     encoding: Value
     epoch: Value
     epoch_unit: Value
     escape: Value
     escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     false_words: Listed
+    fill_empty: Value
+    fill_quoted: Value
     format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     format_profile: Value
     header: Switch
@@ -146,6 +153,7 @@ class VerifyOptions(JobOptions, total=False):
     overflow: Value
     quote: Value
     rounding: Value
+    rows_per: Literal["input", "file"]
     skip_columns: Listed
     skip_rows: int
     thousands_sep: Value
@@ -165,11 +173,14 @@ class UnloadOptions(JobOptions, total=False):
 
     blob: Value
     columns: Listed
+    comment: Value
     compression: Value
     date_format: Repeated
     decimal_sep: Value
     delimiter: Value
     dialect: Literal["mysql", "postgresql", "hive", "excel"]
+    empty_word: Value
+    encoding: Value
     epoch: Value
     epoch_unit: Value
     escape: Value
@@ -177,10 +188,12 @@ class UnloadOptions(JobOptions, total=False):
     false_words: Listed
     file_name_format: Value
     format: Literal["csv", "jsonl", "parquet"]
+    format_profile: Value
     header: Switch
     json_layout: Literal["lines", "array", "pretty"]
     json_nulls: Switch
     keyspace: Value
+    line_end: Literal["lf", "crlf"]
     locale: Value
     mapping: Value
     max_errors: Value
@@ -200,6 +213,7 @@ class UnloadOptions(JobOptions, total=False):
     timestamp_format: Repeated
     timezone: Value
     transform: Repeated
+    trim: Literal["none", "text", "quoted"]
     true_words: Listed
     where: Value
 
@@ -223,8 +237,11 @@ class LookupOptions(JobOptions, total=False):
 
     blob: Value
     columns: Listed
+    comment: Value
     date_format: Repeated
     decimal_sep: Value
+    empty_word: Value
+    encoding: Value
     epoch: Value
     epoch_unit: Value
     false_words: Listed
@@ -232,6 +249,7 @@ class LookupOptions(JobOptions, total=False):
     json_nulls: Switch
     key: Listed
     keyspace: Value
+    line_end: Literal["lf", "crlf"]
     locale: Value
     order: Literal["input", "any"]
     quote_all: Flag
@@ -239,6 +257,7 @@ class LookupOptions(JobOptions, total=False):
     time_format: Repeated
     timestamp_format: Repeated
     timezone: Value
+    trim: Literal["none", "text", "quoted"]
     true_words: Listed
     values_accept: Listed
     values_allow_extra_fields: Flag
@@ -253,12 +272,15 @@ class LookupOptions(JobOptions, total=False):
     values_delimiter: Value
     values_dialect: Literal["mysql", "postgresql", "hive", "excel"]
     values_empty: Value
+    values_empty_word: Value
     values_encoding: Value
     values_epoch: Value
     values_epoch_unit: Value
     values_escape: Value
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
+    values_fill_empty: Value
+    values_fill_quoted: Value
     values_format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     values_format_profile: Value
     values_header: Switch
@@ -274,6 +296,7 @@ class LookupOptions(JobOptions, total=False):
     values_overflow: Value
     values_quote: Value
     values_rounding: Value
+    values_rows_per: Literal["input", "file"]
     values_skip_columns: Listed
     values_skip_rows: int
     values_thousands_sep: Value
@@ -288,13 +311,17 @@ class ExecOptions(JobOptions, total=False):
     """Options of `ringhaul exec`."""
 
     blob: Value
+    comment: Value
     date_format: Repeated
     decimal_sep: Value
+    empty_word: Value
+    encoding: Value
     epoch: Value
     epoch_unit: Value
     false_words: Listed
     json_layout: Literal["lines", "array", "pretty"]
     json_nulls: Switch
+    line_end: Literal["lf", "crlf"]
     locale: Value
     nulls: Literal["unset", "tombstone"]
     order: Literal["input", "any"]
@@ -304,6 +331,7 @@ class ExecOptions(JobOptions, total=False):
     time_format: Repeated
     timestamp_format: Repeated
     timezone: Value
+    trim: Literal["none", "text", "quoted"]
     true_words: Listed
     values_accept: Listed
     values_allow_extra_fields: Flag
@@ -318,12 +346,15 @@ class ExecOptions(JobOptions, total=False):
     values_delimiter: Value
     values_dialect: Literal["mysql", "postgresql", "hive", "excel"]
     values_empty: Value
+    values_empty_word: Value
     values_encoding: Value
     values_epoch: Value
     values_epoch_unit: Value
     values_escape: Value
     values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
     values_false_words: Listed
+    values_fill_empty: Value
+    values_fill_quoted: Value
     values_format: Literal["auto", "csv", "jsonl", "parquet", "fixed"]
     values_format_profile: Value
     values_header: Switch
@@ -339,6 +370,7 @@ class ExecOptions(JobOptions, total=False):
     values_overflow: Value
     values_quote: Value
     values_rounding: Value
+    values_rows_per: Literal["input", "file"]
     values_skip_columns: Listed
     values_skip_rows: int
     values_thousands_sep: Value

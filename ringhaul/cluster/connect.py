@@ -22,6 +22,7 @@ from collections.abc import Collection
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from cassandra import ConsistencyLevel, ProtocolVersion, UnresolvableContactPoints
 from cassandra.auth import PlainTextAuthProvider
@@ -32,6 +33,7 @@ from cassandra.cluster import (
     NoHostAvailable,
     Session,
 )
+from cassandra.connection import EndPointFactory
 from cassandra.policies import (
     DCAwareRoundRobinPolicy,
     ExponentialReconnectionPolicy,
@@ -41,8 +43,11 @@ from cassandra.policies import (
 )
 
 from ringhaul.backoff import pause_s, spread
+from ringhaul.cluster.bundle import Bundle, bundle_context
 from ringhaul.cluster.connection import PromptConnection
 from ringhaul.cluster.errors import ConnectionsExhausted, translate_error
+from ringhaul.cluster.lz4_codec import offer_lz4
+from ringhaul.cluster.metadata_service import ask_service
 from ringhaul.cluster.node_filter import NodeFilter
 from ringhaul.errors import ClusterError, UsageError
 
@@ -61,8 +66,10 @@ _REFUSED_AS_OLD = "Rejecting Protocol Version"
 class ClusterConfig:
     """Address and login of the cluster. Holds a secret: never log it."""
 
-    contact_points: tuple[str, ...]
+    contact_points: tuple[str, ...]  #: without effect if there is a bundle
     port: int = 9042
+    #: Leads to the cluster instead of contact points, port and TLS files.
+    bundle: Bundle | None = None
     local_dc: str = ""  #: empty: that of the first contact point
     host_ids: tuple[str, ...] = ()  #: a cluster with none of these nodes is refused; empty: any
     #: Addresses and networks of the nodes to use, empty: all; and of those that are left alone.
@@ -75,16 +82,19 @@ class ClusterConfig:
     tls_cert: str = ""
     tls_key: str = ""
     tls_verify_hostname: bool = True
+    compression: str = "none"  #: of requests and answers: none or lz4
     consistency: str = "LOCAL_QUORUM"
     connect_timeout_s: float = 10.0
     request_timeout_s: float = 12.0
 
     def __repr__(self) -> str:
-        return f"ClusterConfig({','.join(self.contact_points)}:{self.port})"
+        return f"ClusterConfig({self.where})"
 
     @property
     def where(self) -> str:
-        """The contact points as a person would write them."""
+        """The contact points as a person would write them, or the service that knows them."""
+        if self.bundle is not None:
+            return self.bundle.where
         return ", ".join(f"{host}:{self.port}" for host in self.contact_points)
 
 
@@ -130,9 +140,10 @@ class _NewerWanted(Exception):
 
 def _open(config: ClusterConfig, version: int) -> Session:
     """Return a session that uses this version of the native protocol or an older one."""
+    place = _place(config)
     # Without a name, the local data centre is that of the first contact point: a coordinator
     # elsewhere would make LOCAL_QUORUM a quorum of the wrong data centre.
-    local: LoadBalancingPolicy = DCAwareRoundRobinPolicy(local_dc=config.local_dc)
+    local: LoadBalancingPolicy = DCAwareRoundRobinPolicy(local_dc=place.local_dc)
     nodes = NodeFilter(config.allowed_nodes, config.denied_nodes)
     if nodes:
         local = nodes.applied_to(local)
@@ -145,12 +156,14 @@ def _open(config: ClusterConfig, version: int) -> Session:
     )
     try:
         cluster = Cluster(
-            contact_points=list(config.contact_points),
+            contact_points=place.contact_points,
             port=config.port,
+            endpoint_factory=place.endpoints,
             connection_class=PromptConnection,
             execution_profiles={EXEC_PROFILE_DEFAULT: profile},
             auth_provider=_auth(config),
-            ssl_context=_ssl_context(config),
+            ssl_context=place.tls,
+            compression=False if config.compression == "none" else config.compression,
             connect_timeout=config.connect_timeout_s,
             control_connection_timeout=config.connect_timeout_s,
             reconnection_policy=ExponentialReconnectionPolicy(1.0, 30.0, max_attempts=None),
@@ -169,7 +182,7 @@ def _open(config: ClusterConfig, version: int) -> Session:
     # checksums, so it is only used for nodes that support nothing else.
     cluster.protocol_version = version
     try:
-        session = _connect(cluster, config.local_dc, nodes)
+        session = _connect(cluster, place.local_dc, nodes)
         _check_host_ids(cluster, config.host_ids)
     except Exception as error:
         cluster.shutdown()
@@ -179,9 +192,31 @@ def _open(config: ClusterConfig, version: int) -> Session:
             error,
             where=config.where,
             user=config.user,
-            tls_cert=config.tls_cert if config.tls else None,
+            tls_cert=config.tls_cert if config.tls or config.bundle else None,
+            bundle=config.bundle.path if config.bundle else "",
         ) from error
     return session
+
+
+class _Place(NamedTuple):
+    """How to reach the cluster, in the driver's terms."""
+
+    contact_points: list[Any]  #: names and addresses, or endpoints
+    local_dc: str
+    tls: ssl.SSLContext | None
+    endpoints: EndPointFactory | None = None  #: None: nodes are reached by their addresses
+
+
+def _place(config: ClusterConfig) -> _Place:
+    if config.compression == "lz4":
+        offer_lz4()
+    if config.bundle is None:
+        return _Place(list(config.contact_points), config.local_dc, _ssl_context(config))
+    tls = bundle_context(config.bundle)
+    managed = ask_service(config.bundle, tls, config.connect_timeout_s)
+    endpoints = managed.endpoints()
+    contact_points = [endpoints.create_from_sni(host_id) for host_id in managed.host_ids]
+    return _Place(contact_points, config.local_dc or managed.local_dc, tls, endpoints)
 
 
 def close_session(session: Session, timeout_s: float = 5.0) -> bool:
@@ -222,9 +257,10 @@ class Reconnecting:
 
 
 def _auth(config: ClusterConfig) -> PlainTextAuthProvider | None:
-    if not config.user:
-        return None
-    return PlainTextAuthProvider(username=config.user, password=config.password)
+    user, password = config.user, config.password
+    if not user and config.bundle is not None:
+        user, password = config.bundle.user, config.bundle.password
+    return PlainTextAuthProvider(username=user, password=password) if user else None
 
 
 def _ssl_context(config: ClusterConfig) -> ssl.SSLContext | None:

@@ -4,7 +4,9 @@ The driver mistakes the end of the stream for more data once part of a response 
 spins, and callers wait until the request times out. Here the connection ends as soon as the stream
 does, and everything pending on it fails at once.
 
-It also reads larger pieces: a response of 1 MiB took 256 calls in 4 KiB steps.
+It also reads larger pieces: a response of 1 MiB took 256 calls in 4 KiB steps. And if requests are
+to be compressed, it refuses a server that cannot: the driver would silently do without, if it and
+the server have no compression in common.
 """
 
 from __future__ import annotations
@@ -12,9 +14,12 @@ from __future__ import annotations
 import ssl
 from typing import Any
 
-from cassandra.connection import ConnectionShutdown
+from cassandra.connection import ConnectionException, ConnectionShutdown
 from cassandra.io.libevreactor import LibevConnection, libev
+from cassandra.protocol import SupportedMessage
 
+#: In the message of `CompressionNotOffered`.
+NOT_OFFERED = "does not offer"
 #: Errors that mean that there is nothing to read yet.
 _NOTHING_YET = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
@@ -24,6 +29,10 @@ class ConnectionNotTaken(ConnectionShutdown):  # type: ignore[misc]
 
     Cassandra does so when it has reached its limit of connections (`ConnectionLimitHandler`).
     """
+
+
+class CompressionNotOffered(ConnectionException):  # type: ignore[misc]
+    """The node does not support the compression of requests that is set."""
 
 
 class PromptConnection(LibevConnection):  # type: ignore[misc]
@@ -57,6 +66,19 @@ class PromptConnection(LibevConnection):  # type: ignore[misc]
             # Not `close`: the driver would wait for the rest of a handshake, and a pool would not
             # learn the reason.
             self.defunct(ConnectionShutdown(f"{self.endpoint} has closed the connection"))
+
+    def _handle_options_response(self, options_response: Any) -> None:
+        if isinstance(options_response, SupportedMessage) and isinstance(self.compression, str):
+            offered = options_response.options.get("COMPRESSION", [])
+            if self.compression not in offered:
+                words = f"it offers {', '.join(sorted(offered))}" if offered else "it offers none"
+                self.defunct(
+                    CompressionNotOffered(
+                        f"the node {NOT_OFFERED} {self.compression} for requests, {words}"
+                    )
+                )
+                return
+        super()._handle_options_response(options_response)
 
     def defunct(self, exc: BaseException) -> None:
         """Give the connection up: `ConnectionNotTaken` if it ended before any data.

@@ -18,7 +18,7 @@ from cassandra import (
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionException
 
-from ringhaul.cluster.connection import ConnectionNotTaken
+from ringhaul.cluster.connection import CompressionNotOffered, ConnectionNotTaken
 from ringhaul.errors import ClusterError, ClusterUnavailable, RinghaulError
 
 #: What to do if a node accepts no further connection.
@@ -33,7 +33,7 @@ _SERVER_WORDS = re.compile(r'message="(.+)"')
 _NOT_TRUSTED = re.compile(r"CERTIFICATE_VERIFY_FAILED\] certificate verify failed: (.+?)\.? \(_ssl")
 #: How a node ends a TLS handshake that it rejects; few say that a certificate was the reason.
 _HANDSHAKE_ENDED = re.compile(
-    r"\w+ alert [\w ]+(?= \(_ssl)|EOF occurred in violation of protocol"
+    r"\w+ alert [\w ]+(?= \(_ssl)|tlsv1 unrecognized name|EOF occurred in violation of protocol"
     r"|Connection reset by peer|Broken pipe"
 )
 
@@ -43,11 +43,17 @@ class ConnectionsExhausted(ClusterUnavailable):
 
 
 def translate_error(
-    error: BaseException, *, where: str, user: str = "", tls_cert: str | None = None
+    error: BaseException,
+    *,
+    where: str,
+    user: str = "",
+    tls_cert: str | None = None,
+    bundle: str = "",
 ) -> RinghaulError:
     """Return the error as one of ours; errors that already are ours come back unchanged.
 
-    `where`, `user` and `tls_cert` are what was tried; `tls_cert` is None without TLS.
+    `where`, `user`, `tls_cert` and the path of a secure connect bundle are what was tried;
+    `tls_cert` is None without TLS.
     """
     if isinstance(error, RinghaulError):
         return error
@@ -63,13 +69,15 @@ def translate_error(
             )
         if isinstance(cause, Unauthorized):
             return ClusterError(f"user {user!r} may not do this: {_first_line(cause)}")
+        if isinstance(cause, CompressionNotOffered):
+            return ClusterError(f'{where}: {cause}; set cluster.compression = "none"')
         if distrust := _NOT_TRUSTED.search(str(cause)):
-            return ClusterError(
-                f"the certificate of {where} is not trusted: {distrust[1]}. "
-                "Is cluster.tls_ca the authority that issued it?"
-            )
+            hint = "Is cluster.tls_ca the authority that issued it?"
+            if bundle:
+                hint = f"Is {bundle} the bundle of this cluster (cluster.secure_connect_bundle)?"
+            return ClusterError(f"the certificate of {where} is not trusted: {distrust[1]}. {hint}")
         if tls_cert is not None and (ended := _HANDSHAKE_ENDED.search(str(cause))):
-            return _handshake_ended(ended[0], where, tls_cert)
+            return _handshake_ended(ended[0], where, tls_cert, bundle)
     if isinstance(error, UnresolvableContactPoints):
         return ClusterUnavailable(
             f"no host name in {where} can be resolved; check the spelling "
@@ -77,6 +85,11 @@ def translate_error(
         )
     if isinstance(error, (NoHostAvailable, OperationTimedOut, ConnectionException, OSError)):
         reason = _first_line(causes[-1]) if causes else type(error).__name__
+        if bundle:
+            return ClusterUnavailable(
+                f"no node answers through the proxy that {where} names: {reason}. Is the database "
+                f"active, and the way to it open? (cluster.secure_connect_bundle {bundle})"
+            )
         return ClusterUnavailable(
             f"no node answers at {where}: {reason}. Is it the right address (--contact-points, "
             "cluster.contact_points) and is the node up? `ringhaul local up` starts one to try with"
@@ -96,8 +109,10 @@ def _refused(cause: BaseException, where: str, user: str) -> ClusterError:
     )
 
 
-def _handshake_ended(reason: str, where: str, tls_cert: str) -> ClusterError:
-    if tls_cert:
+def _handshake_ended(reason: str, where: str, tls_cert: str, bundle: str) -> ClusterError:
+    if bundle:
+        hint = f"Is {bundle} the bundle of this cluster, and the newest one?"
+    elif tls_cert:
         hint = f"Does it trust the authority that issued cluster.tls_cert {tls_cert}?"
     else:
         hint = "Does it ask for a client certificate (cluster.tls_cert and cluster.tls_key)?"

@@ -41,7 +41,7 @@ class NodeFilter:
 
     def check(self, hosts: Collection[Host]) -> None:
         """Raise `ClusterError` if it leaves none of the cluster's nodes."""
-        if hosts and not any(self.admits(str(host.address)) for host in hosts):
+        if self and hosts and not any(self.admits(str(host.address)) for host in hosts):
             addresses = sorted(str(host.address) for host in hosts)
             raise ClusterError(
                 "cluster.allowed_nodes and cluster.denied_nodes leave out every node of this "

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ringhaul.cql.boolean_numbers import number_hint
 from ringhaul.cql.cells import Cells, fixed_binary
 from ringhaul.cql.column import (
     Encoded,
@@ -57,7 +58,9 @@ def encode_decimals(column: TextColumn, fmt: TextFormat) -> Encoded:
     if scaled is None:  # impossible: the pattern matches only what can be read
         raise AssertionError("a decimal of at most 18 characters was not read")
     left = np.flatnonzero(~done)
-    left_values, bad = parse_left(column, left, "decimal", parse_decimal, b"")
+    left_values, bad = parse_left(
+        column, left, "decimal", lambda text: parse_decimal(text, fmt), b""
+    )
     merged = _merge(done, _minimal(*scaled), left, left_values)
     return Encoded(Cells.variable(merged), misspelt + bad)
 
@@ -67,11 +70,11 @@ def parse_varint(text: str, fmt: TextFormat = _USUAL) -> bytes:
     return _pack(integer_of(whole_text(text, fmt)))
 
 
-def parse_decimal(text: str) -> bytes:
+def parse_decimal(text: str, fmt: TextFormat = _USUAL) -> bytes:
     """Return the wire bytes of a decimal. Raises `ValueError` with the reason."""
     match = _DECIMAL.fullmatch(text)
     if match is None:
-        raise ValueError(f"{quote(text)} is not a decimal number")
+        raise ValueError(f"{quote(text)} is not a decimal number{number_hint(text, fmt)}")
     sign, whole, fraction, bare_fraction, exponent = match.groups()
     fraction = bare_fraction or fraction or ""
     scale = len(fraction) - _small(exponent or "0")

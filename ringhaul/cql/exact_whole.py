@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ringhaul.cql.boolean_numbers import number_hint
 from ringhaul.cql.column import quote
 from ringhaul.cql.text_format import TextFormat
 
@@ -29,7 +30,7 @@ def whole_text(text: str, fmt: TextFormat) -> str:
         return text
     number = _NUMBER.fullmatch(text)
     if number is None:
-        raise ValueError(f"{quote(text)} is not a whole number")
+        raise ValueError(f"{quote(text)} is not a whole number{number_hint(text, fmt)}")
     whole, fraction = _around_the_point(number, text)
     exact = not fraction.strip("0")
     if exact and (fmt.accepts("fractions") or fmt.rounding != "none"):

@@ -76,7 +76,7 @@ class FrameError(Exception):
     """The server sent bytes that are not a valid frame: the connection can no longer be used."""
 
 
-_HEADER = struct.Struct(">BBhBi")
+HEADER = struct.Struct(">BBhBi")
 #: Header fields of a frame before its length.
 HEADER_FIELDS = [("version", "u1"), ("flags", "u1"), ("stream", ">i2"), ("opcode", "u1")]
 #: A VOID result: header, length 4, kind 1 (section 4.2.5.1).
@@ -96,7 +96,7 @@ _FLAG_PAGE_SIZE = 0x04
 _FLAG_PAGING_STATE = 0x08
 _FLAG_TIMESTAMP = 0x20
 #: Flags of a frame's header (section 2.2).
-_FLAG_COMPRESSION = 0x01
+FLAG_COMPRESSION = 0x01
 _FLAG_TRACING = 0x02
 _FLAG_PAYLOAD = 0x04
 _FLAG_WARNING = 0x08
@@ -223,12 +223,17 @@ def execute_values(request: bytes) -> list[bytes | None]:
 
 def frame(opcode: Opcode, body: bytes, stream: int = 0) -> bytes:
     """Build one request frame."""
-    return _HEADER.pack(PROTOCOL_VERSION, 0, stream, opcode, len(body)) + body
+    return HEADER.pack(PROTOCOL_VERSION, 0, stream, opcode, len(body)) + body
 
 
-def startup_body() -> bytes:
-    """Return the body of STARTUP (section 4.1.1): a string map with the CQL version only."""
-    return b"\x00\x01" + _string("CQL_VERSION") + _string("3.0.0")
+def startup_body(compression: str = "") -> bytes:
+    """Return the body of STARTUP (section 4.1.1): a string map of the CQL version, and of the
+    compression if there is one."""
+    options = {"CQL_VERSION": "3.0.0"}
+    if compression:
+        options["COMPRESSION"] = compression
+    pairs = b"".join(_string(name) + _string(value) for name, value in options.items())
+    return struct.pack(">H", len(options)) + pairs
 
 
 def prepare_body(statement: str) -> bytes:
@@ -310,7 +315,7 @@ def _void_run(data: bytes | bytearray | memoryview, at: int, most: int) -> NDArr
 
 def _reply(data: bytes | bytearray | memoryview, at: int) -> tuple[Reply | None, int]:
     """Return the reply at `at` and where it ends; None if it is incomplete."""
-    version, flags, stream, opcode, length = _HEADER.unpack_from(data, at)
+    version, flags, stream, opcode, length = HEADER.unpack_from(data, at)
     if version != RESPONSE_VERSION or not 0 <= length <= BODY_BYTES_MAX:
         raise FrameError(
             f"the server sent no native protocol v{PROTOCOL_VERSION} frame: "
@@ -327,7 +332,7 @@ def _reply(data: bytes | bytearray | memoryview, at: int) -> tuple[Reply | None,
 def _extras(flags: int, body: bytes) -> tuple[Sequence[str], bytes]:
     """Return the warnings, and the body without the extras that the header's flags announce
     (section 2.2)."""
-    if flags & _FLAG_COMPRESSION:
+    if flags & FLAG_COMPRESSION:
         raise FrameError("the server sent a compressed frame, but compression was not negotiated")
     reader, warnings = Reader(body), []
     if flags & _FLAG_TRACING:

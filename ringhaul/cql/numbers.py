@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ringhaul.cql.boolean_numbers import number_hint, with_numbers
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import BadValue, Encoded, Mask, TextColumn, parse_left, quote
 from ringhaul.cql.exact_whole import whole_text
@@ -107,9 +108,12 @@ def plain_numbers(
 ) -> tuple[TextColumn, list[BadValue]]:
     """Return the column with decimal points and no thousands separators, and misspelt values.
 
+    Words for booleans become numbers first, if that is accepted.
+
     Thousands separators must stand between groups of three digits, the first of which does not
     begin with a zero, so that "12,50" is never read as 1250, nor "0,125" as 125.
     """
+    column = with_numbers(column, fmt)
     if fmt.plain_numbers:
         return column, []
     point, thousands = (
@@ -135,7 +139,7 @@ def plain_numbers(
     )
 
     def refuse(text: str) -> None:
-        raise ValueError(f"{quote(text)} is not a number {wanted}")
+        raise ValueError(f"{quote(text)} is not a number {wanted}{number_hint(text, fmt)}")
 
     left = np.flatnonzero(~spelt)
     misspelt = parse_left(column, left, cql_type, refuse, None)[1] if len(left) else []
@@ -153,7 +157,7 @@ def parse_real(text: str, cql_type: str, fmt: TextFormat = _USUAL) -> float:
     if _HEX_REAL.fullmatch(text):
         value = _hex_real(text, cql_type, fmt)
     elif not _REAL.fullmatch(text):
-        raise ValueError(f"{quote(text)} is not a number")
+        raise ValueError(f"{quote(text)} is not a number{number_hint(text, fmt)}")
     else:
         value = float(text)
         if cql_type == "float":

@@ -1,7 +1,8 @@
 """One connection of the data plane: a socket to a replica, its window, its unread responses.
 
-It is opened with what the driver knows (address, TLS context, authenticator) and used without the
-driver. The handshake blocks; after it the socket never does. Only this module knows about TLS.
+It is opened with what the driver knows (address, TLS context, authenticator, compression) and used
+without the driver. The handshake blocks; after it the socket never does. Only this module knows
+about TLS, and that frames may be compressed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from cassandra.cluster import Cluster
 from cassandra.pool import Host
 
 from ringhaul.cluster.errors import NOT_TAKEN_HINT
+from ringhaul.cql.compressed_frames import compress_frames, expand_frames
 from ringhaul.cql.frames import (
     PROTOCOL_VERSION,
     RESPONSE_VERSION,
@@ -87,6 +89,8 @@ class NodeConnection(Generic[Work]):
         self._out: deque[memoryview] = deque()
         self._blocked = False  # the socket's send buffer is full
         self._rest = b""
+        self._compressed = compression_of(cluster) != ""
+        self._packed = b""  # the beginning of a frame that may be compressed
         self._needs_read = False
         try:
             self._socket, distance_s = _open(host, cluster, time.monotonic() + timeout_s)
@@ -146,8 +150,11 @@ class NodeConnection(Generic[Work]):
         self.put(memoryview(frame(opcode, body, CONTROL_STREAM)))
 
     def put(self, data: memoryview) -> None:
-        """Send what can be sent now and keep the rest; the bytes must not change until then."""
-        self._out.append(data)
+        """Send what can be sent now and keep the rest; the bytes must not change until then.
+
+        `data`: whole frames.
+        """
+        self._out.append(memoryview(compress_frames(data)) if self._compressed else data)
         self.push()
 
     def push(self) -> None:
@@ -178,8 +185,23 @@ class NodeConnection(Generic[Work]):
         return parsed
 
     def receive(self) -> bytes:
-        """Return the bytes received so far, after those that were kept the last time."""
-        chunks = [self._rest] if self._rest else []
+        """Return the bytes received so far, after those that were kept the last time.
+
+        Raises `FrameError` for a compressed frame that cannot be unpacked.
+        """
+        if self._compressed:
+            received = self._receive(self._packed)
+            data, consumed_bytes = expand_frames(received)
+            self._packed = received[consumed_bytes:]
+            data = self._rest + data
+        else:
+            data = self._receive(self._rest)
+        self._rest = b""
+        return data
+
+    def _receive(self, before: bytes) -> bytes:
+        """Return what comes after `before`, with it."""
+        chunks = [before] if before else []
         got_any = False
         while True:
             try:
@@ -197,10 +219,9 @@ class NodeConnection(Generic[Work]):
             # Polling does not see what TLS has decrypted already, so read until that is empty. For
             # a response of megabytes, also read all that has come: fewer, larger pieces are cheaper
             # to join.
-            large = len(self._rest) >= READ_BYTES
+            large = len(before) >= READ_BYTES
             if not isinstance(self._socket, ssl.SSLSocket) and not large:
                 break
-        self._rest = b""
         self.used_at_s = time.monotonic()
         self._needs_read = False
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
@@ -213,6 +234,11 @@ class NodeConnection(Generic[Work]):
         self.closed = True
         self._out.clear()
         self._socket.close()
+
+
+def compression_of(cluster: Cluster) -> str:
+    """Return the compression that the driver's connections use; empty: none."""
+    return cluster.compression if isinstance(cluster.compression, str) else ""
 
 
 def wait(
@@ -242,7 +268,7 @@ def sound(host: Host, cluster: Cluster, *, timeout_s: float) -> float:
             for _ in range(SOUNDINGS):
                 began_s = time.monotonic()
                 connection.sendall(frame(Opcode.OPTIONS, b"", PROBE_STREAM))
-                _receive(connection, host, deadline_s)
+                _receive(connection, host, deadline_s, compressed=False)
                 took_s = min(took_s, time.monotonic() - began_s)
     except (OSError, FrameError, WireUnsupported) as error:
         raise WireError(f"{host.address}: {error}") from error
@@ -300,19 +326,23 @@ def _log_in(connection: socket.socket, host: Host, cluster: Cluster, deadline_s:
 
     Return the seconds from STARTUP to its response, which waits for nothing.
     """
+    compression = compression_of(cluster)
+    compressed = compression != ""
     began_s = time.monotonic()
     try:
-        connection.sendall(frame(Opcode.STARTUP, startup_body()))
+        connection.sendall(frame(Opcode.STARTUP, startup_body(compression)))
     except (ConnectionResetError, BrokenPipeError) as ended:
         raise _refused(host) from ended
-    reply = _receive(connection, host, deadline_s)
+    reply = _receive(connection, host, deadline_s, compressed=compressed)
     took_s = time.monotonic() - began_s
     if reply.opcode == Opcode.AUTHENTICATE:
         authenticator = _authenticator(reply, host, cluster)
         connection.sendall(
             frame(Opcode.AUTH_RESPONSE, auth_response_body(authenticator.initial_response()))
         )
-        while (reply := _receive(connection, host, deadline_s)).opcode == Opcode.AUTH_CHALLENGE:
+        while (
+            reply := _receive(connection, host, deadline_s, compressed=compressed)
+        ).opcode == Opcode.AUTH_CHALLENGE:
             answer = authenticator.evaluate_challenge(Reader(reply.body).read_bytes())
             connection.sendall(frame(Opcode.AUTH_RESPONSE, auth_response_body(answer)))
         if reply.opcode == Opcode.AUTH_SUCCESS:
@@ -339,12 +369,14 @@ def _authenticator(reply: Reply, host: Host, cluster: Cluster):  # type: ignore[
     return authenticator
 
 
-def _receive(connection: socket.socket, host: Host, deadline_s: float) -> Reply:
+def _receive(
+    connection: socket.socket, host: Host, deadline_s: float, *, compressed: bool
+) -> Reply:
     """Return the next response of the handshake."""
     data = b""
     while True:
         try:
-            parsed = parse_replies(data)
+            parsed = parse_replies(expand_frames(data).data if compressed else data)
         except FrameError as error:
             if data[0] != RESPONSE_VERSION:
                 raise WireUnsupported(f"{host.address} speaks another protocol: {error}") from error

@@ -1,5 +1,6 @@
 """Read the fields of a block with compiled kernels, where pyarrow's parser cannot: dialects with
-an escape character, a delimiter of several bytes, or blanks around fields that are to be dropped.
+an escape character, a delimiter of several bytes, blanks around fields that are to be dropped, or
+texts that stand for empty fields, or in their place.
 
 A null text is compared with a field as written in the file, before escapes are decoded, as MySQL,
 PostgreSQL and Hive do: with the null text `\\N` a field `\\N` is null, while `N` and `\\\\N` are
@@ -121,7 +122,37 @@ def _column(
     )
     if dialect.trim == "quoted" and (kinds == 1).any():
         column = _stripped(column)
+    if dialect.replaces_empty:
+        column = _replaced(column, view, begins, stops, kinds, dialect)
     return column, nuls.view(np.bool_)
+
+
+def _replaced(
+    column: pa.BinaryArray,
+    view: npt.NDArray[np.uint8],
+    begins: Offsets,
+    stops: Offsets,
+    kinds: npt.NDArray[np.uint8],
+    dialect: CsvDialect,
+) -> pa.BinaryArray:
+    """Return the column with the texts of the dialect in the place of empty fields, and the other
+    way round. A field that is missing stays null."""
+    word, unquoted, quoted = dialect.empty_word, dialect.fill_empty, dialect.fill_quoted
+    bare = (kinds == 0) & (begins >= 0)
+    found: list[tuple[npt.NDArray[np.bool_], str]] = []
+    if word is not None:
+        is_word = np.zeros(len(begins), np.bool_)
+        is_word[_same(view, begins, stops, bare, word.encode())] = True
+        found.append((is_word, ""))
+    if unquoted is not None:
+        found.append((bare & (stops == begins), unquoted))
+    if quoted is not None:
+        first, last, whole = _between_quotes(view, begins, stops, kinds == 1, dialect)
+        found.append((whole & (first == last), quoted))
+    for mask, text in found:
+        if mask.any():
+            column = pc.if_else(pa.array(mask), pa.scalar(text.encode(), pa.binary()), column)
+    return column
 
 
 def _stripped(column: pa.BinaryArray) -> pa.BinaryArray:

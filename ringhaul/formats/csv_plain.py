@@ -32,7 +32,9 @@ def plain_columns(
     Returns None if a record has, or may have, another number of fields than `fields_count`.
     """
     data, rows_count = block.data, block.records_count
-    if dialect.decoding == "block" or len(data) > _OFFSET_MAX or _holds_specials(data, dialect):
+    if dialect.decoding == "block" or len(data) > _OFFSET_MAX or dialect.replaces_empty:
+        return None
+    if _holds_specials(data, dialect):
         return None
     view = np.frombuffer(data, np.uint8)
     delimiter = dialect.delimiter.encode()

@@ -159,9 +159,9 @@ def without_empty(dialect: CsvDialect) -> CsvDialect:
 
 def parse_fields(text: bytes, dialect: CsvDialect) -> list[bytes]:
     """Return the fields of the single record `text`, which is UTF-8 or nearly so."""
-    no_nulls = replace(dialect, null_strings=())
+    no_nulls = replace(dialect, null_strings=(), empty_word=None, fill_empty=None, fill_quoted=None)
     whole = np.zeros(1, np.int64), np.array([len(text)], np.int64)
-    if dialect.beyond_pyarrow:
+    if no_nulls.beyond_pyarrow:
         allowing = replace(no_nulls, allow_extra_fields=True)
         fields_count = int(escaped_columns(text, *whole, allowing, 1, [0], [no_nulls]).counts[0])
         own = [no_nulls] * fields_count

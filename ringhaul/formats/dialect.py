@@ -85,6 +85,11 @@ class CsvDialect:
     null_strings: tuple[str, ...] = ("",)
     #: Whether quoted fields are compared with `null_strings`, too.
     null_quoted: bool = False
+    #: An unquoted field with this text is the empty text; None: there is no such word.
+    empty_word: str | None = None
+    #: Texts that take the place of an empty field, and of an empty field in quotes; None: none do.
+    fill_empty: str | None = None
+    fill_quoted: str | None = None
     #: One of `TRIMS`.
     trim: str = "none"
     #: Records with more fields than the header: True drops the extra ones, False rejects.
@@ -111,6 +116,7 @@ class CsvDialect:
         self._check_delimiter()
         self._check_style()
         self._check_null_strings()
+        self._check_empty_word()
         if self.record_bytes_max < 1:
             raise UsageError(f"record_bytes_max: {self.record_bytes_max} is not at least 1")
 
@@ -218,6 +224,18 @@ class CsvDialect:
                 f"this, or {null} N {null} '{escape}N' if both are null"
             )
 
+    def _check_empty_word(self) -> None:
+        word = self.empty_word
+        if word is None:
+            return
+        reason = self._never_a_field(word)
+        if word in self.null_strings:
+            reason = f"is null by {self.option('null')}"
+        if not word:
+            reason = "is what an empty field holds anyway"
+        if reason:
+            raise UsageError(f"empty_word: {word!r} {reason}; give another text")
+
     def _never_a_field(self, text: str) -> str:
         """Return why no unquoted field can be written as `text`; empty if one can."""
         escape, quote = self.escape, self.quote
@@ -258,6 +276,14 @@ class CsvDialect:
             or self.line_end != "any"
             or self.trim != "none"
             or len(self.delimiter.encode()) > 1
+            or self.replaces_empty
+        )
+
+    @property
+    def replaces_empty(self) -> bool:
+        """Whether fields without text become texts, or texts become empty ones."""
+        return any(
+            text is not None for text in (self.empty_word, self.fill_empty, self.fill_quoted)
         )
 
     def option(self, name: str) -> str:

@@ -55,4 +55,4 @@ def _advice(suffix: str, unpack: str, *, piped: bool) -> str:
         return f": unpack it in the pipe ({unpack} FILE | ringhaul ...)"
     if suffix:
         return f": give it a name that ends in {suffix}, or unpack it"
-    return ", which is not supported: unpack it"
+    return f", which is not supported: unpack it, also in a pipe ({unpack} FILE | ringhaul ... -)"

@@ -14,7 +14,8 @@ from typing import Any, Self
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
-from ringhaul.ledger.reading import JobStatus, reading
+from ringhaul.ledger.job_status import JobStatus
+from ringhaul.ledger.reading import reading
 
 #: Who changed a job, in its events. A page says "page"; a schedule "schedule NAME".
 BY_COMMAND = "command"

@@ -7,22 +7,22 @@ each unit a worker calls `claim`, `renew` between blocks, then `commit` or `rele
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum, IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import redis
 
 from ringhaul.breadcrumb import Loss
 from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
+from ringhaul.ledger.answers import Claimed, Commit, Issued, Lease, Refusal, Renewed, Swept
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import PATIENCE_MS, Caller
 from ringhaul.ledger.history import BY_COMMAND
+from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.open_units import count_open_units
-from ringhaul.ledger.pace import NO_LIMITS, NO_PACE, Limits, Pace
-from ringhaul.ledger.reading import OWN_FIELDS, JobMissing, JobOver, JobTaken, Live, Reader
+from ringhaul.ledger.pace import NO_PACE, Limits, Pace
+from ringhaul.ledger.reading import OWN_FIELDS, JobMissing, JobOver, JobTaken, Reader
 from ringhaul.ledger.shares import NORMAL, WEIGHTS
 from ringhaul.ledger.states import RESUMABLE, JobState
 
@@ -35,71 +35,6 @@ _UNREADABLE = re.compile(
     r"WRONGTYPE|hash value is not an integer|attempt to (?:compare|perform arithmetic|concatenate)"
     r"|attempt to call|number expected|bad argument|not an integer|value is not a valid float"
 )
-
-
-@dataclass(frozen=True)
-class Claimed:
-    """The unit belongs to this attempt until the lease expires."""
-
-    attempt: int  #: 1-based; counts starts that were not given back.
-    spec: str
-    limits: Limits = NO_LIMITS  #: Of the job, and of what this unit may have in flight.
-    at_ms: int = field(default=0, compare=False)  #: When it was claimed, by Redis's clock.
-
-
-class Refusal(Enum):
-    """Why a claim got no unit. The message that led to it is to be dropped in every case."""
-
-    OTHER = "OTHER"  #: The id belongs to a different job than the caller meant.
-    STOP = "STOP"  #: The job does not run, or not in this epoch.
-    DONE = "DONE"  #: The unit is committed.
-    PAUSED = "PAUSED"  #: The job is paused; the unit is issued again when it continues.
-    BUSY = "BUSY"  #: Another attempt has it, or it will be issued again in its turn.
-    BAD = "BAD"  #: The unit was quarantined.
-    UNKNOWN = "UNKNOWN"  #: There is no such job or unit.
-
-
-class Lease(Enum):
-    """Whether an attempt still has its unit."""
-
-    OK = "OK"
-    PAUSE = "PAUSE"  #: The job is paused: `release` the unit, or finish it if that is impossible.
-    LOST = "LOST"  #: Another attempt has it, or it is done: drop the work.
-    STOP = "STOP"  #: The job no longer runs: stop at the end of the block, then `release`.
-    GONE = "GONE"  #: The job no longer exists, because Redis lost it: drop the work.
-
-
-class Renewed(NamedTuple):
-    """The outcome of renewing a lease."""
-
-    lease: Lease
-    limits: Limits = NO_LIMITS  #: Of the job, and of what this unit may have in flight.
-
-
-class Commit(IntEnum):
-    """The outcome of a commit."""
-
-    COUNTED = 1
-    REPEATED = 0  #: The unit was counted before, by another attempt or by a repeat of this call.
-    STALE = -1  #: Another epoch, no such unit, or the job's figures are final.
-
-
-class Issued(NamedTuple):
-    """Units to publish now, with the epoch for their messages."""
-
-    epoch: int
-    units: list[int]
-    queue: str = ""  #: The job's labels of these names; empty: none.
-    kind: str = ""
-    traceparent: str = ""
-
-
-class Swept(NamedTuple):
-    """The findings of a sweep."""
-
-    state: JobState | None  #: None: no such job.
-    expired: int  #: Expired leases.
-    unclaimed: int  #: Units issued and not claimed in time.
 
 
 def new_token() -> str:

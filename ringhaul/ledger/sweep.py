@@ -8,8 +8,9 @@ import logging
 from collections.abc import Callable
 
 from ringhaul.ledger import keys
+from ringhaul.ledger.answers import Issued, Swept
 from ringhaul.ledger.audit import JobDamaged
-from ringhaul.ledger.ledger import Issued, Ledger, Swept
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.open_units import count_open_units
 from ringhaul.ledger.states import JobState
 

@@ -54,7 +54,8 @@ def run_load_unit(
     def encoder() -> RowEncoder:
         # Each millisecond makes rows a microsecond later: less time than any attempt takes.
         passed_ms = int((time.monotonic() - began_s) * 1000)
-        return RowEncoder(job, job.sources[unit.source], transforms, later_us + passed_ms)
+        later = later_us + passed_ms
+        return RowEncoder(job, job.sources[unit.source], transforms, later, unit.source_ordinal)
 
     on_plane = job.strategy in PLANE_STRATEGIES
     if not job.repeatable:  # the driver would send rows again

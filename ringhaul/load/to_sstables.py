@@ -90,7 +90,8 @@ def _run(
     hooks: UnitHooks,
     transforms: tuple[Transform, ...],
 ) -> SSTableUnit[W]:
-    account = Account(unit, job, RowEncoder(job, job.sources[unit.source], transforms), hooks)
+    source, first = job.sources[unit.source], unit.source_ordinal
+    account = Account(unit, job, RowEncoder(job, source, transforms, source_ordinal=first), hooks)
 
     def on_reject(rows: EncodedRows, row: int, reason: str) -> None:
         account.refuse(rows, {row: ("write", None, reason)})

@@ -140,7 +140,7 @@ class _Frame:
             from ringhaul.formats.write.jsonl import JsonLines
 
             lines = JsonLines(fmt, names, types)
-            self.head, self.tail, self.joint = lines.head, lines.tail, b",\n"
+            self.head, self.tail, self.joint = lines.head, lines.tail, bytes(fmt.encode(b",\n"))
             self.part_head, self.part_tail = len(lines.head), len(lines.tail)
 
 

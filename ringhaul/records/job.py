@@ -150,8 +150,6 @@ class LoadSource:
         )
 
 
-#: Jobs of older versions do not say.
-SSTABLE_BYTES = 2**30
 _PAIRS = ("column_times", "column_ttls", "constants", "filled")
 
 
@@ -177,6 +175,8 @@ class LoadJob:
     #: Records with an ordinal outside [first, end) are skipped (--skip-rows, --max-rows).
     ordinal_first: int = 0
     ordinal_end: int = ORDINAL_END
+    #: Whether these two count from the first record of each source (--rows-per file).
+    bounds_per_source: bool = False
     block_bytes: int = 2**21
     #: Functions that records go through, as `module:function`, in this order.
     transforms: tuple[str, ...] = ()
@@ -185,7 +185,7 @@ class LoadJob:
     #: Where SSTables are written, instead of rows to the cluster.
     sstables: SSTableOutput | None = None
     stream: SSTableStream | None = None  #: rows go to their replicas as SSTables
-    sstable_bytes: int = SSTABLE_BYTES  #: of Data.db, after which another SSTable is begun
+    sstable_bytes: int = 2**30  #: of Data.db, after which another SSTable is begun
     #: Columns of texts in which an empty field of CSV is the empty text, not null (--empty).
     empty_texts: tuple[str, ...] = ()
     #: Of a statement's values: the markers that are write times and TTLs, and are read like those.
@@ -250,8 +250,7 @@ class LoadJob:
         return sum(source.file.size_bytes for source in self.sources)
 
     def to_json(self) -> dict[str, Any]:
-        data = {name: getattr(self, name) for name in (*_PLAIN, *_BOUNDS)}
-        data["sstable_bytes"] = self.sstable_bytes
+        data = {name: getattr(self, name) for name in (*_PLAIN, *_LATER)}
         return data | {
             "table": self.table.to_json(),
             "sources": [source.to_json() for source in self.sources],
@@ -278,13 +277,12 @@ class LoadJob:
             marker_timestamps=tuple(data["marker_timestamps"]),
             marker_ttls=tuple(data["marker_ttls"]),
             **{name: data[name] for name in _PLAIN},
-            **{name: data.get(name, 0) for name in _BOUNDS},
-            sstable_bytes=data.get("sstable_bytes", SSTABLE_BYTES),
+            **{name: data[name] for name in _LATER if name in data},
         )
 
 
 #: Jobs of older versions have none.
-_BOUNDS = ("in_flight_requests_max", "batch_rows_max")
+_LATER = ("in_flight_requests_max", "batch_rows_max", "bounds_per_source", "sstable_bytes")
 _NAMES = ("empty_texts", "marker_timestamps", "marker_ttls")
 _PLAIN = (
     "cluster_name",

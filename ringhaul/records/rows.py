@@ -92,10 +92,14 @@ class RowEncoder:
         source: LoadSource,
         transforms: tuple[Transform, ...] = (),
         later_us: int = 0,
+        source_ordinal: int = 0,
     ) -> None:
-        """`transforms`: those that `job` names. `later_us`: see `EncodedRows.later`. Raises
-        `UsageError` for the job's condition."""
+        """`transforms`: those that `job` names. `later_us`: see `EncodedRows.later`.
+        `source_ordinal`: see `LoadUnit`. Raises `UsageError` for the job's condition."""
         self._job = job
+        self._first = source_ordinal + job.ordinal_first
+        #: The job covers no record from this ordinal on.
+        self.ordinal_end = source_ordinal + job.ordinal_end
         self._source = source
         self._fields = field_reader(job, source)
         self._table = TableColumns(job, source)
@@ -183,7 +187,7 @@ class RowEncoder:
     def _covered(self, block: AnyBlock) -> npt.NDArray[np.bool_]:
         """Return which records of the block the job covers: it may have limits."""
         ordinals = block.position.ordinal + np.arange(block.records_count, dtype=np.int64)
-        return (ordinals >= self._job.ordinal_first) & (ordinals < self._job.ordinal_end)
+        return (ordinals >= self._first) & (ordinals < self.ordinal_end)
 
     def rejects(self, block: AnyBlock, faults: Mapping[int, Fault]) -> list[Reject]:
         """Return the rejects of a block, from faults by record, in the records' order."""

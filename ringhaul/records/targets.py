@@ -6,6 +6,8 @@ where fields go, and what columns hold for which there is no field.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +16,7 @@ import pyarrow as pa
 from ringhaul.cluster.schema import TableSchema, nearest
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.nested import encode_column
+from ringhaul.cql.text import supported
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import UnknownType, parse_type
 from ringhaul.errors import UsageError
@@ -33,6 +36,8 @@ from ringhaul.records.mapping_text import EVERY, Entry, MappingText, Term
 Pairs = tuple[tuple[str, str], ...]
 #: Names that older versions of Bulk Loader have for `writetime(*)` and `ttl(*)`.
 _OLD_TIMES = {"__timestamp": "writetime", "__ttl": "ttl"}
+#: A bare name within the parentheses of a call, or a text in quotes, which is found empty.
+_ARGUMENT = re.compile(r"'(?:[^']|'')*+'|\"(?:[^\"]|\"\")*+\"|\b([A-Za-z_]\w*+)(?!\s*\()")
 
 
 @dataclass(frozen=True)
@@ -148,9 +153,21 @@ class _Resolver:
         elif left.typed is not None:
             self._take_typed(*left.typed, right, left)
         elif left.call:
+            self._refuse_arguments(left.text)
             self._fill(self.filled, right, left.text)
         else:
             self.pairs.append((name := self._field(left), self._column(right, name)))
+
+    def _refuse_arguments(self, call: str) -> None:
+        """Raise `UsageError` for a function that takes a field: the server would not know it."""
+        known = {*self.fields, *self.table.column_names}
+        for word in _ARGUMENT.findall(call):
+            if word in known and not supported(word):
+                raise UsageError(
+                    f"{self.source}: --mapping {call}: a function cannot take the field {word!r}; "
+                    "a statement can: ringhaul exec 'INSERT INTO ... VALUES (?, plus(?, 42))' "
+                    f"--params {shlex.quote(self.source)}"
+                )
 
     def _take_alone(self, place: int, term: Term) -> None:
         times = None if term.text in self.fields else term.times

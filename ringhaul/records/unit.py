@@ -26,9 +26,11 @@ class LoadUnit(NamedTuple):
     first_ordinal: int
     first_line: int  #: 1-based physical line
     records_count: int  #: or UNCOUNTED
+    #: Ordinal of the first record of its source if the job's bounds count from there, else 0.
+    source_ordinal: int = 0
 
     def pack(self) -> str:
-        return ",".join(str(value) for value in self)
+        return ",".join(str(value) for value in (self if self.source_ordinal else self[:-1]))
 
     @classmethod
     def unpack(cls, packed: str) -> LoadUnit:

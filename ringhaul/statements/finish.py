@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from ringhaul.ledger.reading import JobStatus, Reader
+from ringhaul.ledger.job_status import JobStatus
+from ringhaul.ledger.reading import Reader
 from ringhaul.ledger.states import JobState
 from ringhaul.output.manifest import Manifest, write_manifest
 from ringhaul.output.parts import remove_orphans

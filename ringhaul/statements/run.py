@@ -235,7 +235,7 @@ class _StatementUnit:
     def _of_source(self, unit: LoadUnit) -> Iterator[Bound]:
         job = self._job.values
         source = job.sources[unit.source]
-        self._encoder = RowEncoder(job, source)
+        self._encoder = RowEncoder(job, source, source_ordinal=unit.source_ordinal)
         order = [source.columns.index(name) for name in self._job.markers]
         path = source.file.path
         TRAIL.at("read", path, unit.first_line)
@@ -259,7 +259,7 @@ class _StatementUnit:
                 self._forget_settled()
             # The last requests are on their way while more is read, and afterwards.
             TRAIL.at("ask", path, unit.first_line, unit.first_ordinal, end)
-            if end >= job.ordinal_end:
+            if end >= self._encoder.ordinal_end:
                 return
 
     def _marked(self) -> Marked:

@@ -123,7 +123,8 @@ def run_verify_unit(
     support the data plane's protocol.
     """
     source = job.sources[unit.source]
-    account = Account(unit, job, RowEncoder(job, source, transforms), hooks)
+    first = unit.source_ordinal
+    account = Account(unit, job, RowEncoder(job, source, transforms, source_ordinal=first), hooks)
     for static, blocks in groupby(account.rows(), attrgetter("static")):
         plan = VerifyPlan.of(job.table, source, static=static)
         _Verification(plan, job, target.of(static=static), bounds, account).run(blocks)

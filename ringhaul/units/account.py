@@ -117,7 +117,7 @@ class Account:
             TRAIL.at("read", path, block.position.line, first + block.records_count)
             self._input_bytes, self._block_bytes = self._input_bytes + block.size_bytes, 0
             self.tick()
-            if block.position.ordinal + block.records_count >= self._job.ordinal_end:
+            if block.position.ordinal + block.records_count >= self._encoder.ordinal_end:
                 return
 
     def tick(self) -> None:

@@ -283,7 +283,7 @@ class Child:
         if mine != cluster_name:
             raise WrongCluster(
                 f"the job is for cluster {cluster_name!r}, this worker's settings name "
-                f"{mine!r} (cluster.contact_points)"
+                f"{mine!r} (cluster.contact_points, or cluster.secure_connect_bundle)"
             )
 
     def close(self, timeout_s: float = 5.0) -> None:
@@ -301,7 +301,8 @@ class Child:
         worker = self.settings.worker
         time.sleep(random.uniform(0, worker.session_jitter_s))
         openings = Openings(self.ledger.caller)
-        name = ",".join(self.settings.cluster.contact_points)
+        cluster = self.settings.cluster
+        name = str(cluster.secure_connect_bundle or ",".join(cluster.contact_points))
         token = openings.acquire(
             name, worker.session_openings_max, int(OPENING_TTL_S * 1000), OPENING_WAIT_S
         )

@@ -26,10 +26,12 @@ from ringhaul.errors import (
     Transient,
     UnitPaused,
 )
+from ringhaul.ledger.answers import Claimed, Commit, Lease, Refusal
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.history import EventKind, History
-from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
-from ringhaul.ledger.reading import JobMissing, Live
+from ringhaul.ledger.job_status import Live
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobMissing
 from tasks.child.failpoints import reach
 from tasks.child.process import Child, SessionUnavailable, WrongCluster
 from tasks.child.throttle import JobThrottle

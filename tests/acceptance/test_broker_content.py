@@ -25,8 +25,9 @@ from tests.services import running_valkey
 
 QUEUE = "ringhaul.load"
 PREFIX = "ringhaul:mq:"
-#: The parent reads a message of 60 MB before it drops it: 250 MiB were measured.
-RSS_BYTES_MAX = 320 << 20
+#: The parent reads a message of 60 MB before it drops it: 140 to 410 MiB were measured, most when
+#: it comes in many pieces. A bomb that is unpacked takes 1.5 GiB.
+RSS_BYTES_MAX = 512 << 20
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_garbage_and_bombs_stop_no_worker(
     for item in items:
         client.lpush(PREFIX + QUEUE, item)
         client.publish(PREFIX + "/0.celery.pidbox", item[: 1 << 20])
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while client.llen(PREFIX + QUEUE) and time.monotonic() < deadline:
         most = max(most, me.memory_info().rss)
         time.sleep(0.01)

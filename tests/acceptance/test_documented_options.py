@@ -31,6 +31,7 @@ from tests.acceptance.test_documented_reads import (
     run_line,
     shell_argv,
 )
+from tests.secure_bundle import managed_cluster
 from tests.terminal import on_a_terminal
 from tests.unit.test_docs import shell_lines
 
@@ -221,6 +222,15 @@ def reads_the_cqlshrc(desk: Desk, line: str) -> None:
     assert done.code == 4, done
 
 
+def goes_through_the_proxy(desk: Desk, line: str) -> None:
+    # Given the bundle in the current folder, and contact points that lead nowhere
+    (node,) = zip(desk.endpoints.contact_points, desk.endpoints.host_ids, strict=True)
+    nodes = {node[1]: (node[0], desk.endpoints.port)}
+    with managed_cluster(desk.folder, nodes) as managed:
+        assert_counted(desk.run(line, RINGHAUL_CLUSTER_CONTACT_POINTS="no-host.invalid"))
+        assert managed.proxy.connections.total() > 0
+
+
 def goes_to_the_broker(desk: Desk, line: str) -> None:
     # Given a broker that does not answer, and the password of the one that does
     address = urlsplit(desk.broker.url)
@@ -277,6 +287,7 @@ CHECKS: dict[str, Callable[[Desk, str], None]] = {
     "--broker none": has_its_own_workers,
     "--config": reads_the_other_file,
     "--cqlshrc": reads_the_cqlshrc,
+    "--secure-connect-bundle": goes_through_the_proxy,
     "--report": writes_a_report,
 }
 

@@ -208,19 +208,25 @@ def check_spelled(folder: Path) -> None:
     assert rows == ROWS and len({row["id"] for row in found}) == ROWS
     assert {row["placed"] for row in found} == {"01/06/2024 02:00:00.000"}
     assert {row["total"] for row in found if row["id"] == "1.500"} == {"1.500"}
-    assert files[0].read_text().startswith('"id","placed"')
+    assert files[0].read_bytes().startswith(b'"id","placed","region","total"\r\n')
+
+
+def check_by_profile(folder: Path) -> None:
+    rows, files = listed(folder / "numbers")
+    first = [line.split(",")[0] for file in files for line in file.read_text().splitlines()]
+    assert rows == ROWS and sorted(map(int, first)) == list(range(ROWS))
 
 
 def check_array(folder: Path) -> None:
     _, files = listed(folder / "array")
-    found = [row for file in files for row in json.loads(file.read_text())]
+    found = [row for file in files for row in json.loads(file.read_text("utf-16"))]
     assert ids(found) == list(range(ROWS))
     assert {row["placed"] for row in found} == {"1717200000"}
 
 
 def check_pretty(folder: Path) -> None:
     _, files = listed(folder / "found")
-    texts = [gzip.decompress(file.read_bytes()).decode() for file in files]
+    texts = [gzip.decompress(file.read_bytes()).decode("utf-16") for file in files]
     assert ids([row for text in texts for row in json.loads(text)]) == [7, 8]
     assert all('\n    "id": ' in text for text in texts)
 
@@ -310,6 +316,7 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "-o dialect/": lambda folder: check_dialect(folder / "dialect"),
     "-o spelled/": check_spelled,
     "-o array/": check_array,
+    "-o numbers/": check_by_profile,
     "-o orders.csv.gz": check_one_file,
     "-o one/": lambda folder: (
         listed(folder / "one") == (ROWS, [folder / "one/orders.csv"]) or fail()
@@ -322,7 +329,7 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "--values-header-at": check_found,
     "--values-format fixed": check_found,
     "--json-layout pretty": check_pretty,
-    "--quote-all --timestamp-format": check_quoted,
+    "ids.csv --quote-all": check_quoted,
     "--dry-run": lambda folder: (folder / "later").exists() and fail(),
     "--keys pairs.jsonl": check_events,
     "-o p99.parquet": lambda folder: pq.read_table(folder / "p99.parquet").num_rows == 2 or fail(),

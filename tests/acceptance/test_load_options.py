@@ -9,6 +9,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cassandra.cluster import Session
 
@@ -340,6 +342,52 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(
     done = fleet.run("load", "in.csv", "-t", table, "-m", "p=p,when=c,v=v", "--dry-run",
                      "--skip-rows", 1)  # fmt: skip
     assert "1 record, 0 rejected" in done.out
+
+
+def test_rows_are_skipped_and_limited_in_each_file(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    # Given files of several formats, plain and compressed, of 9, 9, 9, 9, 1 and 2 records
+    folder = fleet.cwd / "in"
+    folder.mkdir()
+
+    def csv_of(first: int, last: int) -> bytes:
+        return b"id,a,b\n" + b"".join(b'%d,"x\ny",z\n' % n for n in range(first, last))
+
+    (folder / "1.csv").write_bytes(csv_of(0, 9))
+    (folder / "2.csv.gz").write_bytes(gzip.compress(csv_of(10, 19)))
+    (folder / "3.jsonl").write_text("".join(f'{{"id": {n}, "a": "j"}}\n' for n in range(20, 29)))
+    columns = {"id": range(30, 39), "a": ["p"] * 9}
+    pq.write_table(pa.table(columns), folder / "4.parquet", row_group_size=2)
+    (folder / "5.csv").write_bytes(csv_of(40, 41))
+    (folder / "6.csv").write_bytes(csv_of(50, 52))
+    # When each is loaded from its third record on, up to three of them
+    bounds = ("--skip-rows", 2, "--max-rows", 3, "--rows-per", "file")
+    done = fleet.run("load", "in", "-t", table, *bounds, "--unit-size", 16, "--json")
+    # Then exactly these are in the table
+    rows = [(n, "x\ny", "z") for n in (2, 3, 4, 12, 13, 14)]
+    rows += [(n, "j", None) for n in (22, 23, 24)] + [(n, "p", None) for n in (32, 33, 34)]
+    assert_report(done, rows=len(rows))
+    assert_table(cassandra_session, table, "id, a, b", rows)
+    # And the same are verified, looked up, and sampled by a dry run
+    same = fleet.run("verify", "in", "-t", table, *bounds, "--unit-size", 16, "--json")
+    assert_report(same, rows=len(rows))
+    values = [
+        f"--values{str(option)[1:]}" if str(option)[:2] == "--" else option for option in bounds
+    ]
+    keys = ("--keys", "in/2.csv.gz", "--key", "id", "--no-header")
+    found = fleet.run("lookup", "-t", table, *keys, "--columns", "id", *values)
+    assert found.out.split() == ["12", "13", "14"]
+    plan = fleet.run("load", "in", "-t", table, *bounds, "--dry-run", "--json")
+    assert json.loads(plan.out)["samples"][0]["records"] == 3
+
+    # Nothing is loaded of none; and what would have no effect is refused
+    none = fleet.run("load", "in/1.csv", "-t", table, "--max-rows", 0, "--json")
+    assert_report(none, rows=0)
+    for option in ("--rows-per", "--values-rows-per"):
+        command = ("load", "in") if option == "--rows-per" else ("lookup", "--keys", "in/1.csv")
+        refused = fleet.run(*command, "-t", table, option, "file")
+        assert refused.code == 2 and f"{option} says what" in refused.err
 
 
 def test_the_summary_is_printed_in_the_chosen_form(

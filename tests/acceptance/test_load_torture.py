@@ -120,6 +120,37 @@ def test_records_survive_any_cut(
     assert {n: t for n, t in times.items() if t is not None} == expected_us
 
 
+#: Options that an unload and a load share, and those of the unload alone.
+SETS = [
+    (("--empty-word", "EMPTY", "--comment", "#", "--encoding", "utf-16"), ("--line-end", "crlf")),
+    (("-d", "||", "--quote", "'", "--null", "x", "--empty-word", ","), ("--quote-all",)),
+    (("--escape", "\\", "--encoding", "gb18030", "--comment", "x", "--null", "12"), ()),
+]
+
+
+@pytest.mark.parametrize(("both", "writing"), SETS)
+def test_records_survive_each_set_of_options(
+    fleet: Ringhaul,
+    cassandra_session: Session,
+    keyspace: str,
+    both: Sequence[str],
+    writing: Sequence[str],
+) -> None:
+    # Given the records in a table
+    records = torture_records()
+    (fleet.cwd / "torture.csv").write_bytes(write_csv(records, "\n"))
+    table = create_table(cassandra_session, keyspace, COLUMNS)
+    assert fleet.run("load", "torture.csv", "-t", table).code == 0
+    # When they are unloaded with the options, and loaded with the same ones in small units
+    assert fleet.run("unload", "-t", table, "-o", "out.csv", *both, *writing).code == 0
+    again = create_table(cassandra_session, keyspace, COLUMNS, "again")
+    done = fleet.run("load", "out.csv", "-t", again, "--json", *both, "--allow-nul",
+                     "--unit-size", 7)  # fmt: skip
+    # Then each value is the same
+    assert_report(done, rows=len(records))
+    assert_table(cassandra_session, again, "id, a, b", records)
+
+
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("unit_size", ["1", "64KiB"])
 def test_a_byte_order_mark_and_a_missing_last_line_end_are_ignored(

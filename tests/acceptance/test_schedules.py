@@ -20,8 +20,8 @@ import pytest
 import redis
 from cassandra.cluster import Session
 
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.schedules import ScheduleBook
 from ringhaul.ledger.states import JobState
 from ringhaul.schedule.arrivals import FAILED

@@ -154,20 +154,19 @@ def test_in_place_needs_an_empty_table_or_leave_to_overwrite(
     fleet: Ringhaul, cassandra_session: Session, orders: str, file: Path, ledger: redis.Redis
 ) -> None:
     """
-    Given a table with a row, and running workers
+    Given a table with a row, a file whose first line names its delimiter, and running workers
     When its load is tuned in place
     Then that is refused; with --overwrite the sample is loaded, and its rows are as in the file
     And the workers' number is not tuned, and no trial is left in the ledger
     """
     cassandra_session.execute(f"INSERT INTO {orders} (id, region) VALUES (-1, 'ours')")
-    refused = fleet.run("tune", file, "-t", orders, "--in-place", "--budget", "20s")
+    file.write_text("sep=;\n" + file.read_text().replace(",", ";"))
+    words = ("tune", file, "-t", orders, "--header-at", "auto", "--in-place")
+    refused = fleet.run(*words, "--budget", "20s")
     assert refused.code == 2
     assert "has rows" in refused.err and "--overwrite" in refused.err
     before = set(ledger.keys("ringhaul:{*"))
-    done = fleet.run(
-        *("tune", file, "-t", orders, "--in-place", "--overwrite", "--budget", "40s"),
-        "--no-write",
-    )
+    done = fleet.run(*words, "--overwrite", "--budget", "40s", "--no-write")
     assert done.code == 0, done.err
     assert "not tried worker processes" in done.out
     assert all(len(line) < 80 for line in done.out.splitlines()), done.out

@@ -24,8 +24,8 @@ from cassandra.cluster import Session
 from producer.local.valkey import EmbeddedValkey
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import connect
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.workers import Worker, Workers
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import LoadUnit, UnitResult

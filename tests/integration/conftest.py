@@ -33,7 +33,7 @@ def settle(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settle]
 
 
 def _close_connections() -> None:
-    """Make Celery connect anew: it would publish to the broker of an earlier test."""
+    """Make Celery open new connections: it would publish to the broker of an earlier test."""
     pools.reset()
     app._pool = None
     app.amqp._producer_pool = None

@@ -53,7 +53,7 @@ def _in_json(fmt: TextFormat) -> Spellers:
     found = dict(SPELLERS)
     for kind in ("timestamp", "date", "time"):
         found[kind] = partial(_moments, kind, fmt)
-    if fmt.blob != "hex":
+    if fmt.blob == "base64":  # any: what is in base64 may begin with 0x
         found["blob"] = _base64
     return found
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ringhaul.cql.spell.formats import Speller
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
+from ringhaul.formats.dialect import BLANKS
 from ringhaul.formats.escapes import PLAIN, spellings
 from ringhaul.formats.write.options import OutputFormat, null_guard
 from ringhaul.formats.write.rows import rows_of
@@ -69,24 +70,42 @@ class CsvLines:
         self._speller, self._quote_all = Speller(fmt.values), bool(fmt.quote_all)
         self._names = list(names)
         self._mark = fmt.delimiter[:1]
+        self._word, self._comment = fmt.empty_word, fmt.comment or ""
+        self._trimmed = fmt.trim is not None
         special = "".join(map(re.escape, (self._mark, fmt.quote, self._escape)))
         self._escapes = dict(self._spelt()) if self._escape else {}
         self._needs_quotes = rf"[{special}\r\n]|^$|^[ \t]|[ \t]$|^{_BOM}"
-        marks = [mark for mark in (self._mark, fmt.quote, self._escape) if mark]
+        if self._comment:
+            self._needs_quotes += f"|^{re.escape(self._comment)}"
+        marks = [mark for mark in (self._mark, fmt.quote, self._escape, self._comment) if mark]
         self._special_bytes = [mark.encode() for mark in {*marks, "\r", "\n", *self._escapes}]
         self._harmless = (
             fmt.values is None
             and not fmt.quote_all
             and not any(map(_VALUE.fullmatch, marks))
-            and (fmt.null in _NO_VALUES or not _VALUE.fullmatch(fmt.null))
+            and all(
+                word in _NO_VALUES or not _VALUE.fullmatch(word)
+                for word in (fmt.null, fmt.empty_word or "")
+            )
         )
         fields = [
             self._marked(pa.array([name], pa.string()), f"the name of column {name}")
             for name in names
         ]
-        self.head = self._row_texts(fields)[0].as_py().encode() if fmt.header else b""
-        if fmt.header and fmt.bom:
-            self.head = _BOM.encode() + self.head
+        head = self._row_texts(fields)[0].as_py() if fmt.header else ""
+        if head and fmt.bom:
+            head = _BOM + head
+        self.head = bytes(self._encoded_head(fmt, head))
+
+    @staticmethod
+    def _encoded_head(fmt: OutputFormat, head: str) -> bytes | memoryview:
+        try:
+            return fmt.encode(head.encode(), first=True)
+        except UnicodeEncodeError as error:
+            raise OutputUnusable(
+                f"the name of a column holds {error.object[error.start]!r}, which the encoding "
+                f"{fmt.encoding} does not have: give another --encoding, such as utf-8"
+            ) from error
 
     def lines(self, batch: pa.RecordBatch) -> pa.StringArray:
         return self._row_texts(
@@ -104,8 +123,16 @@ class CsvLines:
 
     def _field(self, cql_type: CqlType, column: pa.Array, name: str) -> pa.StringArray:
         text = self._speller.text_of(cql_type, column)
-        plain = cql_type.scalar and cql_type.name not in _TEXTS and self._harmless
-        return text if plain else self._marked(text, f"column {name}")
+        if cql_type.scalar and cql_type.name not in _TEXTS:
+            return text if self._harmless else self._marked(text, f"column {name}")
+        if cql_type.name not in _TEXTS:
+            return self._marked(text, f"column {name}")
+        if self._trimmed:
+            text = pc.ascii_trim(text, characters=BLANKS)
+        marked = self._marked(text, f"column {name}")
+        if self._word is None:
+            return marked
+        return pc.if_else(pc.equal(text, ""), self._word, marked)
 
     def _marked(self, text: pa.StringArray, what: str) -> pa.StringArray:
         """Add quotes or escapes to `text`; `what` names it in messages."""
@@ -120,8 +147,9 @@ class CsvLines:
             )
         if self._escape:
             return self._escaped(text)
+        comment = f"|^{re.escape(self._comment)}" if self._comment else ""
         odd = pc.or_(
-            pc.match_substring_regex(text, rf"[{re.escape(self._mark)}\r\n]|^{_BOM}"),
+            pc.match_substring_regex(text, rf"[{re.escape(self._mark)}\r\n]|^{_BOM}{comment}"),
             pc.equal(text, self._null),
         )
         if _any(odd):
@@ -140,13 +168,13 @@ class CsvLines:
         escape = self._escape
         yield escape, escape * 2
         letters = spellings(self._style, escape)
-        marks = [mark for mark in (self._mark, self._quote) if mark]
+        marks = [mark for mark in (self._mark, self._quote, self._comment) if mark]
         for character in dict.fromkeys([*letters, *marks, "\r", "\n"]):
             yield character, letters.get(character, escape + character)
 
     def _escaped(self, text: pa.StringArray) -> pa.StringArray:
         """Escape `text`, and quote the values that need it if there is a quote."""
-        words = {self._null, *(["NULL"] if self._style == "mysql" else [])}
+        words = {self._null, self._word or "", *(["NULL"] if self._style == "mysql" else [])}
         is_word = pc.is_in(text, pa.array(sorted(words), pa.string()))
         marked = text
         if self._may_need_quotes(text):
@@ -180,9 +208,9 @@ class CsvLines:
         mask = None
         if self._may_need_quotes(text):
             mask = pc.match_substring_regex(text, self._needs_quotes)
-        if self._null:
-            is_null = pc.equal(text, self._null)
-            mask = is_null if mask is None else pc.or_(mask, is_null)
+        for word in filter(None, (self._null, self._word)):
+            same = pc.equal(text, word)
+            mask = same if mask is None else pc.or_(mask, same)
         if mask is None or not pc.any(mask).as_py():
             return text
         inner = pc.replace_substring(text, self._quote, self._quote * 2)

@@ -31,7 +31,8 @@ class JsonLines:
         self._nulls = fmt.json_nulls is not False
         self._types = list(types)
         self._speller = Speller(fmt.values)
-        self.head, self.tail = (b"[\n", b"\n]\n") if in_array else (b"", b"")
+        head, tail = (b"[\n", b"\n]\n") if in_array else (b"", b"")
+        self.head, self.tail = bytes(fmt.encode(head, first=True)), bytes(fmt.encode(tail))
         self.joint_bytes = len(joint)
 
     def lines(self, batch: pa.RecordBatch) -> pa.StringArray:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ringhaul.errors import OutputUnusable
 from ringhaul.formats.dialect import RECORD_BYTES_MAX
 from ringhaul.formats.write.compress import Compressed, Stream
 from ringhaul.formats.write.options import OutputFormat
@@ -23,11 +24,11 @@ class Lines(Protocol):
 
     @property
     def head(self) -> bytes:
-        """The beginning of the file."""
+        """The beginning of the file, encoded."""
 
     @property
     def tail(self) -> bytes:
-        """The end of the file."""
+        """The end of the file, encoded."""
 
     @property
     def joint_bytes(self) -> int:
@@ -41,7 +42,7 @@ class LineWriter:
     """Writes the lines of a format to a stream."""
 
     def __init__(self, fmt: OutputFormat, stream: Stream, lines: Lines) -> None:
-        self._lines = lines
+        self._lines, self._format = lines, fmt
         self._first = True
         self._compressed = Compressed(fmt.compression, stream)
         self._compressed.write(lines.head)
@@ -58,7 +59,7 @@ class LineWriter:
             if self._first and end > start:
                 start += self._lines.joint_bytes
                 self._first = False
-            self._compressed.write(memoryview(data)[start:end])
+            self._compressed.write(self._encoded(memoryview(data)[start:end], step))
             if end - start > RECORD_BYTES_MAX:
                 lengths = pc.binary_length(text).to_numpy()
                 # The limit of a reader does not count the line end.
@@ -66,6 +67,16 @@ class LineWriter:
                 too_long += (first + long).tolist()
             first += step.num_rows
         return too_long
+
+    def _encoded(self, text: memoryview, rows: pa.RecordBatch) -> bytes | memoryview:
+        try:
+            return self._format.encode(text)
+        except UnicodeEncodeError as error:
+            character = error.object[error.start]
+            raise OutputUnusable(
+                f"{_column_with(rows, character)} holds {character!r}, which the encoding "
+                f"{self._format.encoding} does not have: give another --encoding, such as utf-8"
+            ) from error
 
     def close(self) -> None:
         if self._lines.tail:
@@ -78,6 +89,15 @@ class LineWriter:
     @property
     def pending_bytes(self) -> int:
         return 0
+
+
+def _column_with(rows: pa.RecordBatch, character: str) -> str:
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            found = pc.match_substring(column, character)
+            if pc.any(found).as_py():
+                return f"column {name}"
+    return "a nested value"
 
 
 def _steps(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

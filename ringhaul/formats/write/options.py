@@ -60,6 +60,14 @@ class OutputFormat:
     null: str | None = None
     #: Whether all values but null have quotes.
     quote_all: bool | None = None
+    #: Text for the empty text, never quoted; None: two quotes. An equal value is quoted.
+    empty_word: str | None = None
+    #: Lines that begin with this character are comments to a reader: such values are quoted.
+    comment: str | None = None
+    #: Whether blanks around texts are dropped, and where: see `dialect.TRIMS`.
+    trim: str | None = None
+    #: Encoding of the text, also of JSON; None: UTF-8.
+    encoding: str | None = None
     #: JSON only: array or pretty; None: one object on each line.
     json_layout: str | None = None
     #: JSON only: False leaves out members that are null.
@@ -86,6 +94,7 @@ class OutputFormat:
             if given == _CSV_ODD.get(option):
                 object.__setattr__(self, option, None)
         self._check_json()
+        self._check_encoding()
         for option, default in _CSV_DEFAULTS.items():
             if self.kind == "csv" and getattr(self, option) is None:
                 object.__setattr__(self, option, default)
@@ -110,12 +119,19 @@ class OutputFormat:
                 "out"
             )
 
-    def _check_characters(self) -> None:
+    def _check_encoding(self) -> None:
+        if self.encoding is None:
+            return
+        if self.kind == "parquet":
+            raise UsageError("encoding: Parquet is not text: leave it out")
         try:
-            dialect = self._dialect(())
+            encoding = CsvDialect(encoding=self.encoding).encoding
         except UsageError as error:
-            option, colon, words = str(error).partition(":")
-            raise UsageError(f"{option.replace('_', '-')}{colon}{words}") from error
+            raise UsageError(str(error)) from error
+        object.__setattr__(self, "encoding", None if encoding == "utf-8" else encoding)
+
+    def _check_characters(self) -> None:
+        dialect = self._checked_dialect(())
         object.__setattr__(self, "delimiter", dialect.delimiter)
         # The quote as its own escape means doubled quotes, as in RFC 4180.
         object.__setattr__(self, "escape", dialect.escape)
@@ -126,6 +142,17 @@ class OutputFormat:
                     f"null: {self.null!r} holds {character!r}, which has a special meaning in "
                     "the file; give another text"
                 )
+        for what, text in (("null", self.null), ("empty-word", self.empty_word)):
+            if text and self.comment and text.startswith(self.comment):
+                raise UsageError(
+                    f"{what}: {text!r} begins with the comment character, and a line that begins "
+                    "with it would be a comment; give another text"
+                )
+        if self.empty_word is not None and not dialect.quote:
+            raise UsageError(
+                f"empty-word: without quotes the text {self.empty_word!r} cannot be distinguished "
+                "from the empty text; give --quote, or leave it out"
+            )
         if self.line_end not in (None, "crlf"):
             raise UsageError(f"line-end: {self.line_end!r} is neither lf nor crlf")
         if self.quote_all and not dialect.quote:
@@ -136,7 +163,15 @@ class OutputFormat:
             object.__setattr__(self, "escape_style", None)  # nothing is escaped
         if dialect.escape is not None:
             self._check_escaped(self.null, dialect.escape)
-        _ = self.dialect
+        self._checked_dialect((self.null,))
+
+    def _checked_dialect(self, nulls: tuple[str, ...]) -> CsvDialect:
+        try:
+            return self._dialect(nulls)
+        except UsageError as error:
+            option, colon, words = str(error).partition(":")
+            option = "null" if option == "null_strings" else option.replace("_", "-")
+            raise UsageError(f"{option}{colon}{words}") from error
 
     def _check_unquoted(self, null: str) -> None:
         if null == "":
@@ -176,8 +211,28 @@ class OutputFormat:
             escape=self.escape,
             escape_style=self.escape_style or PLAIN,
             null_strings=nulls,
+            empty_word=self.empty_word,
+            comment=self.comment or None,
+            trim=self.trim or "none",
+            encoding=self.encoding or "utf-8",
             allow_nul=True,
         )
+
+    def encode(self, text: bytes | memoryview, *, first: bool = False) -> bytes | memoryview:
+        """Return UTF-8 text in the encoding of the files. `first`: it is the beginning of one.
+
+        Raises `UnicodeEncodeError` for a character that the encoding lacks.
+        """
+        if self.encoding is None:
+            return text
+        decoded = str(text, "utf-8")
+        if self.encoding in _ENDIAN:
+            # With a mark only at the beginning, parts can be put one after the other.
+            mark = "\ufeff" if first and decoded and not decoded.startswith("\ufeff") else ""
+            return f"{mark}{decoded}".encode(_ENDIAN[self.encoding])
+        if first and not self.encoding.startswith("utf"):
+            decoded = decoded.removeprefix("\ufeff")
+        return decoded.encode(self.encoding)
 
     @property
     def suffix(self) -> str:
@@ -223,8 +278,13 @@ def null_guard(null: str, escape: str, style: str) -> str | None:
     return None
 
 
+#: Encodings that have a byte order mark -> the same in one order, without it.
+_ENDIAN = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 #: Options that are stored as None if they have this value.
 _CSV_ODD: Mapping[str, Any] = {
+    "empty_word": None,
+    "comment": "",
+    "trim": "none",
     "escape": "",
     "escape_style": PLAIN,
     "line_end": "lf",

@@ -16,9 +16,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from ringhaul.breadcrumb import Loss
 from ringhaul.errors import UsageError
-from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
+from ringhaul.ledger.answers import Claimed, Commit, Lease, Refusal
+from ringhaul.ledger.job_status import Live
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.ledger.reading import Live
 from ringhaul.ledger.states import RESUMABLE, JobState, final_state, may_move
 from tests.integration.ledger.conftest import Clock
 

@@ -9,8 +9,9 @@ import redis
 from redis._parsers.base import BaseParser
 
 from ringhaul.errors import LedgerUnavailable
+from ringhaul.ledger.answers import Claimed, Commit
 from ringhaul.ledger.connection import Caller, LedgerRefused, ServerUnusable, connect
-from ringhaul.ledger.ledger import Claimed, Commit, Ledger
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from tests.integration.ledger.conftest import Server, new_job
 

@@ -6,10 +6,12 @@ import pytest
 import redis
 
 from ringhaul.ledger import keys
+from ringhaul.ledger.answers import Claimed, Commit, Lease, Refusal
 from ringhaul.ledger.fleet import OpenJob, look_at_fleet, look_at_slots
-from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
+from ringhaul.ledger.job_status import Live
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.pace import NO_LIMITS, NO_PACE, Limits, Pace
-from ringhaul.ledger.reading import JobMissing, Live
+from ringhaul.ledger.reading import JobMissing
 from ringhaul.ledger.states import JobState
 from ringhaul.ledger.workers import Worker, Workers, pack_worker
 from tests.integration.ledger.conftest import Clock, new_job

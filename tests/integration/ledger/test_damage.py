@@ -4,9 +4,11 @@ import pytest
 import redis
 
 from ringhaul.ledger import keys
+from ringhaul.ledger.answers import Refusal
 from ringhaul.ledger.audit import JobDamaged
-from ringhaul.ledger.ledger import Ledger, Refusal
-from ringhaul.ledger.reading import DAMAGED, JobMissing, JobTaken
+from ringhaul.ledger.job_status import DAMAGED
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobMissing, JobTaken
 from ringhaul.ledger.states import JobState
 from ringhaul.ledger.sweep import sweep_running
 from tests.integration.ledger.conftest import new_job

@@ -9,8 +9,9 @@ import redis
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from ringhaul.ledger.answers import Claimed, Commit, Lease
 from ringhaul.ledger.connection import connect
-from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.scripts import read_scripts
 from ringhaul.ledger.states import JobState
 from tests.integration.ledger.conftest import Server, clocked_scripts, new_job

@@ -13,9 +13,9 @@ from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
 from ringhaul.ledger.history import Crew, EventKind, History, JobEvent, Sample
+from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.pace import Limits, Pace
-from ringhaul.ledger.reading import Live
 from ringhaul.ledger.scripts import read_scripts
 from ringhaul.ledger.states import JobState
 from tests.integration.ledger.conftest import Clock, new_job

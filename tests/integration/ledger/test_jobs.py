@@ -7,10 +7,12 @@ import redis
 
 from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
+from ringhaul.ledger.answers import Commit, Issued, Lease
 from ringhaul.ledger.forget import LOOKED_AT_MAX, forget_gone, forget_job
-from ringhaul.ledger.ledger import Commit, Issued, Lease, Ledger
+from ringhaul.ledger.job_status import Live
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.ledger.reading import JobMissing, Live
+from ringhaul.ledger.reading import JobMissing
 from ringhaul.ledger.states import JobState
 from tests.integration.ledger.conftest import new_job
 

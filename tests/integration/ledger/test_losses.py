@@ -7,7 +7,8 @@ import redis
 
 from ringhaul.breadcrumb import Loss
 from ringhaul.ledger import keys
-from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger
+from ringhaul.ledger.answers import Claimed, Commit, Lease
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from tests.integration.ledger.conftest import Clock, new_job
 

@@ -4,7 +4,8 @@ import pytest
 import redis
 
 from ringhaul.ledger import keys, open_units
-from ringhaul.ledger.ledger import Claimed, Ledger
+from ringhaul.ledger.answers import Claimed
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.open_units import count_open_units
 from ringhaul.ledger.sweep import sweep_running
 from tests.integration.ledger.conftest import new_job

@@ -3,7 +3,8 @@
 import redis
 
 from ringhaul.ledger import keys
-from ringhaul.ledger.ledger import Claimed, Issued, Lease, Ledger, Refusal
+from ringhaul.ledger.answers import Claimed, Issued, Lease, Refusal
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.ledger.sweep import sweep_running
 from tests.integration.ledger.conftest import Clock, new_job

@@ -6,11 +6,12 @@ import pytest
 import redis
 
 from ringhaul.ledger import keys
+from ringhaul.ledger.answers import Commit, Lease
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.history import EventKind, History
+from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.kinds import JobKind
-from ringhaul.ledger.ledger import Commit, Lease, Ledger
-from ringhaul.ledger.reading import Live
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.schedules import ScheduleBook
 from ringhaul.ledger.totals import KindTotals, count_job_states, read_totals
 from ringhaul.ledger.workers import Workers

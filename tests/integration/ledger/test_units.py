@@ -3,8 +3,9 @@
 import pytest
 import redis
 
-from ringhaul.ledger.ledger import Claimed, Commit, Issued, Lease, Ledger, Refusal
-from ringhaul.ledger.reading import Live
+from ringhaul.ledger.answers import Claimed, Commit, Issued, Lease, Refusal
+from ringhaul.ledger.job_status import Live
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from tests.integration.ledger.conftest import Clock, new_job
 

@@ -10,8 +10,9 @@ import pytest
 import redis
 
 from ringhaul.ledger import keys
-from ringhaul.ledger.ledger import Commit, Lease, Ledger
-from ringhaul.ledger.reading import Live
+from ringhaul.ledger.answers import Commit, Lease
+from ringhaul.ledger.job_status import Live
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.scripts import read_scripts
 from ringhaul.ledger.states import JobState
 from tests.integration.ledger.conftest import new_job

@@ -11,9 +11,10 @@ from producer.report.job_detail import Known, look_at_job
 from producer.report.job_html import job_body
 from producer.report.unit_detail import LISTED_MAX
 from ringhaul.ledger import keys
+from ringhaul.ledger.answers import Claimed
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import connect
-from ringhaul.ledger.ledger import Claimed, Ledger
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
 from ringhaul.output.unloadable import Unloadable
 from ringhaul.records.rejects import Reject, RejectLog

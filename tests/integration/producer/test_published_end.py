@@ -21,10 +21,11 @@ from producer.run.resume import _publish_again, _result_of
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.formats.write import OutputFormat
+from ringhaul.ledger.answers import Claimed
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.keys import job_key
 from ringhaul.ledger.labels import KIND_LABEL
-from ringhaul.ledger.ledger import Claimed, Ledger
-from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.output.job import Output, ResultOutput
 from ringhaul.output.manifest import MANIFEST

@@ -16,8 +16,9 @@ from ringhaul.errors import (
     EXIT_REJECTS,
     EXIT_STILL_RUNNING,
 )
+from ringhaul.ledger.answers import Claimed
 from ringhaul.ledger.labels import KIND_LABEL
-from ringhaul.ledger.ledger import Claimed, Ledger
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rejects import Reject, RejectLog
 from ringhaul.statements.job import StatementJob, join_extra

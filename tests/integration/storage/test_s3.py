@@ -22,17 +22,20 @@ MIB = 1 << 20
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    before = access()
-    with (
-        running_object_store(tmp_path_factory.mktemp("store")) as running,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        for name, value in running.env.items():
-            patch.setenv(name, value)
-        set_access(Access(s3_endpoint_url=running.endpoint_url))
+def running_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with running_object_store(tmp_path_factory.mktemp("store")) as running:
         yield running
-        set_access(before)
+
+
+@pytest.fixture
+def store(running_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+    """The object store, which this process has access to."""
+    before = access()
+    for name, value in running_store.env.items():
+        monkeypatch.setenv(name, value)
+    set_access(Access(s3_endpoint_url=running_store.endpoint_url))
+    yield running_store
+    set_access(before)
 
 
 def test_a_listing_and_a_lookup_agree_about_an_object(store: ObjectStore) -> None:

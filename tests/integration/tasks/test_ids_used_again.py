@@ -10,8 +10,9 @@ import redis
 
 from config.celery_config import QUEUE_LOAD
 from ringhaul.ledger import keys
+from ringhaul.ledger.answers import Refusal
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
-from ringhaul.ledger.ledger import Ledger, Refusal
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.records.job import LoadJob
 from tasks.child.process import Child
 from tasks.child.unit import Attempt, Done, work

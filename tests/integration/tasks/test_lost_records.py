@@ -16,7 +16,8 @@ from producer.report.rejects import job_rejects
 from producer.run.job import Plan, create_job
 from ringhaul.breadcrumb import CRUMB_BYTES, TRAIL, Loss, read_crumb
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
-from ringhaul.ledger.ledger import Claimed, Lease, new_token
+from ringhaul.ledger.answers import Claimed, Lease
+from ringhaul.ledger.ledger import new_token
 from ringhaul.ledger.states import JobState
 from ringhaul.records.unit import LoadUnit
 from ringhaul.statements.job import StatementJob

@@ -18,7 +18,8 @@ from producer.report.statement_summary import statement_closing
 from producer.run.job import Plan, create_job
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.formats.write import OutputFormat
-from ringhaul.ledger.ledger import Commit, new_token
+from ringhaul.ledger.answers import Commit
+from ringhaul.ledger.ledger import new_token
 from ringhaul.output.job import Output
 from ringhaul.records.unit import LoadUnit
 from ringhaul.scan.finish import job_parts, publish_manifest

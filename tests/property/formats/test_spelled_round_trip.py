@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ringhaul.cql.cells import NULL_LENGTH
@@ -18,6 +18,7 @@ from ringhaul.cql.empties import EMPTIABLE, marked_column
 from ringhaul.cql.nested import encode_column, encode_json
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
+from ringhaul.errors import UsageError
 from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.header import read_header
 from ringhaul.formats.jsonl_read import line_dialect, read_objects
@@ -54,7 +55,7 @@ FORMATS = st.builds(
     locale=st.sampled_from(["en", "fr", "de", "pl", "pt_BR"]),
     true_words=st.sampled_from([("true", "1"), ("oui, ça", "1"), ("Y",)]),
     false_words=st.sampled_from([("false", "0"), ('"non"',), ("",)]),
-    blob=st.sampled_from(["hex", "base64"]),
+    blob=st.sampled_from(["hex", "base64", "any"]),
     decimal_sep=st.sampled_from([".", ","]),
     thousands_sep=st.sampled_from(["", " ", "'", "_"]),
 )
@@ -81,8 +82,10 @@ def read(
 ) -> list[list[Cell]]:
     found: list[list[Cell]] = [[] for _ in kinds]
     stream, names = io.BytesIO(data), [f"c{place}" for place in range(len(kinds))]
+    if fmt.encoding is not None:
+        stream = io.BytesIO(data.decode(fmt.encoding).encode())
     if fmt.kind == "csv":
-        dialect = fmt.dialect
+        dialect = replace(fmt.dialect, encoding="utf-8")
         names, start = read_header(stream, dialect)
         stream.seek(start.offset_bytes)
         for block in read_blocks(stream, dialect, block_bytes=2**16, start=start):
@@ -101,6 +104,32 @@ def read(
         for place, values_ in enumerate(objects.columns):
             found[place] += cells(encode_json(kinds[place], values_, text, null_length=NULL_LENGTH))
     return found
+
+
+#: Encodings with all characters; None: UTF-8.
+ENCODINGS = (None, "utf-16", "utf-16-be", "utf-32", "gb18030", "utf-7")
+
+
+@st.composite
+def csv_formats(draw: st.DrawFn, text: TextFormat) -> OutputFormat:
+    """Return any set of options of CSV whose members go together."""
+    given = {
+        "quote_all": st.booleans(),
+        "delimiter": st.sampled_from([",", ";", "tab", "||", "-->"]),
+        "escape": st.sampled_from(["", "\\"]),
+        "null": st.sampled_from(["", "NULL", "-", "0"]),
+        "empty_word": st.sampled_from([None, "EMPTY", "-", "0", "#x"]),
+        "comment": st.sampled_from(["", "#", "-", "1", "{"]),
+        "line_end": st.sampled_from(["lf", "crlf"]),
+        "encoding": st.sampled_from(ENCODINGS),
+    }
+    try:
+        return OutputFormat(
+            kind="csv", values=text, **{name: draw(value) for name, value in given.items()}
+        )
+    except UsageError:
+        assume(False)
+        raise
 
 
 @st.composite
@@ -123,19 +152,14 @@ def test_what_is_written_is_read_back(kind: str, data: st.DataObject, text: Text
     ]
     wanted.append([number.to_bytes(4, "big") for number in range(len(rows))])
     if kind == "csv":
-        fmt = OutputFormat(
-            kind="csv",
-            values=text,
-            quote_all=data.draw(st.booleans()),
-            delimiter=data.draw(st.sampled_from([",", ";", "tab"])),
-            escape=data.draw(st.sampled_from(["", "\\"])),
-        )
+        fmt = data.draw(csv_formats(text))
     else:
         fmt = OutputFormat(
             kind="jsonl",
             values=text,
             json_layout=data.draw(st.sampled_from([None, "array", "pretty"])),
             json_nulls=data.draw(st.booleans()),
+            encoding=data.draw(st.sampled_from(ENCODINGS)),
         )
     assert OutputFormat.from_json(fmt.to_json()) == fmt
     batch = batch_of(kinds, wanted)

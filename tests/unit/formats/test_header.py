@@ -109,6 +109,10 @@ def _orc() -> bytes:
         (_zip, "is a ZIP archive, as Excel workbooks are: name its file .zip"),
         (_parquet, "is a Parquet file: give --format parquet"),
         (_orc, "is an ORC file, which is not supported"),
+        (
+            lambda: b"\x1f\x9d\x90\x6b\x58\xd9\x52\x31",
+            "by compress, which is not supported: unpack it, also in a pipe (uncompress -c FILE |",
+        ),
         (lambda: gzip.compress(b'"\n"' + os.urandom(3000)), "compressed by gzip"),
     ],
 )

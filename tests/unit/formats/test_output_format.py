@@ -1,11 +1,69 @@
 """Options of an output: which are accepted, and how the others are refused."""
 
+import io
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from ringhaul.errors import UsageError
-from ringhaul.formats.write import OutputFormat, refuse_blank_lines
+from ringhaul.cql.types import CqlType
+from ringhaul.errors import OutputUnusable, UsageError
+from ringhaul.formats.write import OutputFormat, open_writer, refuse_blank_lines
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"empty_word": "a,b"}, "empty-word: 'a,b' holds the delimiter"),
+        ({"empty_word": "-", "null": "-"}, "empty-word: '-' is null by"),
+        ({"empty_word": "E", "quote": "", "null": "N"}, "empty-word: without quotes"),
+        ({"comment": "#", "null": "#N"}, "null: '#N' begins with the comment character"),
+        ({"comment": "#", "empty_word": "#E"}, "empty-word: '#E' begins with the comment"),
+        ({"comment": "##"}, "comment: '##' cannot be used"),
+        ({"comment": ","}, "comment: ',' is already the delimiter"),
+        ({"trim": "all"}, "trim: 'all' is not one of none, text, quoted"),
+        ({"trim": "text", "delimiter": " "}, "trim: blanks are dropped, and the delimiter is one"),
+        ({"line_end": "cr"}, "line-end: 'cr' is neither lf nor crlf"),
+        ({"encoding": "klingon"}, "encoding: 'klingon' is not known"),
+        (
+            {"encoding": "latin-1", "delimiter": "→"},
+            "delimiter: '→' cannot be written in iso8859-1",
+        ),
+        ({"kind": "jsonl", "empty_word": "E"}, "empty-word: applies only to CSV"),
+        ({"kind": "jsonl", "trim": "text"}, "trim: applies only to CSV"),
+        ({"kind": "parquet", "encoding": "utf-16"}, "encoding: Parquet is not text"),
+    ],
+)
+def test_options_that_cannot_be_used_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        OutputFormat(**options)
+    assert str(refusal.value).startswith(message)
+
+
+def test_what_an_encoding_lacks_ends_the_writing_and_names_the_column() -> None:
+    stream = io.BytesIO()
+    kinds = [CqlType("int"), CqlType("text"), CqlType("list", (CqlType("text"),))]
+    for kind in ("csv", "jsonl"):
+        fmt = OutputFormat(kind=kind, encoding="latin-1")
+        writer = open_writer(fmt, stream, ["n", "note", "tags"], kinds)
+        with pytest.raises(OutputUnusable, match="column note holds '€', which the encoding"):
+            writer.write(pa.RecordBatch.from_pydict({"n": [1], "note": ["5 €"], "tags": [["x"]]}))
+        with pytest.raises(OutputUnusable, match="a nested value holds '€'"):
+            writer.write(pa.RecordBatch.from_pydict({"n": [1], "note": ["5"], "tags": [["€"]]}))
+    with pytest.raises(OutputUnusable, match="the name of a column holds '€'"):
+        open_writer(OutputFormat(encoding="cp850"), stream, ["€", "b"], kinds[:2])
+
+
+def test_a_byte_order_mark_is_at_the_beginning_alone() -> None:
+    for encoding, mark in (("utf-16", b"\xff\xfe"), ("utf-32", b"\xff\xfe\0\0"), ("cp1252", b"")):
+        stream = io.BytesIO()
+        fmt = OutputFormat(encoding=encoding, bom=True)
+        writer = open_writer(fmt, stream, ["a", "b"], [CqlType("text")] * 2)
+        for text in ("x", "é"):
+            writer.write(pa.RecordBatch.from_pydict({"a": [text], "b": ["y"]}))
+        data = stream.getvalue()
+        assert data.startswith(mark) and data.count(mark or b"a,b") == 1
+        assert data.decode(encoding) == "a,b\nx,y\né,y\n"
 
 
 def test_defaults() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringhaul.ledger.reading import JobStatus, Live
+from ringhaul.ledger.job_status import JobStatus, Live
 from ringhaul.ledger.states import JobState
 
 #: When every job here started.

@@ -22,8 +22,8 @@ from producer.metrics.collector import register
 from producer.report.recent import recent_snapshot
 from producer.schedule.scheduler import Beat
 from ringhaul.ledger import keys
+from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import Live
 from ringhaul.ledger.workers import Worker, Workers
 from tasks.private_queues import private_queue
 from tests.integration.producer.rig import Rig, look_until

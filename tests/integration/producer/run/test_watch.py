@@ -17,8 +17,8 @@ from producer.run.feed import Feeder
 from producer.run.watch import Watch
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.formats.split import Position
+from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
 from ringhaul.records.job import LoadJob
 from tests.integration.conftest import Settle

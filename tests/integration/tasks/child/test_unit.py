@@ -14,8 +14,9 @@ from cassandra.cluster import Session
 
 from producer.report.recent import recent_snapshot
 from producer.run.job import Plan, create_job
+from ringhaul.ledger.answers import Claimed
 from ringhaul.ledger.history import EventKind, History
-from ringhaul.ledger.ledger import Claimed, new_token
+from ringhaul.ledger.ledger import new_token
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.pace import Limits, Pace
 from ringhaul.ledger.states import JobState

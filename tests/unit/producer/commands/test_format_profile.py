@@ -31,6 +31,12 @@ decimal_sep = ","
 columns = "id,note"
 skip-rows = 2
 
+[format.written]
+quote-all = true
+compression = "gzip"
+line-end = "any"
+json-layout = "documents"
+
 [format.mysql]
 dialect = "mysql"
 quote = "'"
@@ -82,6 +88,39 @@ def test_lookup_and_exec_take_profiles_for_their_input() -> None:
     options = parse_options(*lookup, "--values-format-profile", "feed", "-d", ";")
     assert (options.values.delimiter, options.values.header) == ("|", False)
     assert options.delimiter == ";", "of the answers"
+
+
+def unload(*arguments: str) -> Any:
+    return parse_options("unload", "-t", "k.t", "-o", "out/", *arguments)
+
+
+def test_an_unload_writes_by_the_profile_of_a_load() -> None:
+    options = unload("--format-profile", "feed", "--delimiter", ";")
+    assert (options.delimiter, options.header) == (";", False)
+    assert (options.null, options.timestamp_formats) == ("NULL", ("%d.%m.%Y",))
+    assert (options.decimal_sep, options.columns) == (",", None)
+
+
+def test_an_unload_says_what_of_a_profile_is_not_for_it() -> None:
+    context = context_of("unload", "-t", "k.t", "-o", "out/", "--format-profile", "feed")
+    said = apply_profile(context) or ""
+    assert said.endswith("(not for unload: null-quoted, columns, skip-rows)")
+    context = context_of("load", "a.csv", "-t", "k.t", "--format-profile", "written")
+    assert (apply_profile(context) or "").endswith("(not for load: quote-all, compression)")
+    context = context_of("unload", "-t", "k.t", "-o", "out/", "--format-profile", "written")
+    assert (apply_profile(context) or "").endswith("(not for unload: line-end, json-layout)")
+
+
+def test_what_an_unload_alone_has_may_stand_in_a_profile() -> None:
+    options = unload("--format-profile", "written")
+    assert (options.quote_all, options.compression, options.line_end) == (True, "gzip", None)
+
+
+def test_a_dialect_on_the_command_line_of_an_unload_wins_over_a_profile() -> None:
+    options = unload("--format-profile", "feed", "--dialect", "mysql")
+    assert (options.dialect, options.delimiter, options.null) == ("mysql", None, None)
+    assert options.decimal_sep == ","
+    assert unload("--format-profile", "mysql").quote == "'"
 
 
 @pytest.mark.parametrize("command", ["load", "verify"])

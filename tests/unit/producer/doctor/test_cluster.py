@@ -6,6 +6,7 @@ import pytest
 from cassandra.metadata import NetworkTopologyStrategy, SimpleStrategy
 
 from producer.doctor.cluster import (
+    judge_compression,
     judge_data_centre,
     judge_nodes,
     judge_replication,
@@ -15,6 +16,18 @@ from producer.doctor.cluster import (
 from producer.doctor.finding import State
 from ringhaul.cluster.consistency import Replication
 from tasks.host.report import ClusterView, Node
+
+
+def test_a_node_that_does_not_offer_the_compression() -> None:
+    def node(address: str, error: str = "") -> Node:
+        return Node(address=address, used=True, error=error)
+
+    nodes = [node("a"), node("b", "the node does not offer lz4 for requests, it offers snappy")]
+    assert judge_compression("lz4", nodes[:1]).state is State.OK
+    assert judge_compression("lz4", [node("c", "timed out")]).state is State.OK, "of `nodes`"
+    found = judge_compression("lz4", nodes)
+    assert (found.state, found.text) == (State.FAULT, "lz4 is set, and not offered by b")
+    assert found.advice == 'set cluster.compression = "none"'
 
 
 def keyspaces(**factors: int) -> dict[str, Replication]:

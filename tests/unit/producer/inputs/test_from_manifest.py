@@ -83,6 +83,17 @@ def test_another_dialect_is_used_and_mentioned(tmp_path: Path) -> None:
     )
 
 
+def test_the_encoding_and_the_word_for_the_empty_text_are_used(tmp_path: Path) -> None:
+    out = folder(tmp_path / "out", empty_word="EMPTY", encoding="utf-16", comment="#", trim="text")
+    changes, note = changes_of(out)
+    assert changes == {"empty_word": "EMPTY", "encoding": "utf-16", "allow_nul": True}
+    assert note == f"{out}: CSV with empty text 'EMPTY', encoding utf-16, as its manifest.json says"
+    lines = folder(tmp_path / "lines", kind="jsonl", encoding="cp1252")
+    changes, note = changes_of(lines)
+    assert changes == {"encoding": "cp1252"}
+    assert note == f"{lines}: JSON with encoding cp1252, as its manifest.json says"
+
+
 def test_options_of_the_user_take_precedence(tmp_path: Path) -> None:
     out = folder(tmp_path / "out", delimiter=";", null="NULL")
     changes, note = changes_of(out, given=("delimiter", "allow_nul"), delimiter="|")

@@ -15,8 +15,8 @@ from producer.metrics.exposition import (
 )
 from producer.metrics.figures import Figures, NeverLess, ScheduleFigures
 from ringhaul.dataplane.latency import bucket
+from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.kinds import JobKind
-from ringhaul.ledger.reading import Live
 from ringhaul.ledger.server_checks import ServerFacts
 from ringhaul.ledger.states import JobState
 from ringhaul.ledger.totals import FIGURES, KindTotals

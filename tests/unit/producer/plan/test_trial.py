@@ -69,6 +69,14 @@ def test_the_records_that_are_wanted_bound_it() -> None:
     assert trial_job(job, sample_of(job), Setup(), 1).ordinal_end == 105
 
 
+def test_bounds_of_each_file_share_the_records_of_a_sample() -> None:
+    two = tuple(load_source(["id"], path=f"/{n}.csv", size_bytes=100 * MIB) for n in "ab")
+    job = replace(JOB, sources=two, bounds_per_source=True)
+    assert trial_job(job, sample_of(job), Setup(), 1).ordinal_end == 5 + 500
+    job = replace(job, ordinal_end=9)
+    assert trial_job(job, sample_of(job), Setup(), 1).ordinal_end == 9
+
+
 def test_a_trial_has_the_setup() -> None:
     setup = Setup(strategy="single", workers=2, batch_rows=3, in_flight=64, unit_bytes=MIB)
     job = trial_job(JOB, sample_of(JOB), setup, 2)

@@ -15,7 +15,7 @@ from producer.report.recent import recent_snapshot
 from producer.report.top_view import View, as_document, as_screen
 from producer.text import rate_text, time_text
 from ringhaul.ledger.history import Sample
-from ringhaul.ledger.reading import Live
+from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.states import JobState
 from tests.unit.producer.report.test_load_summary import summary
 from tests.unit.producer.statuses import STARTED_MS, status

@@ -22,9 +22,9 @@ from producer.report.reject_groups import (
 )
 from producer.report.unit_detail import LISTED_MAX, Timeline, UnitLine, host_work, timeline_of
 from ringhaul.ledger.history import EventKind, JobEvent, Sample
+from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.keys import EVENTS_MAX as EVENTS_KEPT
 from ringhaul.ledger.keys import SAMPLES_MAX as SAMPLES_KEPT
-from ringhaul.ledger.reading import Live
 from ringhaul.ledger.states import JobState
 from tests.unit.producer.report.test_unit_detail import facts_of
 from tests.unit.producer.statuses import STARTED_MS, status

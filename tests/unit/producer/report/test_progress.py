@@ -20,7 +20,7 @@ from producer.report.progress import (
 from producer.report.recent import recent_snapshot
 from producer.report.snapshot import Snapshot
 from ringhaul.ledger.history import Sample
-from ringhaul.ledger.reading import Live
+from ringhaul.ledger.job_status import Live
 from tests.unit.producer.statuses import STARTED_MS, status
 
 

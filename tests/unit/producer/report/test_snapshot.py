@@ -10,7 +10,7 @@ import pytest
 from producer.report.recent import RATE_OVER_S, recent_snapshot
 from producer.report.snapshot import Snapshot
 from ringhaul.ledger.history import Sample
-from ringhaul.ledger.reading import Live
+from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.states import JobState
 from tests.unit.producer.statuses import STARTED_MS, status
 

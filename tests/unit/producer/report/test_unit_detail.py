@@ -15,7 +15,7 @@ from producer.report.unit_detail import (
     timeline_of,
 )
 from producer.report.unit_place import UnitPlaces
-from ringhaul.ledger.reading import Live, UnitAtWork
+from ringhaul.ledger.job_status import Live, UnitAtWork
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.scan.ranges import TokenRange, pack_ranges
 from tests.loads import load_job, load_source, table_schema

@@ -143,7 +143,8 @@ def test_what_has_no_counterpart_is_a_warning(rc: Path) -> None:
         ("[copy]\nspeed = 9\n", "COPY FROM has no option SPEED"),
         ("[copy-from]\nskiprows = many\n", "'many' is not a valid integer"),
         ("[copy]\nboolstyle = yes\n", "two words with a comma between"),
-        ("port = 9042\n", "no section headers"),
+        ("port = 9042\n", "line 1 is neither a section"),
+        ("[ui]\n= hunter2\n", "line 2 is neither a section"),
         ("[authentication]\ncredentials = nowhere\n", "nowhere: No such file"),
         ("x" * (BYTES_MAX + 1), f"more than {BYTES_MAX:,} bytes"),
         ("[ui]\nx = \udcff", "not UTF-8 at byte 9"),
@@ -160,3 +161,11 @@ def test_an_unusable_file_is_refused_by_name(tmp_path: Path, text: str, message:
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         load("-t", "s.o", "--cqlshrc", tmp_path / "none")
+
+
+@pytest.mark.parametrize("secrets", ["password = hunter2\n", "[plain_text_auth]\n= hunter2\n"])
+def test_a_malformed_file_does_not_show_its_secrets(rc: Path, secrets: str) -> None:
+    (rc.parent / "secrets").write_text(secrets)
+    with pytest.raises(UsageError, match=r"/secrets: line . is neither") as refusal:
+        read_cqlshrc(rc)
+    assert "hunter2" not in str(refusal.value)

@@ -71,6 +71,12 @@ def test_each_option_of_values_is_read(given: Given) -> None:
         (["--values-delimiter", "semi"], "--values-delimiter: 'semi' is not a name"),
         (["--values-quote", ","], "--values-quote: ',' is already the delimiter"),
         (["--values-encoding", "klingon"], "--values-encoding: 'klingon' is not known"),
+        (["--values-empty-word", "a,b"], "--values-empty-word: 'a,b' holds the delimiter ','"),
+        (["--values-empty-word", ""], "--values-empty-word: '' is what an empty field holds"),
+        (
+            ["--values-empty-word", "-", "--values-null", "-"],
+            "--values-empty-word: '-' is null by --values-null",
+        ),
         (["--values-null", "x" * 5000], "--values-null: 'xxxxxxxxxxxxxxxxxxxx'... is longer"),
     ],
 )

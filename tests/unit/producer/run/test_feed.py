@@ -96,6 +96,37 @@ def test_only_units_with_wanted_records_are_made(tmp_path: Path) -> None:
     ]
 
 
+def test_bounds_of_each_file_count_from_its_first_record(tmp_path: Path) -> None:
+    one = source(tmp_path / "1.csv", records(0, 9))
+    packed = source(tmp_path / "2.csv.gz", gzip.compress(records(9, 40)), whole=True)
+    two = source(tmp_path / "3.csv", records(40, 45))
+    short = source(tmp_path / "4.csv", records(45, 46))
+    # When one record of each file is skipped and two are loaded
+    bounds = {"ordinal_first": 1, "ordinal_end": 3, "bounds_per_source": True}
+    units = list(split_sources(job(one, packed, two, short, **bounds)))
+    # Then only their units are made, and know where their file begins; what is behind them is not
+    # counted, and ordinals ascend all the same
+    assert units == [
+        LoadUnit(0, 3, 6, 0, 2, 2),
+        LoadUnit(0, 9, 6, 2, 4, 2),
+        LoadUnit(1, 3, TO_THE_END, 4, 2, UNCOUNTED, 4),
+        LoadUnit(2, 3, 6, 35, 2, 2, 35),
+        LoadUnit(2, 9, 6, 37, 4, 2, 35),
+    ]
+    assert [LoadUnit.unpack(unit.pack()) for unit in units] == units
+
+
+def test_of_a_long_compressed_file_no_more_is_counted_than_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("producer.plan.units.COUNT_BYTES", 30)
+    packed = source(tmp_path / "1.csv.gz", gzip.compress(records(0, 99)), whole=True)
+    two = source(tmp_path / "2.csv", records(0, 2))
+    bounds = {"ordinal_end": 4, "bounds_per_source": True}
+    *_, last = split_sources(job(packed, two, **bounds))
+    assert last == LoadUnit(1, 3, 6, 11, 2, 2, 11)
+
+
 def test_files_after_the_last_wanted_record_are_not_opened(tmp_path: Path) -> None:
     one = source(tmp_path / "1.csv", records(0, 5))
     gone = load_source(["id"], path=str(tmp_path / "gone.csv"), size_bytes=9)

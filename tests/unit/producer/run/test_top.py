@@ -11,8 +11,8 @@ from rich.console import Console, ConsoleDimensions
 
 from producer.report.recent import recent_snapshot
 from producer.report.top_view import UNITS_SHOWN, Host, View, as_document, as_screen, hosts_of
+from ringhaul.ledger.job_status import JobStatus, Live, UnitAtWork
 from ringhaul.ledger.pace import Limits, Pace
-from ringhaul.ledger.reading import JobStatus, Live, UnitAtWork
 from ringhaul.ledger.states import JobState
 from ringhaul.ledger.workers import Worker
 from tests.unit.producer.statuses import STARTED_MS, status

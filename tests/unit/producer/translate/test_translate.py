@@ -88,7 +88,8 @@ def accept(translation: Translation) -> None:
             "--codec.unit SECONDS --codec.date dd.MM.yyyy --codec.booleanNumbers '[9,8]' "
             "-locale de_DE --codec.roundingStrategy HALF_UP --codec.overflowStrategy TRUNCATE",
             r"load x.csv --table s.t --escape '\' --allow-extra-fields --blob any "
-            "--mapping '*=*, a=b' --epoch-unit s --locale de --rounding half-up --overflow clamp "
+            "--mapping '*=*, a=b' --epoch-unit s --accept booleans --locale de "
+            "--rounding half-up --overflow clamp "
             "--date-format dd.MM.yyyy --timestamp-format s --true-words true,9 "
             "--false-words false,8",
         ),
@@ -103,6 +104,36 @@ def accept(translation: Translation) -> None:
             "unload --output out --format jsonl --blob hex --query 'SELECT a FROM s.t' "
             "--json-layout pretty --max-rows-per-file 10 --preserve-timestamp",
         ),
+        (
+            "dsbulk count -k s -t t -b secure-connect-shop.zip -u token",
+            "count --table s.t --secure-connect-bundle secure-connect-shop.zip --user token",
+        ),
+        (
+            'cqlsh -b bundle.zip -u token -e "COPY s.t TO STDOUT WITH HEADER = true"',
+            "unload --table s.t --secure-connect-bundle bundle.zip --user token --output -",
+        ),
+        (
+            "dsbulk load -url in -k s -t t -skipRecords 3 -maxRecords 10 -nullValue none "
+            "--connector.csv.emptyValue EMPTY",
+            r"load 'in/*.csv' --table s.t --escape '\' --allow-extra-fields --blob any "
+            "--skip-rows 3 --rows-per file --max-rows 10 --fill-empty none --fill-quoted EMPTY",
+        ),
+        (  # what the text becomes means null, so the field is null, too
+            "dsbulk load -url x.csv -k s -t t -nullValue NULL -nullStrings NULL",
+            r"load x.csv --table s.t --escape '\' --allow-extra-fields --blob any --null NULL "
+            "--null '' --null-quoted",
+        ),
+        (
+            "dsbulk unload -url out -k s -t t -encoding latin1 -comment '#' -newline '\\r\\n' "
+            "--connector.csv.emptyValue EMPTY -nullValue NULL "
+            "--connector.csv.ignoreLeadingWhitespaces true",
+            "unload --table s.t --output out --blob base64 --encoding latin1 --comment '#' "
+            "--line-end crlf --empty-word EMPTY --null NULL --trim text",
+        ),
+        (
+            "COPY s.t TO 'x' WITH ENCODING = 'cp1252'",
+            "unload --table s.t --output x --no-header --encoding cp1252",
+        ),
         ("dsbulk count -k s -t t -stats hosts", "count --table s.t --by host"),
         ("dsbulk count -k s -t t -stats partitions -partitions 5", "count --table s.t --top 5"),
     ],
@@ -111,6 +142,12 @@ def test_lines(text: str, line: str) -> None:
     translation = one(text)
     assert translation.line == f"ringhaul {line}"
     accept(translation)
+
+
+def test_compression_of_requests() -> None:
+    name = "datastax-java-driver.advanced.protocol.compression"
+    (note,) = one(f"dsbulk count -k s -t t --{name} lz4").notes
+    assert note.text == "a setting of each host: cluster.compression, none or lz4"
 
 
 #: Values of options that do not take any word; what is not here is tried with 1.

@@ -1,0 +1,70 @@
+"""What becomes of a setting of another tool: the kinds of it that are the same for many. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from producer.translate.hocon import as_bool, as_text
+from producer.translate.translation import Draft
+
+#: Takes the value of a setting, and changes the draft.
+Handler = Callable[[str, Draft], None]
+
+
+def option(name: str) -> Handler:
+    """The value is the same there."""
+    return lambda value, draft: draft.add(name, as_text(value))
+
+
+def unlimited(name: str) -> Handler:
+    """-1 and 0 mean no limit, which is the default here."""
+
+    def handle(value: str, draft: Draft) -> None:
+        if as_text(value) not in ("-1", "0"):
+            draft.add(name, as_text(value))
+
+    return handle
+
+
+def in_each_file(name: str) -> Handler:
+    """The same, counted in each file."""
+
+    def handle(value: str, draft: Draft) -> None:
+        if as_text(value) not in ("-1", "0"):
+            draft.add(name, as_text(value))
+            draft.add("--rows-per", "file")
+
+    return handle
+
+
+def flag(name: str, *, when: bool = True) -> Handler:
+    """The option stands for the value `when`."""
+
+    def handle(value: str, draft: Draft) -> None:
+        if as_bool(value) is when:
+            draft.add(name)
+
+    return handle
+
+
+def note(text: str) -> Handler:
+    """Nothing is lost without it."""
+    return lambda _, draft: draft.note(text)
+
+
+def lose(text: str) -> Handler:
+    return lambda _, draft: draft.lose(text)
+
+
+def nothing(_: str, __: Draft) -> None:
+    """Another setting says all."""
+
+
+def lose_unless(usual: str, text: str) -> Handler:
+    """Nothing is lost with the usual value."""
+
+    def handle(value: str, draft: Draft) -> None:
+        if as_text(value).lower() != usual.lower():
+            draft.lose(text)
+
+    return handle
