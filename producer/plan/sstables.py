@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
+from ringhaul.cql.types import CqlType
 from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.records.job import LoadSource
 from ringhaul.records.sstable_output import SSTableOutput
@@ -151,11 +152,17 @@ def _clustering_column(option: str, table: TableSchema, name: str, *, descends: 
     )
 
 
+def _is_path(kind: CqlType) -> bool:
+    """Return whether elements of a set or keys of a map of this type can be sorted, and two that
+    compare as equal have the same bytes."""
+    return is_comparable(kind.name) and kind.name != "decimal"
+
+
 def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
     kind = table.parsed_type(column.name)
     what = ""
     if is_multi_cell(column.cql_type, kind):
-        if kind.name == "list" or (kind.name in ("set", "map") and is_comparable(kind.of[0].name)):
+        if kind.name == "list" or (kind.name in ("set", "map") and _is_path(kind.of[0])):
             return Column(
                 name=column.name,
                 class_name=multi_cell_class(kind, table.keyspace),

@@ -20,6 +20,7 @@ from ringhaul.load.write.spill import RowStore
 from ringhaul.records.rows import EncodedRows
 from ringhaul.sstables.build import Built, Files, SSTableBuilder
 from ringhaul.sstables.columns import Rows, filtered
+from ringhaul.sstables.comparable import DECIMAL_BYTES_MAX
 from ringhaul.sstables.layout import EXPIRY_S_MAX, Layout
 from ringhaul.storage.sorting import SpillBounds, spill_failed
 
@@ -196,9 +197,15 @@ class RowCollector(ABC):
         good = np.ones(len(rows), np.bool_)
         clustering = sum(rows.columns[at].lengths.astype(np.int64) for at in self._clustering)
         too_late = (ttls > 0) & (self._layout.written_s + ttls > EXPIRY_S_MAX)
+        unsorted = np.zeros(len(rows), np.bool_)
+        for column, at in zip(self._layout.clustering, self._clustering, strict=True):
+            if column.cql_type == "decimal":
+                unsorted |= rows.columns[at].lengths > DECIMAL_BYTES_MAX
         too_long = np.broadcast_to(clustering > CLUSTERING_BYTES_MAX, len(rows))
-        for row in np.flatnonzero(too_late | too_long).tolist():
+        for row in np.flatnonzero(too_late | too_long | unsorted).tolist():
             reason = f"clustering of {CLUSTERING_BYTES_MAX + 1} bytes or more; at most 65535 fit"
+            if unsorted[row]:
+                reason = "a clustering decimal of over 4,000 digits can only be written over CQL"
             if too_late[row]:
                 reason = (
                     f"a TTL of {ttls[row]} s ends after 2038-01-19, the last day that SSTables of "
