@@ -162,7 +162,7 @@ def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
     kind = table.parsed_type(column.name)
     what = ""
     if is_multi_cell(column.cql_type, kind):
-        if kind.name == "list" or (kind.name in ("set", "map") and _is_path(kind.of[0])):
+        if kind.name in ("list", "udt") or (kind.name in ("set", "map") and _is_path(kind.of[0])):
             return Column(
                 name=column.name,
                 class_name=multi_cell_class(kind, table.keyspace),
@@ -170,7 +170,7 @@ def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
                 width=0,
                 cells=kind.name,
                 static=column.static,
-                path_type="" if kind.name == "list" else kind.of[0].name,
+                path_type="" if kind.name in ("list", "udt") else kind.of[0].name,
             )
         what = f"a {column.cql_type} that is not frozen"
     if what:

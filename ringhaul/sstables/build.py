@@ -45,7 +45,7 @@ Array = NDArray[Any]
 
 
 #: `Column.cells` -> `kinds` of `encode_data`.
-_KINDS = {"": 0, "set": 1, "map": 2, "list": 2}
+_KINDS = {"": 0, "set": 1, "map": 2, "list": 2, "udt": 2}
 
 
 class CollectionsUnited(Terminal):

@@ -2,9 +2,11 @@
 
 A value of the wire is `i32 count | elements`, each an element of a set or list, or a key and a
 value of a map, with an i32 length before each. In an SSTable each element is a cell with a *path*:
-the element of a set, the key of a map, a timeuuid of a list. Here it becomes
+the element of a set, the key of a map, a timeuuid of a list. A field of a user-defined type has its
+number (u16); such a value of the wire has no count, and a length of -1 for a null. Here it becomes
 `i32 length, path | [i32 length, value]` for each cell, sorted by path, each path once.
-Classes: `SetType`, `MapType`, `ListType`, `CollectionType.CellPathSerializer`, `Lists.Appender`.
+Classes: `SetType`, `MapType`, `ListType`, `UserType`, `CollectionType.CellPathSerializer`,
+`Lists.Appender`.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ def as_cells(column: Column, cells: Cells, written_s: int) -> tuple[Cells, int]:
     null has no cells: like an empty collection it only deletes what was there.
     """
     data, offsets = plain(cells.values)
+    if column.cells == "udt":
+        return _fields(data, offsets, cells.lengths)
     lengths = cells.lengths.astype(np.int64)
     counts = np.zeros(len(lengths), np.int64)
     count_elements(data, offsets, counts)
@@ -60,6 +64,22 @@ def as_cells(column: Column, cells: Cells, written_s: int) -> tuple[Cells, int]:
         [None, pa.py_buffer(row_offsets.astype(np.int32)), pa.py_buffer(found_data)],
     )
     return Cells(None, new_lengths, values), len(owners)
+
+
+def _fields(
+    data: NDArray[np.uint8], offsets: NDArray[np.int32], lengths: NDArray[np.int32]
+) -> tuple[Cells, int]:
+    """Return the fields of user-defined types as cells."""
+    # A field takes at least 4 bytes, and 6 more as a cell.
+    out = np.empty(len(data) // 4 * 6 + len(data), np.uint8)
+    ends = np.zeros(len(offsets), np.int32)
+    count = put_fields(data, offsets, out, ends)
+    new_lengths = np.diff(ends).astype(">i4")
+    new_lengths[lengths == UNSET_LENGTH] = UNSET_LENGTH
+    values = pa.BinaryArray.from_buffers(
+        pa.binary(), len(lengths), [None, pa.py_buffer(ends), pa.py_buffer(out)]
+    )
+    return Cells(None, new_lengths, values), int(count)
 
 
 def _sorted(path_type: str, paths: pa.BinaryArray, owners: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -156,3 +176,29 @@ def gather(data: Int, starts: Int, offsets: Int, out: Int) -> None:
     for i in range(len(starts)):
         for k in range(offsets[i + 1] - offsets[i]):
             out[offsets[i] + k] = data[starts[i] + k]
+
+
+@kernel(types.int64(UINT8S, INT32S, UINT8S, INT32S))
+def put_fields(data: Int, offsets: Int, out: Int, ends: Int) -> Int:
+    """Write the fields of each value that are not null as cells to `out`; return their number.
+
+    `out` has room for 6 bytes more for each field. `ends`: set to where each value ends, after a 0.
+    """
+    count = end = np.int64(0)
+    for row in range(len(offsets) - 1):
+        at = np.int64(offsets[row])
+        field = 0
+        while at + 4 <= offsets[row + 1]:
+            size = _number(data, at)
+            if size < 2**31:  # -1 is null
+                out[end], out[end + 1], out[end + 2], out[end + 3] = 0, 0, 0, 2
+                out[end + 4], out[end + 5] = np.uint8(field >> 8), np.uint8(field & 0xFF)
+                for k in range(4 + size):
+                    out[end + 6 + k] = data[at + k]
+                end += 10 + size
+                at += size
+                count += 1
+            at += 4
+            field += 1
+        ends[row + 1] = end
+    return count

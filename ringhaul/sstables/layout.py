@@ -19,7 +19,8 @@ class Column:
     cql_type: str  #: name of a scalar type, or another one for a column that is no key
     width: int  #: bytes of each value; 0: each has a length before it
     descends: bool = False  #: of clustering columns
-    #: Of a collection that is not frozen: `set`, `map` or `list`; its elements are cells.
+    #: Of a collection or user-defined type that is not frozen, whose elements or fields are cells:
+    #: `set`, `map`, `list` or `udt`.
     cells: str = ""
     static: bool = False  #: one value for all rows of a partition
     path_type: str = ""  #: the CQL type by which cells of a set or map are sorted

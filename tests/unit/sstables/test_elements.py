@@ -85,6 +85,18 @@ def test_lists_keep_their_order_and_have_the_same_paths_at_each_try() -> None:
     assert again.values.equals(found.values)
 
 
+def test_fields_that_are_null_have_no_cell() -> None:
+    null, given = struct.pack(">i", -1), struct.pack(">i", 1) + b"x"
+    values = [given + null + struct.pack(">i", 0), null * 3, b"", None, given]
+
+    found, count = as_cells(column("udt"), cells(values), NOW_S)
+
+    assert parts_of(found, 0) == [b"\0\0", b"x", b"\0\2", b""]
+    assert parts_of(found, 4) == [b"\0\0", b"x"]
+    assert found.lengths.tolist() == [21, 0, -2, 0, 11]
+    assert count == 3
+
+
 def built(values: Sequence[bytes | None], times: Sequence[int]) -> Built:
     """Build an SSTable of rows with one key and a set."""
     layout = Layout(
@@ -120,3 +132,5 @@ def check_bounds() -> None:
     ):
         as_cells(column(kind, "text"), cells([given, b"", None, value()]), NOW_S)
     as_cells(column("set"), cells([b"", None]), NOW_S)
+    fields = struct.pack(">i", 0) * 40
+    as_cells(column("udt"), cells([fields, b"", None, fields, b"\xff" * 8]), NOW_S)
