@@ -13,7 +13,7 @@ from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import Statements, insert_statements
 from ringhaul.records.job import LoadJob
 from ringhaul.records.sstable_output import SSTableOutput
-from ringhaul.records.unit import TO_THE_END, LoadUnit, UnitResult
+from ringhaul.records.unit import SENT_TO, TO_THE_END, LoadUnit, UnitResult
 from ringhaul.units.account import UnitHooks, UnitOutcome
 from tasks.child.process import Child
 from tasks.child.unit import Attempt, Done
@@ -104,7 +104,10 @@ def _run_streamed(attempt: Attempt, job: LoadJob) -> Done:
     notes = [
         (EventKind.NODE_MISSED, mask(str(error))) for _, error in sorted(writer.missed.items())
     ]
-    return replace(_done(job, result, done.outcome), notes=notes)
+    finished = _done(job, result, done.outcome)
+    sent = {f"{SENT_TO}{node}": count for node, count in writer.sent_bytes.items()}
+    totals = {**finished.totals, "streamed": sum(sent.values()), **sent}
+    return replace(finished, notes=notes, totals=totals)
 
 
 def _input_bytes(job: LoadJob, unit: LoadUnit) -> int:

@@ -92,6 +92,10 @@ def test_streamed_rows_are_those_that_cql_writes(
     summary = assert_report(stream(ringhaul, streamed, "--unit-size", "80 KiB"), rows=ROWS)
     assert (summary["sstables"], summary["missed"]) == (summary["units"], 0)
     assert summary["units"] > 3
+    local = node.session.execute("SELECT broadcast_port FROM system.local").one()
+    ((to, sent_bytes),) = summary["streamed_bytes"].items()
+    assert to == f"127.0.0.1:{local.broadcast_port}"
+    assert sent_bytes > 50_000
 
     # Then every value and write time is equal, before and after a compaction
     assert_same(node, streamed, by_cql)

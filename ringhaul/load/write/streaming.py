@@ -58,6 +58,7 @@ class StreamWriter(RowCollector):
         self._target = target
         #: Node -> the last reason why it did not take rows, though enough other replicas did.
         self.missed: dict[Node, Transient] = {}
+        self.sent_bytes: dict[Node, int] = {}  #: of SSTables that a node took
 
     def _finish(self, store: RowStore) -> None:
         """Send rows to all their replicas.
@@ -88,11 +89,12 @@ class StreamWriter(RowCollector):
                     if self._target.owners() != owners:
                         return False
                     self._hooks.tick()
-                    failed |= self._target.delivery.send(
-                        StreamedSSTable.of(self._target.table, sstable),
-                        part.nodes,
-                        self._hooks.tick,
-                    )
+                    streamed = StreamedSSTable.of(self._target.table, sstable)
+                    refused = self._target.delivery.send(streamed, part.nodes, self._hooks.tick)
+                    for node in set(part.nodes) - set(refused):
+                        sent_bytes = self.sent_bytes.get(node, 0)
+                        self.sent_bytes[node] = sent_bytes + streamed.bytes_count
+                    failed |= refused
                     self.sstables += 1
             missed |= failed
             for number in part.sets:
