@@ -157,7 +157,7 @@ class SSTableSettings(Section):
     size_bytes: Bytes = Field(default=2**30, ge=2**20)
     #: Keys and values that a worker process sorts in memory. Sorting and building take up to nine
     #: times as much: 150 MB by default, whatever the size of a unit.
-    sort_bytes: Bytes = Field(default=16 * 2**20, ge=64 * 2**10, le=2**30)
+    sort_bytes: Bytes = Field(default=16 * 2**20, ge=4096, le=2**30)
     #: Folder on a local disk for rows beyond that. Empty: `sort` in the state folder. What is
     #: there has no names, so `df` shows it and `ls` does not; it goes with the process.
     spill_dir: OptionalPath = None

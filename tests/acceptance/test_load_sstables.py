@@ -356,7 +356,7 @@ def test_collections_are_stored_as_a_node_stores_them(
 
     # And once imported, values and times of each element are equal, before and after a compaction
     bring_in(node, by_file, ours.parent)
-    columns = ("numbers", "counts", "lists", "site", "z")
+    columns = ("numbers", "counts", "lists", "site.name", "z")
     times = ", ".join(["k, c", *(f"writetime({column})" for column in columns)])
     for compacted in (False, True):
         if compacted:
