@@ -243,9 +243,11 @@ def test_small_inputs_and_other_options_are_refused(
     small = stream(ringhaul, f"{keyspace}.t", RINGHAUL_STREAMING_INPUT_BYTES_MIN="1 KiB")
     both = stream(ringhaul, f"{keyspace}.t", "--to-sstables", "out")
     sent = stream(ringhaul, f"{keyspace}.t", "--strategy", "single")
+    sized = ringhaul.run("load", "in.csv", "-t", f"{keyspace}.t", "--sstable-size", "1M")
     late = stream(ringhaul, f"{keyspace}.t", "--ttl", 600_000_000)
 
-    assert (small.code, both.code, sent.code, late.code) == (2, 2, 2, 2)
+    assert (small.code, both.code, sent.code, late.code, sized.code) == (2, 2, 2, 2, 2)
+    assert "--sstable-size goes with --via streaming or --to-sstables" in sized.err
     assert "is for large loads, and the sources have 4 B: load it over CQL" in small.err
     assert "--via says how rows reach the cluster" in both.err
     assert "--strategy says how requests are sent" in sent.err
