@@ -38,6 +38,8 @@ UNITS_PER_SLOT = 4
 #: Of loads that write SSTables: each unit leaves at least one, and few are better than many. What
 #: is in the largest unit takes some minutes.
 SSTABLE_UNIT_BYTES_MAX = 1 << 30
+#: The same with transforms, which may take 100 us a row: a unit must end before its time limit.
+SSTABLE_UNIT_BYTES_TRANSFORMED = 128 << 20
 #: Duration of a unit at its share of `--rate`; so much is repeated if its worker is stopped. A load
 #: of a day by 16 processes is 11,520 such units, about 1 MB of the ledger (ADR 0014).
 UNIT_PACED_S = 120
@@ -94,6 +96,7 @@ def plan_load(
             records_count=records,
             rows_per_s=request.rows_per_s,
             makes_sstables=sstables is not None or stream is not None,
+            transformed=bool(request.transforms),
         ),
         ttl_s=request.ttl_s,
         nulls=request.nulls,
@@ -160,6 +163,7 @@ def unit_bytes_auto(
     records_count: int = 0,
     rows_per_s: int = 0,
     makes_sstables: bool = False,
+    transformed: bool = False,
 ) -> int:
     """Return a unit size that gives every worker process several units, none of which takes
     minutes; or one, if units make SSTables.
@@ -169,7 +173,8 @@ def unit_bytes_auto(
     """
     units_per_slot, most_bytes = UNITS_PER_SLOT, UNIT_BYTES_MAX
     if makes_sstables:
-        units_per_slot, most_bytes = 1, SSTABLE_UNIT_BYTES_MAX
+        most_bytes = SSTABLE_UNIT_BYTES_TRANSFORMED if transformed else SSTABLE_UNIT_BYTES_MAX
+        units_per_slot = 1
     size = min(max(-(-total_bytes // (units_per_slot * slots)), UNIT_BYTES_MIN), most_bytes)
     if not rows_per_s:
         return size
