@@ -19,7 +19,7 @@ from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
-from ringhaul.scan.ranges import FULL_RING, TokenRange, pack_ranges, plan_ranges
+from ringhaul.scan.ranges import FULL_RING, TokenRange, join_units, pack_ranges, plan_ranges
 from ringhaul.scan.ring import read_estimates, read_ring
 
 if TYPE_CHECKING:
@@ -118,35 +118,41 @@ def _read(session: Session, wanted: Wanted) -> Read:
         sql = _select_text(table, wanted)
         if wanted.is_whole_table:
             return Read(table=table, sql=sql, select=None)
+    from producer.plan.computed import describe_with
     from ringhaul.query.select import parse_select
 
     select = parse_select(
-        sql, lambda keyspace, table: find_table(metadata, keyspace, table, views=True)
+        sql,
+        lambda keyspace, table: find_table(metadata, keyspace, table, views=True),
+        describe=describe_with(session),
     )
     return Read(table=select.table, sql=sql, select=select)
 
 
 def plan_units(session: Session, read: Read, slots: int) -> list[str]:
     """Return the token ranges of each unit, in token order; an empty list if it is certain that no
-    row matches.
+    row matches. Rows with a LIMIT are one unit, which ends with the last of them.
 
     Raises `ClusterError` as `read_ring` does.
     """
-    table = read.table
-    where = None if read.select is None else read.select.where
+    table, select = read.table, read.select
+    where = None if select is None else select.where
+    limit = None if select is None or select.is_aggregate else select.limit
     bounds = FULL_RING
     ring = read_ring(session, table.keyspace)  # refuses partitioners other than Murmur3
     if where is not None:
-        if where.nothing:
+        if where.nothing or limit == 0:
             return []
         if where.keys is not None:
-            return _key_units(_tokens_of(session, table, where.keys), slots)
+            found = _key_units(_tokens_of(session, table, where.keys), slots)
+            return found if limit is None else [join_units(found)]
         if where.tokens:
             bounds = TokenRange(*where.tokens)
+    estimates = [] if limit is not None else read_estimates(session, table.keyspace, table.table)
     units = plan_ranges(
         ring,
-        read_estimates(session, table.keyspace, table.table),
-        units_min=UNITS_PER_SLOT * slots,
+        estimates,
+        units_min=UNITS_PER_SLOT * slots if limit is None else 1,
         bytes_per_unit=UNIT_BYTES,
         bounds=bounds,
     )

@@ -13,19 +13,19 @@ _MULTI_CELL = ("list", "set", "map", "udt")
 
 
 def selected_items(table: TableSchema, mapping: MappingText) -> list[str]:
-    """Return the items of a SELECT: columns and their times, each AS the name of its field.
+    """Return the items of a SELECT: columns, their times, and what the server computes, each AS
+    the name of its field.
 
-    Raises `UsageError` for a column that the table does not have, and for what is no column.
+    Raises `UsageError` for a column that the table does not have.
     """
-    found = list(_columns(table, mapping))
     functions = [e.left.times[0] for e in mapping.entries if _is_every(e) and e.left.times]
     items = []
-    for column, name in found:
-        items.append(_item(quote_identifier(column), column, name))
+    for column, text, name in _fields(table, mapping):
+        items.append(_item(text, column, name))
         items += [
             f"{function}({quote_identifier(column)})"
             for function in dict.fromkeys(functions)
-            if column not in table.primary_key and not is_multi_cell(table, column)
+            if column and column not in table.primary_key and not is_multi_cell(table, column)
         ]
     for entry in mapping.entries:
         items += _time_items(table, entry)
@@ -36,7 +36,8 @@ def without_times(table: TableSchema, mapping: MappingText) -> list[str]:
     """Return the columns of which `writetime(*)` or `ttl(*)` has none: each element has its own."""
     if not any(map(_is_every, mapping.entries)):
         return []
-    return [column for column, _ in _columns(table, mapping) if is_multi_cell(table, column)]
+    columns = [column for column, *_ in _fields(table, mapping) if column]
+    return [column for column in columns if is_multi_cell(table, column)]
 
 
 def is_multi_cell(table: TableSchema, column: str) -> bool:
@@ -50,33 +51,50 @@ def is_multi_cell(table: TableSchema, column: str) -> bool:
         return False
 
 
-def _columns(table: TableSchema, mapping: MappingText) -> Iterator[tuple[str, str]]:
-    """Yield (column, name of its field)."""
+def _fields(table: TableSchema, mapping: MappingText) -> Iterator[tuple[str, str, str]]:
+    """Yield (column, its CQL, name of its field). What the server computes is no column, and may
+    have no name but the server's."""
     mapped = []
     for entry in mapping.entries:
         left, right = entry
         if left.times is not None or (right is not None and right.times is not None):
             continue
-        if (
-            left.literal is not None
-            or left.typed is not None
-            or left.call
-            or (right is not None and right.call and right.text not in table.column_names)
-        ):
-            raise UsageError(
-                f"--mapping {entry.text}: an unload writes columns, their write times and TTLs; "
-                "--transform adds other fields"
-            )
+        if computed := _computed(table, right or left):
+            yield "", computed, "" if right is None else left.text
+            continue
+        if right is not None and (computed := _call_or_literal(table, left)):
+            yield "", computed, right.text
+            continue
         column = _known(table, right or left)
         mapped.append(column)
-        yield column, left.text
+        yield column, quote_identifier(column), left.text
     if not mapping.rest:
         return
     for name in mapping.excluded:
         _known(table, Term(name, True))
     for column in table.column_names:
         if column not in mapped and column not in mapping.excluded:
-            yield column, column
+            yield column, quote_identifier(column), column
+
+
+def _computed(table: TableSchema, term: Term) -> str:
+    """Return the CQL of what the server computes for a field; empty for a name."""
+    if (
+        not term.quoted
+        and term.text not in table.column_names
+        and any(c in term.text for c in ".[")
+    ):
+        return term.text if term.literal is None else f"(text){term.text}"
+    return _call_or_literal(table, term)
+
+
+def _call_or_literal(table: TableSchema, term: Term) -> str:
+    """Do the same on the side of the fields, whose names may have dots and brackets."""
+    if term.text in table.column_names:
+        return ""
+    if term.literal is not None:
+        return f"(text){term.text}"
+    return term.text if term.typed is not None or term.call else ""
 
 
 def _time_items(table: TableSchema, entry: Entry) -> Iterator[str]:

@@ -76,6 +76,8 @@ def _data(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> dic
         "rows": report.rows,
         "rows_read": report.rows_read,
         "rows_given": report.rows_given,
+        "limit": job.limit,
+        "limit_reached": _limit_reached(job, report),
         "dropped": report.dropped,
         "rejected": report.rejected,
         "rejected_unfinished": report.rejected_unfinished,
@@ -102,6 +104,16 @@ def _data(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> dic
     }
 
 
+def _limit_reached(job: ReadJob, report: ReadReport) -> bool:
+    """Return whether the LIMIT ended the job, perhaps before all rows were read."""
+    return job.limit is not None and _wanted(job, report) >= job.limit
+
+
+def _wanted(job: ReadJob, report: ReadReport) -> int:
+    """Return how many rows passed WHERE and LIMIT."""
+    return report.rows_given if job.transforms else report.rows
+
+
 def _files(job: ReadJob, report: ReadReport) -> int:
     """Return how many files the user finds."""
     return 1 if job.output is not None and job.output.file else report.parts
@@ -112,7 +124,7 @@ def _figures(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
     elapsed_s, worked_s = status.elapsed_s, status.worked_s
     speed = rate_text(report.rows_read / worked_s) if worked_s else "-"
     figures = [f"{count_text(report.rows_read, 'row')} read"]
-    wanted = report.rows_given if job.transforms else report.rows
+    wanted = _wanted(job, report)
     if wanted != report.rows_read:
         figures.append(f"{wanted:,} of them wanted")
     if job.output is not None and not job.streams:
@@ -133,6 +145,8 @@ def _figures(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
     lines = [f" {'   '.join(figures)}", f" {'   '.join(details)}"]
     if job.transforms:
         lines.insert(1, _transformed_line(job, report))
+    if _limit_reached(job, report):
+        lines.insert(1, f" LIMIT {job.limit:,} is reached: reading ended there")
     return lines
 
 

@@ -77,6 +77,18 @@ def check_row_query(sql: str) -> Wanted:
     return wanted
 
 
+def listed_items(text: str | None) -> Sequence[str]:
+    """Return the items of --columns, as written. Raises `UsageError` for a text without any."""
+    if text is None:
+        return ()
+    from ringhaul.query.select_text import split_items
+
+    found = split_items(text)
+    if not found:
+        raise UsageError(f"--columns {text!r} names no column: give some, or leave it out")
+    return found
+
+
 class _SchemaNeeded(Exception):
     """A statement is correct as far as can be seen without its table."""
 

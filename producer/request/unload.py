@@ -9,7 +9,7 @@ from producer.request.one_file import OneFile, check_names, one_file_of, with_fi
 from producer.request.options import UnloadOptions
 from producer.request.output import STDOUT, output_of, refuse_two_on_stdout
 from producer.request.preserved import preserving
-from producer.request.scan import Wanted, check_wanted
+from producer.request.scan import Wanted, check_wanted, listed_items
 from producer.request.values import refuse_blank
 from ringhaul.cql.names import listed_names
 from ringhaul.errors import UsageError
@@ -74,14 +74,14 @@ def _wanted(options: UnloadOptions) -> Wanted:
     return Wanted(
         keyspace=options.keyspace,
         table=options.table,
-        items=tuple(listed_names(options.columns, "--columns")),
+        items=listed_items(options.columns),
         mapping=_mapping(options),
         where=options.where,
     )
 
 
 def _mapping(options: UnloadOptions) -> MappingText:
-    mapping = preserving(parse_mapping(options.mapping), options)
+    mapping = preserving(parse_mapping(options.mapping, reads=True), options)
     if mapping and options.columns is not None:
         raise UsageError(
             "--columns says which columns are written: with --mapping, --preserve-timestamp or "

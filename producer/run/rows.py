@@ -20,19 +20,17 @@ from producer.plan.scan import Read, plan_units, read_selected
 from producer.report.result_table import print_result
 from producer.request.options import PeekOptions, QueryOptions
 from producer.request.result_output import check_result_output, result_output
-from producer.request.scan import Wanted, check_row_query, check_wanted
+from producer.request.scan import Wanted, check_row_query, check_wanted, listed_items
 from producer.request.settings import connection_flags, settle
 from producer.text import count_text
 from ringhaul.cluster.connect import close_session, consistency_level, open_session
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cql.decode import PageDecoder
-from ringhaul.cql.names import listed_names
 from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.scan.pages import PageReader
 from ringhaul.scan.ranges import TokenRange, unpack_ranges
 from ringhaul.scan.scan import RangeScan, ScanOptions, ScanTarget
-from ringhaul.scan.sizing import FIRST_ROWS
-from ringhaul.scan.statement import scan_fetches, scan_statement
+from ringhaul.scan.statement import first_page_rows, scan_fetches, scan_statement
 from tasks.connect import cluster_config
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ def run_peek(options: PeekOptions) -> int:
     wanted = Wanted(
         keyspace=options.keyspace,
         table=options.table,
-        items=listed_names(options.columns, "--columns"),
+        items=listed_items(options.columns),
         where=options.where,
     )
     check_wanted(wanted)
@@ -154,12 +152,10 @@ def _scan(
     )
     fetches = scan_fetches(select)
     decoder = PageDecoder([fetch.name for fetch in fetches], [fetch.type for fetch in fetches])
-    # Without a condition, the first page may have all that is wanted.
-    rows_first = FIRST_ROWS if select.where.predicate else min(rows_max, FIRST_ROWS)
     options = ScanOptions(
         consistency=consistency_level(settings.cluster.consistency),
         request_timeout_s=settings.cluster.request_timeout_s,
-        page_rows_first=rows_first,
+        page_rows_first=first_page_rows(select, rows_max),
         retries_max=settings.load.retries_max,
         in_order=True,
     )

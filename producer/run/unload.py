@@ -99,6 +99,7 @@ def _plan(
     loaded = services.loaded
     read = read_select(session, request.wanted)
     output = request.output
+    limit = None if read.select is None else read.select.limit
     if request.file is not None:
         output = in_one_file(output, request.file, read.table, services.job_id)
     timeless = without_times(read.table, request.wanted.mapping)
@@ -111,11 +112,6 @@ def _plan(
     if read.select is not None:
         if read.select.is_aggregate:
             raise UsageError("unload writes rows; for aggregates there is `ringhaul query`")
-        if read.select.limit is not None:
-            raise UsageError(
-                "unload takes no LIMIT: workers read the ring's ranges side by side. For the first "
-                "rows: -o - | head; for a part of the table: WHERE token(KEY) < ..."
-            )
         if not options.transforms:
             _refuse_blank_lines(read.select, output)
     columns = list(zip(read.names, read.type_texts, strict=True))
@@ -140,7 +136,9 @@ def _plan(
         columns=tuple(columns),
         transforms=tuple(options.transforms),
         results=results,
-        token_order=options.order == "token",
+        token_order=options.order == "token" or limit is not None,
+        limit=limit,
+        computed=read.select.computed if read.select is not None else (),
         streams=options.output == STDOUT,
         skip_failed=options.skip_failed,
     )

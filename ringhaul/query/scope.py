@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,8 +14,8 @@ from ringhaul.query.errors import QueryError
 from ringhaul.query.sql import name_of, sql_excerpt
 
 _BIGINT, _INT = CqlType("bigint"), CqlType("int")
-#: Functions that the server computes from columns: name -> type.
-_SELECTORS = {"writetime": _BIGINT, "ttl": _INT, "token": _BIGINT}
+#: Functions of columns, known here without asking the server: name -> type.
+SELECTORS = {"writetime": _BIGINT, "ttl": _INT, "token": _BIGINT}
 
 #: sqlglot's names of aggregate functions -> ours.
 AGGREGATES = {
@@ -77,7 +78,7 @@ class TableScope:
         if isinstance(node, exp.Column):
             return self.column(self.name(node))
         function = function_name(node)
-        if function not in _SELECTORS or not isinstance(node, exp.Anonymous):
+        if function not in SELECTORS or not isinstance(node, exp.Anonymous):
             return None
         columns = [self.column(self.name(argument)) for argument in node.expressions]
         if function == "token":
@@ -89,9 +90,15 @@ class TableScope:
         return Fetch(
             name=f"{function}({', '.join(column.name for column in columns)})",
             cql=f"{function}({', '.join(column.cql for column in columns)})",
-            type=_SELECTORS[function],
+            type=SELECTORS[function],
             is_column=False,
         )
+
+    def is_field(self, path: Sequence[str]) -> bool:
+        """Return whether `a.b` is a field of a column, and not a column of the table `a`."""
+        if len(path) < 2 or path[0] not in self.table.column_names:
+            return False
+        return self.table.parsed_type(path[0]).name == "udt"
 
     def name(self, node: exp.Expr) -> str:
         """Return the column name in `node`. Raises `QueryError` if it is not a column."""
@@ -103,7 +110,7 @@ class TableScope:
         ):
             raise QueryError(
                 f"{sql_excerpt(node)} is not a column of {self.table.name}: "
-                "fields of nested columns and other tables cannot be used"
+                "only the list of a SELECT of rows can have fields of columns"
             )
         return name_of(node.this)
 

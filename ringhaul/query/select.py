@@ -6,19 +6,23 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 
 import pyarrow as pa
 from sqlglot import exp
 
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.computed import Computed
 from ringhaul.cql.empties import marked_column
 from ringhaul.cql.types import CqlType
+from ringhaul.query.computed import Describe, computed_scalar, limit_of_partitions, undescribed
 from ringhaul.query.errors import QueryError
 from ringhaul.query.functions import Aggregate, aggregate_of, is_aggregate
 from ringhaul.query.literals import literal_of
 from ringhaul.query.predicates import Predicate, predicate_of
-from ringhaul.query.scalars import Scalar, cannot, scalar_of
+from ringhaul.query.scalars import Scalar, cannot, column_scalar, scalar_of
 from ringhaul.query.scope import Fetch, TableScope
+from ringhaul.query.select_text import SelectText, split_select
 from ringhaul.query.sql import label_of, name_of, parse_statement, sql_excerpt, without_parentheses
 from ringhaul.query.where import Where, each_once, where_of
 
@@ -80,6 +84,9 @@ class Select:
     order: tuple[Order, ...] = ()
     #: Most rows of the result; without aggregates the caller must apply it.
     limit: int | None = None
+    #: Most rows of a partition, which the server applies.
+    per_partition: int | None = None
+    computed: tuple[Computed, ...] = ()  #: by the server, for each row
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -117,11 +124,18 @@ class Select:
         )
 
 
-def parse_select(sql: str, tables: Callable[[str, str], TableSchema], keyspace: str = "") -> Select:
+def parse_select(
+    sql: str,
+    tables: Callable[[str, str], TableSchema],
+    keyspace: str = "",
+    describe: Describe = undescribed,
+) -> Select:
     """Parse `sql`. `tables` returns a table by keyspace and name, or raises its own error;
-    `keyspace` is the default keyspace. Raises `QueryError`.
+    `keyspace` is the default keyspace; `describe` says what the server makes of its expressions.
+    Raises `QueryError`.
     """
-    tree = parse_statement(sql)
+    text = split_select(sql)
+    tree = parse_statement(text.sql)
     if isinstance(tree, exp.SetOperation):
         raise QueryError(f"{type(tree).__name__.upper()} cannot be answered: query one table")
     if not isinstance(tree, exp.Select):
@@ -129,7 +143,7 @@ def parse_select(sql: str, tables: Callable[[str, str], TableSchema], keyspace: 
     _refuse(tree, _ANSWERED)
     scope = _scope(tree, tables, keyspace)
     try:
-        return _Reader(tree, scope).select()
+        return _Reader(tree, scope, text, describe).select()
     except RecursionError:
         raise QueryError("cannot read the query: it is nested too deeply") from None
 
@@ -139,7 +153,7 @@ def selects_rows(sql: str) -> bool:
 
     Raises `QueryError` for a text that is no SQL.
     """
-    tree = parse_statement(sql)
+    tree = parse_statement(split_select(sql).sql)
     if not isinstance(tree, exp.Select) or tree.args.get("group") or tree.args.get("distinct"):
         return False
     return not any(map(_calls_aggregate, tree.expressions))
@@ -147,7 +161,7 @@ def selects_rows(sql: str) -> bool:
 
 def has_limit(sql: str) -> bool:
     """Return whether a statement has a LIMIT. Raises `QueryError` for a text that is no SQL."""
-    return parse_statement(sql).args.get("limit") is not None
+    return parse_statement(split_select(sql).sql).args.get("limit") is not None
 
 
 def _refuse(tree: exp.Expr, answered: tuple[str, ...]) -> None:
@@ -181,13 +195,18 @@ def _scope(
 class _Reader:
     """Reads one SELECT; also the scope of names in its results."""
 
-    def __init__(self, tree: exp.Select, scope: TableScope) -> None:
+    def __init__(
+        self, tree: exp.Select, scope: TableScope, text: SelectText, describe: Describe
+    ) -> None:
         self._tree = tree
         self._scope = scope
+        self._text, self._describe = text, describe
         self._aggregates: dict[str, Aggregate] = {}
         self._groups: dict[str, Fetch] = {}
+        #: Place in `_wanted` -> what the server computes there.
+        self._for_server: dict[int, str] = {}
         #: (name or None, expression) of each item, with * expanded.
-        self._wanted = list(self._expanded())
+        self._wanted = self._expanded()
         self._aliases = {name: node for name, node in self._wanted if name is not None}
 
     def select(self) -> Select:
@@ -202,7 +221,13 @@ class _Reader:
                 raise QueryError(
                     f"{word} is only for aggregates: rows come in the order of their tokens"
                 )
-        items = [self._plain_item(name, node) for name, node in self._wanted]
+        computed = self._computed()
+        items = [
+            self._plain_item(name, node)
+            if place not in computed
+            else Item(name or computed[place].name, computed_scalar(computed[place]))
+            for place, (name, node) in enumerate(self._wanted)
+        ]
         fetches = tuple(fetch for item in items for fetch in item.scalar.fetches)
         return Select(
             table=self._scope.table,
@@ -211,6 +236,10 @@ class _Reader:
             is_aggregate=False,
             items=_named_once(items),
             limit=self._limit(),
+            per_partition=limit_of_partitions(
+                self._text.per_partition, found_where, self._scope.table
+            ),
+            computed=tuple(dict.fromkeys(computed.values())),
         )
 
     def find(self, node: exp.Expr) -> Fetch | None:
@@ -227,6 +256,8 @@ class _Reader:
         return fetch
 
     def _aggregate(self, where: Where) -> Select:
+        if self._text.per_partition is not None:
+            raise QueryError("PER PARTITION LIMIT is for rows, not for aggregates and groups")
         for fetch in each_once(tuple(self._group_columns())):
             if fetch.type.name == "duration" or not fetch.type.scalar:
                 raise QueryError(f"{fetch.label} is {fetch.type.name}: it cannot be grouped by")
@@ -254,18 +285,31 @@ class _Reader:
             limit=self._limit(),
         )
 
-    def _expanded(self) -> Iterator[tuple[str | None, exp.Expr]]:
-        for node in self._tree.expressions:
-            if isinstance(node, exp.Alias):
-                yield name_of(node.args["alias"]), node.this
+    def _expanded(self) -> list[tuple[str | None, exp.Expr]]:
+        found: list[tuple[str | None, exp.Expr]] = []
+        for node, item in zip_longest(self._tree.expressions, self._text.items):
+            if item is not None and (item.for_server or self._scope.is_field(item.path)):
+                self._for_server[len(found)] = item.cql
+                found.append((item.alias, node))
+            elif isinstance(node, exp.Alias):
+                found.append((name_of(node.args["alias"]), node.this))
             elif isinstance(node, exp.Star) or (
                 isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
             ):
                 _refuse(node, ("this", "table", "db"))
                 for name in self._scope.table.column_names:
-                    yield None, exp.column(exp.to_identifier(name, quoted=True))
+                    found.append((None, exp.column(exp.to_identifier(name, quoted=True))))
             else:
-                yield None, node
+                found.append((None, node))
+        return found
+
+    def _computed(self) -> dict[int, Computed]:
+        """Return what the server computes, by its place in the result."""
+        texts = tuple(dict.fromkeys(self._for_server.values()))
+        if not texts:
+            return {}
+        known = {one.cql: one for one in self._describe(self._scope.table, texts)}
+        return {place: known[text] for place, text in self._for_server.items()}
 
     def _is_aggregate(self) -> bool:
         tree = self._tree
@@ -338,21 +382,10 @@ class _Reader:
 
     def _plain_item(self, name: str | None, node: exp.Expr) -> Item:
         node = without_parentheses(node)
-        found = None if literal_of(node) is not None else self._scope.find(node)
-        if found is None:
-            if isinstance(node, exp.Binary | exp.Neg | exp.Literal):
-                raise QueryError(
-                    f"{sql_excerpt(node)}: rows can have columns, writetime(), ttl() and token(); "
-                    "expressions are only for aggregates"
-                )
+        fetch = None if literal_of(node) is not None else self._scope.find(node)
+        if fetch is None:
             raise QueryError(cannot(node))
-        fetch = found
-        return Item(
-            name or fetch.name,
-            Scalar(
-                fetch.type, fetch.label, (fetch,), lambda batch: batch.column(fetch.name), fetch
-            ),
-        )
+        return Item(name or fetch.name, column_scalar(fetch))
 
     def _result_item(self, name: str | None, node: exp.Expr) -> Item:
         scalar = scalar_of(node, self)

@@ -127,8 +127,11 @@ def _no_field(entry: Entry) -> bool:
     return left.literal is not None or left.typed is not None or left.call
 
 
-def parse_mapping(text: str | None, option: str = "--mapping") -> MappingText:
-    """Parse a mapping. Raises `UsageError`, which names `option` and the part at fault."""
+def parse_mapping(
+    text: str | None, option: str = "--mapping", *, reads: bool = False
+) -> MappingText:
+    """Parse a mapping. `reads`: that of an unload, whose fields may be functions and constants
+    without another name. Raises `UsageError`, which names `option` and the part at fault."""
     entries: list[Entry] = []
     rest, excluded = False, list[str]()
     for part in _parts(text or "", ",", option):
@@ -139,7 +142,7 @@ def parse_mapping(text: str | None, option: str = "--mapping") -> MappingText:
             continue
         left = _term(left_text, part, option)
         if right_text is None:
-            if _no_field(Entry(left)) and left.times is None:
+            if not reads and _no_field(Entry(left)) and left.times is None:
                 raise UsageError(
                     f"{option} {part!r}: give the column that it fills, as in {part}=COLUMN"
                 )

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.computed import Computed
 from ringhaul.cql.types import CqlType
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import Output, ResultOutput
@@ -38,6 +39,10 @@ class ReadJob:
     token_order: bool = False
     #: Whether the parts go only to the standard output of the command that started the job.
     streams: bool = False
+    #: Most rows of an unload, before transforms: those that come first in token order. None: all.
+    limit: int | None = None
+    #: What the server computes for each row, as it described it when the job was planned.
+    computed: tuple[Computed, ...] = ()
     #: For a count by range or host: the tokens that end the ring's ranges, ascending, each with the
     #: address of the range's first owner.
     ring: tuple[tuple[int, str], ...] = ()
@@ -97,7 +102,9 @@ class ReadJob:
         """The parsed SELECT. Raises `QueryError`, which the producer has reported before."""
         from ringhaul.query.select import parse_select  # slow; not needed to unload a table
 
-        return parse_select(self.sql, lambda keyspace, table: self.table)
+        return parse_select(
+            self.sql, lambda keyspace, table: self.table, describe=lambda table, _: self.computed
+        )
 
     @property
     def written_names(self) -> Sequence[str]:
@@ -122,6 +129,7 @@ class ReadJob:
             "columns": [list(pair) for pair in self.columns],
             "transforms": list(self.transforms),
             "results": [[name, cql_type.to_json()] for name, cql_type in self.results],
+            "computed": [[one.cql, one.name, one.type.to_json()] for one in self.computed],
             "ring": [list(pair) for pair in self.ring],
             "result_output": self.result_output.to_json(),
         }
@@ -134,6 +142,10 @@ class ReadJob:
             columns=tuple((name, cql_type) for name, cql_type in data["columns"]),
             transforms=tuple(data["transforms"]),
             results=tuple((name, CqlType.from_json(kind)) for name, kind in data["results"]),
+            computed=tuple(
+                Computed(cql, name, CqlType.from_json(kind))
+                for cql, name, kind in data.get("computed", ())
+            ),
             ring=tuple((token, host) for token, host in data["ring"]),
             result_output=ResultOutput.from_json(data["result_output"]),
             **{name: data[name] for name in _PLAIN if name in data},
@@ -147,6 +159,7 @@ _PLAIN = (
     "consistency",
     "token_order",
     "streams",
+    "limit",
     "by_host",
     "skip_failed",
     "partial_bytes_max",

@@ -138,6 +138,11 @@ def pack_ranges(ranges: Iterable[TokenRange]) -> str:
     return ";".join(f"{lo}:{hi}" for lo, hi in ranges)
 
 
+def join_units(units: Iterable[str]) -> str:
+    """Return the spec of one unit with the ranges of several."""
+    return ";".join(units)
+
+
 def unpack_ranges(packed: str) -> list[TokenRange]:
     """Return the ranges that `pack_ranges` packed. Raises ValueError for anything else."""
     return [unpack_range(part) for part in packed.split(";")] if packed else []

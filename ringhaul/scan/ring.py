@@ -28,7 +28,8 @@ def read_ring(session: Session, keyspace: str) -> list[RingToken]:
     if token_map is None:
         raise ClusterError(
             f"tables are read by ranges of Murmur3 tokens, and cluster {metadata.cluster_name!r} "
-            f"has the partitioner {metadata.partitioner}"
+            f"has the partitioner {metadata.partitioner}. load, verify, lookup and exec work with "
+            "it; to read a table, use COPY TO in cqlsh, or exec with a SELECT for each key"
         )
     return [
         RingToken(

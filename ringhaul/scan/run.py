@@ -166,6 +166,11 @@ def run_read_unit(
         partition_of=partial(partition_key_text, target.reader, job.table),
     )
     sink = open_sink(job, unit, saved.sink, transforms, hooks.rejects_max)
+
+    def left() -> int | None:
+        """Return how many rows the job's LIMIT still allows; None: all."""
+        return None if job.limit is None else job.limit - (sink.given.rows if sink.given else rows)
+
     save_due = time.monotonic() + hooks.checkpoint_s
     bytes_paid = 0
 
@@ -184,14 +189,18 @@ def run_read_unit(
 
     try:
         try:
-            for batch in scan.batches():
+            for batch in scan.batches() if left() != 0 else ():
                 rows_read += batch.num_rows
+                if job.limit is not None:
+                    batch = job.select.where.filter(batch).slice(0, left())
                 rows += sink.write(batch, renew)
                 if pause is not None:
                     raise pause
                 tick()
                 pacing.pay(batch.num_rows, scan.stats.bytes - bytes_paid)
                 bytes_paid = scan.stats.bytes
+                if left() == 0:
+                    break
                 if time.monotonic() >= save_due:
                     save()
                     save_due = time.monotonic() + hooks.checkpoint_s

@@ -27,7 +27,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
-from cassandra import OperationTimedOut, ReadFailure, ReadTimeout
+from cassandra import FunctionFailure, OperationTimedOut, ReadFailure, ReadTimeout
 from cassandra.pool import Host
 from cassandra.protocol import OverloadedErrorMessage
 from cassandra.query import PreparedStatement
@@ -424,6 +424,11 @@ class RangeScan:
             with self._changed:
                 self._size.refused(run.rows)
             return
+        if isinstance(error, FunctionFailure):
+            raise ClusterError(
+                f"{place_text(*run.range)} of {self._target.table}: {error.keyspace}."
+                f"{error.function}() fails on a row: {message(error)}"
+            ) from error
         if classify(error) is not Verdict.RETRY:
             # A scan sends no rows: an error that blames a row blames the statement here.
             raise translate_error(

@@ -14,7 +14,7 @@ from ringhaul.scan.result import ReadResult
 from ringhaul.scan.run import CHECKPOINT_S, ReadHooks, ReadOutcome, run_read_unit
 from ringhaul.scan.scan import ScanOptions
 from ringhaul.scan.sinks import Given, UnitOf
-from ringhaul.scan.statement import scan_statement
+from ringhaul.scan.statement import first_page_rows, scan_statement
 from tasks.child.failpoints import checkpoint_s
 from tasks.child.process import Child
 from tasks.child.unit import Attempt, Done
@@ -53,6 +53,7 @@ def _read(attempt: Attempt, child: Child, job: ReadJob) -> ReadOutcome:
         ScanOptions(
             consistency=consistency_level(job.consistency),
             request_timeout_s=child.settings.cluster.request_timeout_s,
+            page_rows_first=first_page_rows(job.select, job.limit),
             retries_max=child.settings.load.retries_max,
             in_order=job.token_order,
             skip_failed=job.skip_failed,

@@ -172,6 +172,14 @@ def check_totals(folder: Path) -> None:
     assert rows == ROWS and all(file.name.endswith(".csv.zst") for file in files)
 
 
+def check_days(folder: Path) -> None:
+    found = csv_rows((folder / "days.csv").read_text())
+    assert len(found) == 100 == len({row["id"] for row in found})
+    assert {row["site"] for row in found} == {"eu"}
+    # Other examples change when two were placed.
+    assert [row["day"] for row in found].count("2024-06-01") >= 98
+
+
 def check_dialect(folder: Path) -> None:
     rows, files = listed(folder)
     assert rows == ROWS
@@ -312,6 +320,12 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "-o most/": lambda folder: listed(folder / "most")[0] == ROWS or fail(),
     "-o north/": lambda folder: check_north(folder / "north"),
     "gzip > orders.csv.gz": check_zipped,
+    "-o days.csv": check_days,
+    "-o days/": lambda folder: listed(folder / "days")[0] == ROWS or fail(),
+    "-o first.csv": lambda folder: (
+        len(csv_rows((folder / "first.csv").read_text())) == 100 or fail()
+    ),
+    "-o last/": lambda folder: listed(folder / "last")[0] == 8 or fail(),
     "-o totals/": lambda folder: check_totals(folder / "totals"),
     "-o dialect/": lambda folder: check_dialect(folder / "dialect"),
     "-o spelled/": check_spelled,

@@ -1,6 +1,6 @@
 """A node that accepts few connections still serves complete loads and reads, only slower.
 
-Materialized views are tested here, since this node may have them.
+Materialized views and user-defined functions are tested here, since this node may have them.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ def node() -> Iterator[Node]:
     limits = {
         "native_transport_max_concurrent_connections": CONNECTIONS_MAX,
         "materialized_views_enabled": True,
+        "user_defined_functions_enabled": True,
     }
     yaml = {"127.0.0.1": limits}
     with running_stack(heap="512M", extra_yaml=yaml) as stack:
@@ -105,3 +106,47 @@ def test_a_materialized_view_is_read_and_not_written(node: Node, tmp_path: Path)
     done = node.run("load", str(out), "-t", "few.by_v")
     assert done.returncode == 4
     assert "few.by_v is a materialized view, which only the cluster writes" in done.stderr
+
+
+def test_user_defined_functions_are_computed_for_each_row(node: Node, tmp_path: Path) -> None:
+    rows = [(n, None if n % 9 == 0 else n % 7) for n in range(200)]
+    java = "RETURNS int LANGUAGE java AS"
+    with connected(node.ends) as session:
+        session.execute("CREATE TABLE few.numbers (id int PRIMARY KEY, n int)")
+        session.execute(
+            f"CREATE FUNCTION few.twice (v int) RETURNS NULL ON NULL INPUT {java} 'return v * 2;'"
+        )
+        session.execute(
+            f"CREATE FUNCTION few.added (s int, v int) CALLED ON NULL INPUT {java} "
+            "'return s + (v == null ? 0 : v);'"
+        )
+        session.execute(
+            f"CREATE FUNCTION few.picky (v int) RETURNS NULL ON NULL INPUT {java} "
+            "'if (v == 5) throw new RuntimeException(\"no 5\"); return v;'"
+        )
+        session.execute("CREATE AGGREGATE few.total (int) SFUNC added STYPE int INITCOND 0")
+        insert = session.prepare("INSERT INTO few.numbers (id, n) VALUES (?, ?)")
+        execute_concurrent_with_args(session, insert, rows)
+    sql = 'SELECT id, few.twice(n) AS "Twice", twice(few.twice(n)) FROM few.numbers'
+    with connected(node.ends) as session:
+        result = session.execute(sql)
+        names, wanted = result.column_names, {tuple(row) for row in result}
+    out = tmp_path / "out.jsonl"
+    done = node.run("unload", "--query", sql, "-o", str(out), "-c", "1", "--format", "jsonl")
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    assert list(found[0]) == names
+    assert len(found) == len(rows)
+    assert {tuple(row.values()) for row in found} == wanted
+    for call in ("few.total(n)", "total(n)", "few.twice(few.total(n))"):
+        done = node.run("query", f"SELECT {call} FROM few.numbers LIMIT 5")
+        assert done.returncode == 2, done.stderr
+        assert "few.total() is a user-defined aggregate" in done.stderr
+    # A function that fails on a row would fail again: the job ends, and says where
+    picky = "SELECT id, few.picky(n) FROM few.numbers"
+    for call in (("unload", "--query", picky, "-o", str(tmp_path / "p"), "-c", "1"),
+                 ("query", f"{picky} LIMIT 200")):  # fmt: skip
+        done = node.run(*call, timeout_s=60)
+        assert done.returncode == 4, done.stderr
+        assert "of few.numbers: few.picky() fails on a row: " in done.stderr
+        assert "no 5" in done.stderr

@@ -253,7 +253,6 @@ REFUSED = {
     "aggregate": (["--query", "SELECT count(*) FROM {table}"], 2, "ringhaul query"),
     "no such keyspace": (["-t", "nowhere.t"], 4, "no keyspace 'nowhere' in this cluster"),
     "blank lines": (["-t", "{table}", "--columns", "note"], 2, "give --null NULL"),
-    "limit": (["--query", "SELECT id FROM {table} LIMIT 3"], 2, "LIMIT"),
 }
 #: Refused without a connection to the cluster.
 REFUSED_BEFORE = {

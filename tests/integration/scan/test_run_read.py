@@ -32,6 +32,7 @@ from tests.integration.scan.units import (
     NEVER,
     WIDE_RANGE,
     Died,
+    Unit,
     attempts_of,
     names,
     parts_of,
@@ -121,6 +122,72 @@ def test_progress_continues_with_the_next_attempt(
     assert outcome.bytes_read > bytes_before
     # Pages are those of this attempt: no one reported the earlier ones.
     assert outcome.pages == sum(outcome.latencies.values()) > 0
+
+
+LIMIT = 40_000
+
+
+def limited(session: Session, rows: Rows, folder: Path, where: str) -> Unit:
+    unit = unload(session, rows, folder, where=f"{where} LIMIT {LIMIT}")
+    unit.job = replace(unit.job, limit=LIMIT, token_order=True)
+    return unit
+
+
+@pytest.mark.parametrize("where", ["", " WHERE c >= 1"])
+def test_a_limit_takes_the_rows_that_the_server_returns(
+    cassandra_session: Session, rows: Rows, tmp_path: Path, where: str
+) -> None:
+    unit = limited(cassandra_session, rows, tmp_path, where)
+    # When attempts die, and the last one is paused with the last row
+    unit.die(10_000)
+    unit.die(25_000)
+    with pytest.raises(UnitPaused):
+        unit.attempt(LIMIT, of=UnitPaused)
+    assert unit.counted[0] == LIMIT
+    outcome = unit.attempt()
+    # Then no row was read once more, and those written are the server's, in its order
+    assert outcome.pages == 0
+    assert LIMIT == outcome.rows <= outcome.rows_read < ROWS
+    filtering = " ALLOW FILTERING" if where else ""
+    query = f"SELECT p, c, v FROM {rows.keyspace}.{rows.table}{where} LIMIT {LIMIT}{filtering}"
+    wanted = [tuple(row) for row in cassandra_session.execute(query, timeout=60)]
+    found = read_parts(tmp_path, parts_of(outcome)).to_pydict().values()
+    assert list(zip(*found, strict=True)) == wanted
+
+
+@pytest.mark.parametrize("most", [7, 50_000])
+def test_each_partition_is_limited_whatever_the_pages_and_attempts(
+    cassandra_session: Session, rows: Rows, tmp_path: Path, most: int
+) -> None:
+    unit = unload(cassandra_session, rows, tmp_path, where=f" PER PARTITION LIMIT {most}")
+    unit.die(9_000)
+    unit.die(20_000)
+    outcome = unit.attempt()
+    seen: dict[int, int] = {}
+    first = []
+    for key in rows.expected["p"].to_pylist():  # sorted by key and row
+        seen[key] = seen.get(key, 0) + 1
+        first.append(seen[key] <= most)
+    wanted = rows.expected.filter(pa.array(first))
+    assert by_key(read_parts(tmp_path, parts_of(outcome))) == wanted
+    assert outcome.rows == outcome.rows_read == wanted.num_rows < ROWS
+
+
+def test_a_limit_counts_rows_before_transforms(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    def evens(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.filter(pc.equal(pc.bit_wise_and(batch.column("c"), 1), 0))
+
+    unit = limited(cassandra_session, rows, tmp_path, "")
+    unit.transforms = (Transform("t:evens", evens),)
+    kinds = {"p": "bigint", "c": "int", "v": "text"}
+    results = tuple((name, CqlType(kind)) for name, kind in kinds.items())
+    unit.job = replace(unit.job, transforms=("t:evens",), results=results)
+    unit.die(3_000)
+    outcome = unit.attempt()
+    assert outcome.given == Given(LIMIT, dropped=LIMIT - outcome.rows)
+    assert outcome.rows == LIMIT // 2
 
 
 def test_rows_that_a_condition_drops_are_counted_separately(

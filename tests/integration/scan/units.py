@@ -112,6 +112,7 @@ class Unit:
                 consistency=ConsistencyLevel.LOCAL_ONE,
                 page_bytes=self.page_bytes,
                 in_flight=self.in_flight,
+                in_order=self.job.token_order,
             ),
             ReadHooks(
                 tick=tick,

@@ -37,6 +37,7 @@ RUN_BY = {
     "docs/how-to/hosts.md": "tests/hosts/test_hosts_page.py",
     "docs/how-to": "tests/acceptance/test_how_to.py",
     "docs/reference/answers.md": "tests/acceptance/test_documented_reads.py",
+    "docs/reference/select.md": "tests/acceptance/test_documented_reads.py",
     "docs/reference/values.md": "tests/acceptance/test_documented_reads.py",
     "docs/reference/records.md": "tests/acceptance/test_documented_commands.py",
     "docs/reference/spelling.md": "tests/acceptance/test_documented_commands.py",

@@ -148,7 +148,7 @@ def test_rows_that_meet_the_condition(
         ("data = 0xf", "column 'data' is blob: \"0xf\" is not hexadecimal"),
         ("took = 1", "column 'took' is duration: it cannot be compared, only tested with IS"),
         ("tags = 'a'", "column 'tags' is list: it cannot be compared"),
-        ("home.street = 'a'", "home.street is not a column of shop.orders: fields of nested"),
+        ("home.street = 'a'", "home.street is not a column of shop.orders: only the list"),
         ("total < region", "column 'total' is bigint and column 'region' is text, which cannot"),
         ("region + 1 > 2", "column 'region' is text, not a number"),
         ("total", "column 'total' is bigint, not a condition"),
