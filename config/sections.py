@@ -150,6 +150,21 @@ class LoadSettings(Section):
     max_errors: MaxErrors = "1000"
 
 
+class SSTableSettings(Section):
+    """How loads build SSTables, with `--to-sstables` and `--via streaming`."""
+
+    #: Of Data.db, after which an SSTable is finished and another one begun.
+    size_bytes: Bytes = Field(default=2**30, ge=2**20)
+    #: Keys and values that a worker process sorts in memory. Sorting and building take up to nine
+    #: times as much: 150 MB by default, whatever the size of a unit.
+    sort_bytes: Bytes = Field(default=16 * 2**20, ge=4096, le=2**30)
+    #: Folder on a local disk for rows beyond that. Empty: `sort` in the state folder. What is
+    #: there has no names, so `df` shows it and `ls` does not; it goes with the process.
+    spill_dir: OptionalPath = None
+    #: Per worker process. Rows beyond that become further SSTables.
+    spill_bytes_max: Bytes = Field(default=2 * 2**30, ge=2**20)
+
+
 class StreamingSettings(Section):
     """How `load --via streaming` reaches the nodes' storage ports."""
 
@@ -332,6 +347,7 @@ class Settings(BaseSettings):
     cluster: ClusterSettings = ClusterSettings()
     broker: BrokerSettings = BrokerSettings()
     load: LoadSettings = LoadSettings()
+    sstables: SSTableSettings = SSTableSettings()
     streaming: StreamingSettings = StreamingSettings()
     query: QuerySettings = QuerySettings()
     storage: StorageSettings = StorageSettings()

@@ -10,12 +10,14 @@ from config.known_secrets import remember
 from config.secrets import read_secret
 from config.settings import Settings
 from ringhaul.storage.access import Access, set_access
+from ringhaul.storage.sorting import SpillBounds
 
 if TYPE_CHECKING:
     import ssl
 
     from ringhaul.cluster.connect import ClusterConfig
     from ringhaul.ledger.ledger import Ledger
+    from ringhaul.records.job import LoadJob
 
 #: The worker's parent process serves all its children: it must not wait long for an absent Redis.
 PARENT_PATIENCE_MS = 1000
@@ -102,6 +104,17 @@ def streaming_tls(settings: Settings) -> ssl.SSLContext | None:
         cert=str(streaming.tls_cert or ""),
         key=str(streaming.tls_key or ""),
         verify_hostname=streaming.tls_verify_hostname,
+    )
+
+
+def spill_bounds(settings: Settings, job: LoadJob) -> SpillBounds:
+    """Return where worker processes keep rows that they sort, and how large SSTables get."""
+    sstables = settings.sstables
+    return SpillBounds(
+        folder=str(sstables.spill_dir or settings.state_dir.absolute() / "sort"),
+        spill_bytes_max=sstables.spill_bytes_max,
+        sstable_bytes=job.sstable_bytes,
+        memory_bytes=sstables.sort_bytes,
     )
 
 

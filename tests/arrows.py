@@ -47,7 +47,7 @@ ROOMS: Mapping[str, str] = {
     ),
     "ringhaul.load.write": (
         "ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.records ringhaul.sstables "
-        "ringhaul.streaming"
+        "ringhaul.storage ringhaul.streaming"
     ),
     "ringhaul.units": ("ringhaul.dataplane ringhaul.formats ringhaul.records ringhaul.sources"),
     "ringhaul.load": (

@@ -72,6 +72,11 @@ from ringhaul.ledger.kinds import JobKind
     metavar="FOLDER",
     help="Write SSTables for `nodetool import` to this folder, and no rows to the cluster.",
 )
+@click.option(
+    "--sstable-size",
+    metavar="BYTES",
+    help="Size of one SSTable, with --via streaming or --to-sstables, e.g. 256M [1 GiB].",
+)
 @click.option("--unit-size", metavar="BYTES", help="Size of one unit of work, e.g. 16M [adaptive].")
 @click.option(
     "--create-table",

@@ -41,6 +41,7 @@ COUNTERS: Mapping[str, tuple[str, str]] = {
     "rejected": ("ringhaul_rejected_records", "Records rejected, of committed units."),
     "bytes": ("ringhaul_bytes", "Bytes of input or output, of committed units."),
     "retries": ("ringhaul_request_retries", "Requests that were sent again, of committed units."),
+    "streamed": ("ringhaul_streamed_bytes", "Bytes of SSTables sent to nodes, of committed units."),
     "units": ("ringhaul_units_committed", "Units that were committed."),
     "failed": ("ringhaul_units_failed", "Units given back because of an error."),
     "lost": ("ringhaul_units_lost", "Units whose process or host was lost."),

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 UNIT_BYTES_MIN = 1 << 20
 UNIT_BYTES_MAX = 64 << 20
 UNITS_PER_SLOT = 4
+#: Of loads that write SSTables: each unit leaves at least one, and few are better than many. What
+#: is in the largest unit takes some minutes.
+SSTABLE_UNIT_BYTES_MAX = 1 << 30
+#: The same with transforms, which may take 100 us a row: a unit must end before its time limit.
+SSTABLE_UNIT_BYTES_TRANSFORMED = 128 << 20
 #: Duration of a unit at its share of `--rate`; so much is repeated if its worker is stopped. A load
 #: of a day by 16 processes is 11,520 such units, about 1 MB of the ledger (ADR 0014).
 UNIT_PACED_S = 120
@@ -90,8 +95,8 @@ def plan_load(
             slots,
             records_count=records,
             rows_per_s=request.rows_per_s,
-            # Each unit leaves at least one SSTable, and few are better than many.
-            units_per_slot=1 if sstables or stream else UNITS_PER_SLOT,
+            makes_sstables=sstables is not None or stream is not None,
+            transformed=bool(request.transforms),
         ),
         ttl_s=request.ttl_s,
         nulls=request.nulls,
@@ -106,6 +111,7 @@ def plan_load(
         kind=request.kind,
         sstables=sstables,
         stream=stream,
+        sstable_bytes=settings.sstables.size_bytes,
         exact_timestamps=request.exact_timestamps,
         in_flight_requests_max=settings.load.in_flight_requests_max,
         batch_rows_max=settings.load.batch_rows_max,
@@ -156,15 +162,20 @@ def unit_bytes_auto(
     *,
     records_count: int = 0,
     rows_per_s: int = 0,
-    units_per_slot: int = UNITS_PER_SLOT,
+    makes_sstables: bool = False,
+    transformed: bool = False,
 ) -> int:
     """Return a unit size that gives every worker process several units, none of which takes
-    minutes.
+    minutes; or one, if units make SSTables.
 
     `records_count`: estimated number of records. `rows_per_s`: the job's limit, which its worker
     processes share; 0 if there is none.
     """
-    size = min(max(total_bytes // (units_per_slot * slots), UNIT_BYTES_MIN), UNIT_BYTES_MAX)
+    units_per_slot, most_bytes = UNITS_PER_SLOT, UNIT_BYTES_MAX
+    if makes_sstables:
+        most_bytes = SSTABLE_UNIT_BYTES_TRANSFORMED if transformed else SSTABLE_UNIT_BYTES_MAX
+        units_per_slot = 1
+    size = min(max(-(-total_bytes // (units_per_slot * slots)), UNIT_BYTES_MIN), most_bytes)
     if not rows_per_s:
         return size
     record_bytes = total_bytes / max(1, records_count)

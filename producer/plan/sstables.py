@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
+from ringhaul.cql.types import CqlType
 from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.records.job import LoadSource
 from ringhaul.records.sstable_output import SSTableOutput
@@ -23,6 +24,7 @@ from ringhaul.sstables.marshal import (
     composite_class,
     fixed_width,
     is_multi_cell,
+    multi_cell_class,
 )
 from ringhaul.storage.access import check_place
 
@@ -117,9 +119,14 @@ def _layout(
             for name in table.clustering_key
         ),
         columns=tuple(
-            _column(option, table, column)
-            for column in sorted(table.columns, key=lambda column: column.name.encode())
-            if column.name in loaded and column.name not in table.primary_key
+            sorted(
+                (
+                    _column(option, table, column)
+                    for column in table.columns
+                    if column.name in loaded and column.name not in table.primary_key
+                ),
+                key=lambda column: (bool(column.cells), column.name.encode()),
+            )
         ),
         written_s=written_s,
         default_ttl_s=int(options.get("default_time_to_live") or 0),
@@ -145,12 +152,26 @@ def _clustering_column(option: str, table: TableSchema, name: str, *, descends: 
     )
 
 
+def _is_path(kind: CqlType) -> bool:
+    """Return whether elements of a set or keys of a map of this type can be sorted, and two that
+    compare as equal have the same bytes."""
+    return is_comparable(kind.name) and kind.name != "decimal"
+
+
 def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
     kind = table.parsed_type(column.name)
     what = ""
-    if column.static:
-        what = "a static column"
-    elif is_multi_cell(column.cql_type, kind):
+    if is_multi_cell(column.cql_type, kind):
+        if kind.name in ("list", "udt") or (kind.name in ("set", "map") and _is_path(kind.of[0])):
+            return Column(
+                name=column.name,
+                class_name=multi_cell_class(kind, table.keyspace),
+                cql_type=kind.name,
+                width=0,
+                cells=kind.name,
+                static=column.static,
+                path_type="" if kind.name in ("list", "udt") else kind.of[0].name,
+            )
         what = f"a {column.cql_type} that is not frozen"
     if what:
         raise UsageError(
@@ -162,6 +183,7 @@ def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
         class_name=class_name(kind, table.keyspace),
         cql_type=kind.name,
         width=fixed_width(kind),
+        static=column.static,
     )
 
 

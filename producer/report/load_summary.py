@@ -33,7 +33,7 @@ from ringhaul.ledger.states import JobState
 from ringhaul.load.report import LoadReport, SourceLine, build_report
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rejects import unpack_rejects
-from ringhaul.records.unit import UnitResult
+from ringhaul.records.unit import SENT_TO, UnitResult
 
 #: How many sources the closing table lists one by one; the others share one line.
 SOURCES_SHOWN = 10
@@ -164,8 +164,21 @@ def summary_json(summary: Summary) -> dict[str, Any]:
 def _sstables_json(summary: Summary) -> dict[str, Any]:
     job, report = summary.job, summary.report
     if job.stream is not None:
-        return {"sstables": report.sstables, "missed": report.missed}
+        return {
+            "sstables": report.sstables,
+            "missed": report.missed,
+            "streamed_bytes": _streamed_bytes(summary),
+        }
     return {} if job.sstables is None else {"sstables": report.sstables}
+
+
+def _streamed_bytes(summary: Summary) -> dict[str, int]:
+    """Return the bytes of SSTables by the node that took them."""
+    return {
+        name.removeprefix(SENT_TO): count
+        for name, count in sorted(summary.status.totals.items())
+        if name.startswith(SENT_TO)
+    }
 
 
 def _kind_json(summary: Summary) -> dict[str, Any]:
@@ -212,7 +225,11 @@ def _figures(summary: Summary, screen: int | None) -> list[str]:
     if report.repeated_units:
         details.append(f"{count_text(report.repeated_units, 'unit')} done again after a loss")
     if summary.job.stream is not None:
-        details.append(f"{count_text(report.sstables, 'SSTable')} streamed")
+        sent = _streamed_bytes(summary)
+        details.append(
+            f"{count_text(report.sstables, 'SSTable')} streamed, {bytes_text(sum(sent.values()))} "
+            f"to {count_text(len(sent), 'node')}"
+        )
     if summary.job.transforms or summary.job.where:
         text.append(_records_line(summary))
     text.append(f" {'   '.join(details)}")

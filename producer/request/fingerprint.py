@@ -31,6 +31,7 @@ _HOW = frozenset(
         *("config_file", "cqlshrc", "ask_password", "job_id", "dry_run", "detach", "profile_dir"),
         *("workers", "on_interrupt", "progress", "as_json", "quiet", "summary", "report"),
         *("rate", "priority", "consistency", "strategy", "unit_size", "max_errors"),
+        "sstable_size",
         "result_format",
         *("format_profile", "values_format_profile"),  # its options count
         # How the table came about. Its key counts: rows of one key overwrite each other.

@@ -274,6 +274,11 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         if name in options.given and not options.create_table:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} goes with --create-table: give both, or leave it out")
+    if "sstable_size" in options.given and request.via == "cql" and not request.to_sstables:
+        raise UsageError(
+            "--sstable-size goes with --via streaming or --to-sstables: give one of them, or leave "
+            "it out"
+        )
     if request.via == "streaming":
         _refuse_beside_streaming(options.given)
     check_request(request)

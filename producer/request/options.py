@@ -184,6 +184,7 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     primary_key: str | None = None
     via: str = "cql"  #: or streaming
     to_sstables: Path | None = None  #: a folder
+    sstable_size: str | None = None
     yes: bool = False  #: the statement that --create-table shows need not be confirmed
 
 

@@ -36,6 +36,7 @@ LOAD_FLAGS = {
     "strategy": "load.strategy",
     "max_errors": "load.max_errors",
     "unit_size": "load.unit_bytes",
+    "sstable_size": "sstables.size_bytes",
     "workers": "worker.concurrency",
 }
 _OF_THE_BROKER = (

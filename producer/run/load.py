@@ -44,7 +44,7 @@ from ringhaul.errors import EXIT_COMPLETE
 from ringhaul.ledger.labels import KIND_LABEL, PUBLISHES_LABEL, QUEUE_LABEL
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
-from tasks.connect import open_ledger
+from tasks.connect import open_ledger, spill_bounds
 from tasks.tracing import job_trace
 from tasks.transforms import transforms_of
 
@@ -137,6 +137,9 @@ def _run(
         prepare_sstables(job.sstables, job_id)
     if embedded and (job.sstables is not None or job.stream is not None):
         compile_kernels()
+        spill_bounds(settings, job).check_disk(
+            min(job.unit_bytes, job.total_bytes), job_workers.slots
+        )
     ledger.create(
         job_id,
         {

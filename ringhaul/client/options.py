@@ -89,6 +89,7 @@ class LoadOptions(JobOptions, total=False):
     rows_per: Literal["input", "file"]
     skip_columns: Listed
     skip_rows: int
+    sstable_size: Value
     strategy: Literal["pipeline", "single", "token-batch", "concurrent"]
     thousands_sep: Value
     time_format: Repeated

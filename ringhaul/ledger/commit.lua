@@ -29,7 +29,7 @@ end
 
 if redis.call('SETBIT', DONE, unit, 1) == 1 then return 0 end
 
-local SUMMED = { rows = true, rejected = true, bytes = true, retries = true }
+local SUMMED = { rows = true, rejected = true, bytes = true, retries = true, streamed = true }
 for i = 7, #ARGV, 2 do
   local is_total = i < totals_end
   redis.call('HINCRBY', is_total and TOT or LAT, ARGV[i], ARGV[i + 1])

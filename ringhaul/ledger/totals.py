@@ -29,10 +29,11 @@ class KindTotals:
 
 #: What the scripts add up.
 FIGURES = (
-    "rows",  # of committed units, like the following three
+    "rows",  # of committed units, like the following four
     "rejected",
     "bytes",
     "retries",
+    "streamed",  # bytes of SSTables, to all nodes
     "units",  # committed
     "failed",  # units given back because of an error
     "lost",  # units whose process or host was lost

@@ -18,6 +18,7 @@ from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.sstable_output import first_number
 from ringhaul.records.unit import LoadUnit
 from ringhaul.storage.access import check_place
+from ringhaul.storage.sorting import SpillBounds
 from ringhaul.units.account import Account, UnitHooks, UnitOutcome
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def run_unit_to_sstables(
     job: LoadJob,
     folder: str,
     hooks: UnitHooks,
+    bounds: SpillBounds,
     transforms: tuple[Transform, ...] = (),
 ) -> SSTableUnit[SSTableWriter]:
     """Write the records of unit `number` to SSTables in `folder`.
@@ -53,7 +55,9 @@ def run_unit_to_sstables(
     check_place(folder)
 
     def writer(hooks: WriterHooks) -> SSTableWriter:
-        return SSTableWriter(layout, columns, job.ttl_s, folder, first_number(number), hooks)
+        return SSTableWriter(
+            layout, columns, job.ttl_s, folder, first_number(number), hooks, bounds
+        )
 
     return _run(unit, job, writer, hooks, transforms)
 
@@ -63,6 +67,7 @@ def run_unit_streamed(
     job: LoadJob,
     target: StreamTarget,
     hooks: UnitHooks,
+    bounds: SpillBounds,
     transforms: tuple[Transform, ...] = (),
 ) -> SSTableUnit[StreamWriter]:
     """Stream the records of a unit to their replicas.
@@ -73,7 +78,7 @@ def run_unit_streamed(
     layout, columns = job.stream.layout, job.sources[unit.source].columns
 
     def writer(hooks: WriterHooks) -> StreamWriter:
-        return StreamWriter(layout, columns, job.ttl_s, target, hooks)
+        return StreamWriter(layout, columns, job.ttl_s, target, hooks, bounds)
 
     return _run(unit, job, writer, hooks, transforms)
 

@@ -13,6 +13,9 @@ from typing import NamedTuple
 #: Length of a unit that is a whole compressed file, read to its end.
 TO_THE_END = -1
 
+#: Before a node, address:port, in the name of a total: the bytes of SSTables that it took.
+SENT_TO = "streamed:"
+
 #: Record count of a unit that was not counted yet.
 UNCOUNTED = -1
 

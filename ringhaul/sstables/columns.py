@@ -113,3 +113,29 @@ def pool_of(cells: Sequence[Cells], columns: Sequence[Column], order: Array) -> 
         prefixed=np.array([column.width == 0 for column in columns], np.uint8),
         missing=missing,
     )
+
+
+def filtered(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
+    """Return the rows where `kept` is true."""
+    if kept.all():
+        return rows
+    return Rows(
+        keys=rows.keys.filter(pa.array(kept)),
+        clustering=[cells.filter(kept) for cells in rows.clustering],
+        columns=[cells.filter(kept) for cells in rows.columns],
+        times_us=rows.times_us[kept],
+        ttls_s=rows.ttls_s[kept],
+    )
+
+
+def bytes_of(rows: Rows) -> int:
+    """Return the bytes that rows take in memory."""
+    cells = sum(_cell_bytes(cells) for cells in (*rows.clustering, *rows.columns))
+    return int(rows.keys.nbytes) + 16 * len(rows) + cells
+
+
+def _cell_bytes(cells: Cells) -> int:
+    fixed = cells.fixed_values
+    if fixed is not None:
+        return int(fixed.nbytes)
+    return int(cells.values.nbytes) + 4 * len(cells)

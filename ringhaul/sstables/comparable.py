@@ -7,6 +7,7 @@ its type. Classes: the `compareCustom` of the types in `org.apache.cassandra.db.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,56 @@ def _timeuuid(values: Array) -> Array:
     return out
 
 
+def _varints(data: Array, offsets: Array) -> tuple[Array, Array]:
+    """Return varints with their sign and length before them: two's complement of one sign and
+    length compares by bytes. They must be as short as they can be, as all encoders make them."""
+    sizes = np.diff(offsets).astype(np.int64)
+    given = np.flatnonzero(sizes)
+    ends = offsets + _VARINT_HEAD * np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes > 0)])
+    data = data[offsets[0] : offsets[-1]]
+    out = np.empty(len(data) + _VARINT_HEAD * len(given), np.uint8)
+    heads = (ends[:-1])[given] - offsets[0]
+    out[
+        np.arange(len(data)) + np.repeat(np.arange(1, len(given) + 1), sizes[given]) * _VARINT_HEAD
+    ] = data
+    negative = out[heads + _VARINT_HEAD] >= 0x80
+    rank = np.where(negative, 2**31 - sizes[given], 2**31 + sizes[given]).astype(">u4")
+    out[heads[:, None] + np.arange(_VARINT_HEAD)] = rank.view(np.uint8).reshape(-1, _VARINT_HEAD)
+    return out, (ends - offsets[0]).astype(np.int32)
+
+
+def _decimals(data: Array, offsets: Array) -> tuple[Array, Array]:
+    """Return decimals by sign, decimal exponent and digits without zeros at their end, so that 1.0
+    and 1.00 are equal, as for Cassandra."""
+    text = data.tobytes()
+    found = [_decimal(text[start:end]) for start, end in pairwise(offsets.tolist())]
+    ends = np.cumsum([0, *map(len, found)]).astype(np.int32)
+    return np.frombuffer(b"".join(found), np.uint8).copy(), ends
+
+
+def _decimal(value: bytes) -> bytes:
+    if not value:
+        return b""
+    scale = int.from_bytes(value[:4], "big", signed=True)
+    unscaled = int.from_bytes(value[4:], "big", signed=True)
+    if not unscaled:
+        return b"\x80"
+    digits = str(abs(unscaled))
+    exponent = len(digits) - scale + 2**63
+    found = b"\xc0" + exponent.to_bytes(8, "big") + digits.rstrip("0").encode()
+    if unscaled > 0:
+        return found
+    # Of two negative numbers the one with more digits is the smaller.
+    return bytes(255 - byte for byte in found) + b"\xff"
+
+
+#: Bytes before a varint.
+_VARINT_HEAD = 4
+#: Type -> values as they are laid out -> the same as bytes that compare.
+_OF_ANY_WIDTH = {"varint": _varints, "decimal": _decimals}
+#: Bytes of a decimal that is sorted here, some 4,000 digits: longer ones would take long.
+DECIMAL_BYTES_MAX = 1600
+
 #: Type -> width of a value, and values (uint8 of shape (rows, width)) -> bytes that compare.
 _CHANGED: dict[str, tuple[int, Callable[[Array], Array]]] = {
     "tinyint": (1, _signed),
@@ -78,7 +129,7 @@ _CHANGED: dict[str, tuple[int, Callable[[Array], Array]]] = {
 
 def is_comparable(name: str) -> bool:
     """Return whether values of this scalar type can be sorted here."""
-    return name in _BY_BYTES or name in _CHANGED
+    return name in _BY_BYTES or name in _CHANGED or name in _OF_ANY_WIDTH
 
 
 def comparable(name: str, data: Array, offsets: Array) -> tuple[Array, Array]:
@@ -89,6 +140,8 @@ def comparable(name: str, data: Array, offsets: Array) -> tuple[Array, Array]:
     """
     if name in _BY_BYTES:
         return data, offsets
+    if name in _OF_ANY_WIDTH:
+        return _OF_ANY_WIDTH[name](data, offsets)
     width, change = _CHANGED[name]
     sizes = np.diff(offsets)
     given = sizes > 0

@@ -7,9 +7,7 @@ TOC.txt lists the components, one a line. Classes: `BigFormat.Components`, `Data
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable
-from typing import Any
 
 DATA = "Data.db"
 INDEX = "Index.db"
@@ -26,9 +24,9 @@ def file_name(number: int, component: str) -> str:
     return f"nb-{number}-big-{component}"
 
 
-def digest_bytes(data: Any) -> bytes:
-    """Return Digest.crc32 for Data.db as it is on disk."""
-    return str(zlib.crc32(data)).encode()
+def digest_bytes(crc: int) -> bytes:
+    """Return Digest.crc32. `crc`: the CRC32 of Data.db as it is on disk."""
+    return str(crc).encode()
 
 
 def toc_bytes(components: Iterable[str]) -> bytes:

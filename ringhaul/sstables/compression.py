@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import NamedTuple
+from array import array
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ringhaul.sstables.vints import with_short_length
 
@@ -22,29 +22,68 @@ from ringhaul.sstables.vints import with_short_length
 _NO_MAXIMUM = 0x7FFFFFFF
 
 
-class Compressed(NamedTuple):
-    """Data.db, CompressionInfo.db, and compressed bytes by bytes."""
+class DataWriter:
+    """Writes Data.db piece by piece, in LZ4 chunks or as it is."""
 
-    data: bytes
-    info: bytes
-    ratio: float
+    def __init__(self, file: IO[bytes], chunk_bytes: int) -> None:
+        """`chunk_bytes`: of data, compressed together; 0: not compressed."""
+        self._file, self._chunk_bytes = file, chunk_bytes
+        self._codec = pa.Codec("lz4_raw")
+        self._begun = b""  #: of a chunk that is not full
+        self._offsets = array("q")
+        self._data_bytes = 0
+        self.bytes_count = 0  #: written
+        self.crc = 0  #: of what is written
 
+    def write(self, data: memoryview) -> None:
+        """Write more data."""
+        self._data_bytes += len(data)
+        if not self._chunk_bytes:
+            self._put([data])
+            return
+        start = 0
+        if self._begun:
+            start = self._chunk_bytes - len(self._begun)
+            self._begun += bytes(data[:start])
+            if len(self._begun) < self._chunk_bytes:
+                return
+            self._compress([memoryview(self._begun)])
+        end = start + (len(data) - start) // self._chunk_bytes * self._chunk_bytes
+        self._compress(
+            [data[at : at + self._chunk_bytes] for at in range(start, end, self._chunk_bytes)]
+        )
+        self._begun = bytes(data[end:])
 
-def compress(data: NDArray[np.uint8], chunk_bytes: int) -> Compressed:
-    """Return data as LZ4 chunks of `chunk_bytes`."""
-    codec = pa.Codec("lz4_raw")
-    view = memoryview(data.data)
-    pieces: list[bytes] = []
-    offsets = []
-    at = 0
-    for start in range(0, len(view), chunk_bytes):
-        chunk = view[start : start + chunk_bytes]
-        packed = struct.pack("<i", len(chunk)) + codec.compress(chunk, asbytes=True)
-        offsets.append(at)
-        pieces += [packed, struct.pack(">I", zlib.crc32(packed))]
-        at += len(packed) + 4
-    info = with_short_length(b"LZ4Compressor") + struct.pack(
-        ">iiiqi", 0, chunk_bytes, _NO_MAXIMUM, len(view), len(offsets)
-    )
-    info += np.array(offsets, ">i8").tobytes()
-    return Compressed(b"".join(pieces), info, at / max(1, len(view)))
+    def finish(self) -> None:
+        """Write the last chunk."""
+        if self._begun:
+            self._compress([memoryview(self._begun)])
+            self._begun = b""
+
+    @property
+    def ratio(self) -> float:
+        """Compressed bytes by bytes; -1: not compressed."""
+        return self.bytes_count / max(1, self._data_bytes) if self._chunk_bytes else -1.0
+
+    def info_bytes(self) -> bytes:
+        """Return CompressionInfo.db."""
+        info = with_short_length(b"LZ4Compressor") + struct.pack(
+            ">iiiqi", 0, self._chunk_bytes, _NO_MAXIMUM, self._data_bytes, len(self._offsets)
+        )
+        return info + np.array(self._offsets, ">i8").tobytes()
+
+    def _compress(self, chunks: list[memoryview]) -> None:
+        pieces: list[bytes] = []
+        at = self.bytes_count
+        for chunk in chunks:
+            packed = struct.pack("<i", len(chunk)) + self._codec.compress(chunk, asbytes=True)
+            self._offsets.append(at)
+            pieces += [packed, struct.pack(">I", zlib.crc32(packed))]
+            at += len(packed) + 4
+        self._put([b"".join(pieces)])
+
+    def _put(self, pieces: list[bytes] | list[memoryview]) -> None:
+        for piece in pieces:
+            self._file.write(piece)
+            self.crc = zlib.crc32(piece, self.crc)
+            self.bytes_count += len(piece)

@@ -1,11 +1,14 @@
 """Data.db: the partitions in the order of their tokens, each with its rows in clustering order.
 
 ```text
-partition   u16 length, key | i32 0x7fffffff, i64 -2^63: not deleted | rows | 0x01
+partition   u16 length, key | i32 0x7fffffff, i64 -2^63: not deleted | [static] | rows | 0x01
 row         flags u8 | clustering | vint size | vint previous | liveness | [columns] | cells
+static      flags u8 with 0x80 | 0x01 | vint size | vint 0 | [columns] | cells
 clustering  for each 32 columns a vint with 2 bits a column (01: empty), then the values
 liveness    vint write time | [vint TTL | vint expiry]
-cell        flags u8 | [vint write time] | [vint deletion or expiry] | [vint TTL] | value
+cell        flags u8 | [vint write time] | [vint deletion or expiry] | [vint TTL] | [path] | value
+collection  vint write time - 1, vint now: what was there is deleted | vint cells | cells
+path        vint length | bytes
 value       [vint length] | bytes
 ```
 
@@ -36,24 +39,14 @@ BLOCK_BYTES = 64 * 1024
 #: in Data.db, the same of its last, start in the partition, bytes.
 BLOCK_FIELDS = 7
 
-_HAS_TIME, _HAS_TTL, _HAS_ALL = 0x04, 0x08, 0x20
+_HAS_TIME, _HAS_TTL, _HAS_ALL, _HAS_COLLECTIONS = 0x04, 0x08, 0x20, 0x40
+#: `kinds` of a column: one cell, a set, or a map (a list is one, see `elements.py`).
+_SET = 1
+#: Flags of a static row, and its second byte of flags.
+_EXTENDED, _STATIC = 0x80, 0x01
 _DELETED, _EXPIRING, _EMPTY, _ROW_TIME, _ROW_TTL = 0x01, 0x02, 0x04, 0x08, 0x10
 #: Room for the two sizes before a row's body.
 _SIZES = 18
-
-
-def data_bytes_max(
-    rows: int, partitions: int, columns: int, clustering: int, values_bytes: int
-) -> int:
-    """Return a bound on the bytes of Data.db.
-
-    `values_bytes`: of all keys, clusterings and values. A partition has 15 bytes besides its key. A
-    row has a flag and at most 9 bytes for each of: two sizes, three times, 32 clustering columns
-    and the missing columns (from 64 columns on 3 bytes for each, and 3). A value has at most 5
-    bytes of length, a cell besides that a flag and three times.
-    """
-    row = 1 + _SIZES + 27 + 9 * -(-clustering // 32) + 9 + 3 * columns
-    return values_bytes + 15 * partitions + rows * (row + 5 * clustering + 33 * columns)
 
 
 @inlined
@@ -160,11 +153,12 @@ def _put_cell(
     out: Int, at: Int, row: Int, c: Int, live: Int, pool: Int, offsets: Int, bases: Int,
     prefixed: Int, missing: Int, times: Int, ttls: Int, minima: Int, now_s: Int,
 ) -> Int:  # fmt: skip
-    """Write the cell of a column from `row`, into the row whose times are those of row `live`."""
+    """Write the cell of a column from `row`, in a row with the times of row `live`; -1: none."""
     deleted = missing[c, row] == NULL
     size = 0 if deleted else offsets[c, row + 1] - offsets[c, row]
     expiring = not deleted and ttls[row] > 0
-    of_row = expiring and ttls[row] == ttls[live]
+    of_time = live >= 0 and times[row] == times[live]
+    of_row = live >= 0 and expiring and ttls[row] == ttls[live]
     flags = 0
     if deleted:
         flags |= _DELETED
@@ -172,13 +166,13 @@ def _put_cell(
         flags |= _EXPIRING
     if size == 0:
         flags |= _EMPTY
-    if times[row] == times[live]:
+    if of_time:
         flags |= _ROW_TIME
     if of_row:
         flags |= _ROW_TTL
     out[at] = np.uint8(flags)
     at += 1
-    if times[row] != times[live]:
+    if not of_time:
         at = _put_vint(out, at, np.uint64(times[row] - minima[0]))
     if deleted:
         at = _put_vint(out, at, np.uint64(now_s - minima[2]))
@@ -193,31 +187,124 @@ def _put_cell(
     return at
 
 
+@inlined
+def _size_at(pool: Int, at: Int) -> Int:
+    """Return an i32."""
+    return (
+        np.int64(pool[at]) << 24
+        | np.int64(pool[at + 1]) << 16
+        | np.int64(pool[at + 2]) << 8
+        | np.int64(pool[at + 3])
+    )
+
+
+@inlined
+def _elements_count(kind: Int, pool: Int, at: Int, end: Int) -> Int:
+    count = 0
+    while at < end:
+        at += 4 + _size_at(pool, at)
+        if kind != _SET:
+            at += 4 + _size_at(pool, at)
+        count += 1
+    return count
+
+
+@inlined
+def _put_elements(
+    out: Int, at: Int, row: Int, c: Int, kind: Int, live: Int, pool: Int, offsets: Int, bases: Int,
+    times: Int, ttls: Int, minima: Int, now_s: Int,
+) -> Int:  # fmt: skip
+    """Write a collection of `row`, into the row whose times are those of row `live`."""
+    place, end = bases[c] + offsets[c, row], bases[c] + offsets[c, row + 1]
+    at = _put_vint(out, at, np.uint64(times[row] - 1 - minima[0]))
+    at = _put_vint(out, at, np.uint64(now_s - minima[2]))
+    at = _put_vint(out, at, np.uint64(_elements_count(kind, pool, place, end)))
+    of_time = live >= 0 and times[row] == times[live]
+    of_row = live >= 0 and ttls[row] > 0 and ttls[row] == ttls[live]
+    while place < end:
+        path_size = _size_at(pool, place)
+        path_at = place + 4
+        place = path_at + path_size
+        size = np.int64(0)
+        value_at = place
+        if kind != _SET:
+            size = _size_at(pool, place)
+            value_at = place + 4
+            place = value_at + size
+        flags = 0
+        if ttls[row] > 0:
+            flags |= _EXPIRING
+        if size == 0:
+            flags |= _EMPTY
+        if of_time:
+            flags |= _ROW_TIME
+        if of_row:
+            flags |= _ROW_TTL
+        out[at] = np.uint8(flags)
+        at += 1
+        if not of_time:
+            at = _put_vint(out, at, np.uint64(times[row] - minima[0]))
+        if ttls[row] > 0 and not of_row:
+            at = _put_vint(out, at, np.uint64(now_s + ttls[row] - minima[2]))
+            at = _put_vint(out, at, np.uint64(ttls[row] - minima[1]))
+        at = _put_vint(out, at, np.uint64(path_size))
+        at = _put_bytes(out, at, pool, path_at, path_at + path_size)
+        if size:
+            at = _put_vint(out, at, np.uint64(size))
+            at = _put_bytes(out, at, pool, value_at, value_at + size)
+    return at
+
+
+@inlined
+def _differs(
+    first: Int, second: Int, c: Int, pool: Int, offsets: Int, bases: Int, times: Int, ttls: Int
+) -> Int:
+    """Return whether two rows have collections of one time that a node would unite."""
+    if times[first] != times[second]:
+        return False
+    size = offsets[c, first + 1] - offsets[c, first]
+    if size != offsets[c, second + 1] - offsets[c, second] or ttls[first] != ttls[second]:
+        return True
+    first_at, second_at = bases[c] + offsets[c, first], bases[c] + offsets[c, second]
+    for k in range(size):  # noqa: SIM110 - numba knows no generators here
+        if pool[first_at + k] != pool[second_at + k]:
+            return True
+    return False
+
+
 _TABLE8, _TABLE32 = types.uint8[:, ::1], types.int32[:, ::1]
 
 
 @kernel(
     types.UniTuple(types.int64, 2)(  # type: ignore[no-untyped-call]
         UINT8S, UINT8S, UINT8S, INT32S, UINT8S, _TABLE32, INT64S, UINT8S, UINT8S, _TABLE32, INT64S,
-        UINT8S, _TABLE8, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S, types.int64[:, ::1],
+        UINT8S, _TABLE8, UINT8S, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S,
+        types.int64[:, ::1], types.boolean, UINT8S, INT64S,
     )
 )  # fmt: skip
 def encode_data(
     out: Int, begins: Int, keys: Int, key_offsets: Int, ck_pool: Int, ck_offsets: Int,
     ck_bases: Int, ck_prefixed: Int, pool: Int, offsets: Int, bases: Int, prefixed: Int,
-    missing: Int, times: Int, ttls: Int, minima: Int, now_s: Int, positions: Int, cells: Int,
-    blocks: Int,
+    missing: Int, kinds: Int, times: Int, ttls: Int, minima: Int, now_s: Int, positions: Int,
+    cells: Int, blocks: Int, is_static: Int, statics: Int, static_places: Int,
 ) -> Int:  # fmt: skip
     """Write Data.db to `out` (`data_bytes_max` bytes); return its bytes and how many blocks it has.
+
+    Returns the number of a row, as -1 - row, if its key is repeated at the same time with another
+    value of a collection, which a node would unite.
 
     Rows are in the order of the file; those of one primary key follow each other and are merged.
     `begins`, `times` (microseconds), `ttls` (seconds; 0: none): per row. Value r of column c is
     `pool[bases[c] + offsets[c, r]:bases[c] + offsets[c, r + 1]]`, with a length before it if
-    `prefixed[c]`; the same for the clustering columns (`ck_`) and with one column for the keys.
+    `prefixed[c]`; it is that of `elements.py` if `kinds[c]` is 1 for a set or 2 for a map or list.
+    The same for the clustering columns (`ck_`) and with one column for the keys.
     `minima`: of write times, TTLs, deletion times. `now_s`: when TTLs begin and nulls are deleted.
 
     Written besides: `positions` (partitions + 1) and `cells` (partitions), and `blocks` of
     `BLOCK_FIELDS`, at most 2 + 2 for each `BLOCK_BYTES`, for partitions of more than one block.
+
+    `is_static`: write only the static row of each partition, whose rows are then all one.
+    `statics`: these rows, if the table has them, that of partition p from `static_places[p]` on.
     """
     rows = len(begins)
     columns = len(bases)
@@ -231,7 +318,7 @@ def encode_data(
     i = np.int64(0)
     while i < rows:
         if begins[i] == PARTITION:
-            if partition >= 0:
+            if partition >= 0 and not is_static:
                 out[at] = 1
                 at += 1
             partition += 1
@@ -239,6 +326,7 @@ def encode_data(
             cells[partition] = 0
             first_block = blocks_count
             block_at = np.int64(-1)
+        if begins[i] == PARTITION and not is_static:
             size = key_offsets[i + 1] - key_offsets[i]
             out[at], out[at + 1] = np.uint8(size >> 8), np.uint8(size & 0xFF)
             at = _put_bytes(out, at + 2, keys, key_offsets[i], key_offsets[i + 1])
@@ -247,6 +335,10 @@ def encode_data(
             for k in range(5, 12):
                 out[at + k] = 0
             at += 12
+            if len(static_places):
+                at = _put_bytes(
+                    out, at, statics, static_places[partition], static_places[partition + 1]
+                )
         end = i + 1
         while end < rows and begins[end] == REPEATS:
             end += 1
@@ -254,7 +346,7 @@ def encode_data(
         for row in range(i + 1, end):
             if times[row] > times[live] or (times[row] == times[live] and ttls[row] > ttls[live]):
                 live = row
-        present = 0
+        present = collections = 0
         for c in range(columns):
             sources[c] = -1
             for row in range(i, end):
@@ -266,31 +358,55 @@ def encode_data(
                     sources[c] = row
             if sources[c] >= 0:
                 present += 1
-        cells[partition] += present
+                if kinds[c]:
+                    for row in range(i, end):
+                        if missing[c, row] != UNSET and _differs(
+                            sources[c], row, c, pool, offsets, bases, times, ttls
+                        ):
+                            return -1 - i, np.int64(0)
+                    collections += 1
+                    start = bases[c] + offsets[c, sources[c]]
+                    end_at = bases[c] + offsets[c, sources[c] + 1]
+                    cells[partition] += _elements_count(kinds[c], pool, start, end_at)
+        cells[partition] += present - collections
 
         row_at = at
-        flags = _HAS_TIME
-        if ttls[live] > 0:
+        flags = _EXTENDED if is_static else _HAS_TIME
+        if ttls[live] > 0 and not is_static:
             flags |= _HAS_TTL
         if present == columns:
             flags |= _HAS_ALL
+        if collections:
+            flags |= _HAS_COLLECTIONS
         out[at] = np.uint8(flags)
         at += 1
+        if is_static:
+            out[at] = _STATIC
+            at += 1
         ck_at = at
-        if len(ck_bases):
+        if len(ck_bases) and not is_static:
             at = _put_clustering(out, at, i, ck_pool, ck_offsets, ck_bases, ck_prefixed)
         ck_size = at - ck_at
         # The body's size stands before it, so the body is written behind the room for both sizes
         # and moved.
         body_at = at + _SIZES
-        body_end = _put_vint(out, body_at, np.uint64(times[live] - minima[0]))
-        if ttls[live] > 0:
+        body_end = body_at
+        if not is_static:
+            body_end = _put_vint(out, body_at, np.uint64(times[live] - minima[0]))
+        if ttls[live] > 0 and not is_static:
             body_end = _put_vint(out, body_end, np.uint64(ttls[live] - minima[1]))
             body_end = _put_vint(out, body_end, np.uint64(now_s + ttls[live] - minima[2]))
         if present < columns:
             body_end = _put_missing(out, body_end, sources, present)
+        if is_static:
+            live = -1
         for c in range(columns):
-            if sources[c] >= 0:
+            if sources[c] >= 0 and kinds[c]:
+                body_end = _put_elements(
+                    out, body_end, sources[c], c, kinds[c], live, pool, offsets, bases, times, ttls,
+                    minima, now_s,
+                )  # fmt: skip
+            elif sources[c] >= 0:
                 body_end = _put_cell(
                     out, body_end, sources[c], c, live, pool, offsets, bases, prefixed, missing,
                     times, ttls, minima, now_s,
@@ -305,7 +421,7 @@ def encode_data(
             block_at, block_ck_at, block_ck_size = row_at - partition_at, ck_at, ck_size
         is_last = end == rows or begins[end] == PARTITION
         full = at - partition_at - block_at >= BLOCK_BYTES
-        if full or (is_last and blocks_count > first_block):
+        if (full or (is_last and blocks_count > first_block)) and not is_static:
             blocks[blocks_count, 0] = partition
             blocks[blocks_count, 1], blocks[blocks_count, 2] = block_ck_at, block_ck_size
             blocks[blocks_count, 3], blocks[blocks_count, 4] = ck_at, ck_size
@@ -317,7 +433,7 @@ def encode_data(
         if is_last and blocks_count == first_block + 1:
             blocks_count = first_block  # a single block is not written
         i = end
-    if partition >= 0:
+    if partition >= 0 and not is_static:
         out[at] = 1
         at += 1
     positions[partition + 1] = at

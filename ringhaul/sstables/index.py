@@ -41,18 +41,23 @@ class Index(NamedTuple):
 
 
 def index_of(
-    keys: NDArray[np.uint8], offsets: Array, positions: Array, blocks: Array, data: Array
+    keys: NDArray[np.uint8],
+    offsets: Array,
+    positions: Array,
+    blocks: Array,
+    data: Array,
+    static_bytes: Array,
 ) -> Index:
     """Return the index of partitions.
 
     `keys`: of the partitions in order, key i from `offsets[i]`. `positions`: in Data.db. `blocks`:
-    see `encode_data`; `data`: Data.db, uncompressed.
+    see `encode_data`; `data`: what that wrote. `static_bytes`: of each partition's static row.
     """
     sizes = np.diff(offsets).astype(np.int64)
     partitions = len(sizes)
     position_bytes = _vint_bytes(positions[:partitions])
     entry_bytes = 2 + sizes + position_bytes + 1
-    wide = dict(_wide_entries(blocks, sizes, data))
+    wide = dict(_wide_entries(blocks, sizes + static_bytes, data))
     for partition, entry in wide.items():
         entry_bytes[partition] += len(entry) - 1
     places = np.concatenate([np.zeros(1, np.int64), np.cumsum(entry_bytes)])
@@ -64,8 +69,11 @@ def index_of(
     return Index(out, places)
 
 
-def _wide_entries(blocks: Array, key_sizes: Array, data: Array) -> Iterator[tuple[int, bytes]]:
-    """Yield partitions of several blocks, with what stands after their position."""
+def _wide_entries(blocks: Array, head_bytes: Array, data: Array) -> Iterator[tuple[int, bytes]]:
+    """Yield partitions of several blocks, with what stands after their position.
+
+    `head_bytes`: of each partition's key and static row.
+    """
     for partition, group in groupby(blocks.tolist(), itemgetter(0)):
         infos, offsets = b"", []
         for _, first_at, first_bytes, last_at, last_bytes, start, size in group:
@@ -73,7 +81,7 @@ def _wide_entries(blocks: Array, key_sizes: Array, data: Array) -> Iterator[tupl
             infos += _CLUSTERING + data[first_at : first_at + first_bytes].tobytes()
             infos += _CLUSTERING + data[last_at : last_at + last_bytes].tobytes()
             infos += unsigned_vint(start) + signed_vint(size - BLOCK_BYTES) + _NO_OPEN_DELETION
-        header = unsigned_vint(_HEADER_BYTES + int(key_sizes[partition])) + _NOT_DELETED
+        header = unsigned_vint(_HEADER_BYTES + int(head_bytes[partition])) + _NOT_DELETED
         table = np.array(offsets, ">i4").tobytes()
         yield partition, with_vint_length(header + unsigned_vint(len(offsets)) + infos + table)
 

@@ -19,6 +19,11 @@ class Column:
     cql_type: str  #: name of a scalar type, or another one for a column that is no key
     width: int  #: bytes of each value; 0: each has a length before it
     descends: bool = False  #: of clustering columns
+    #: Of a collection or user-defined type that is not frozen, whose elements or fields are cells:
+    #: `set`, `map`, `list` or `udt`.
+    cells: str = ""
+    static: bool = False  #: one value for all rows of a partition
+    path_type: str = ""  #: the CQL type by which cells of a set or map are sorted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +32,8 @@ class Layout:
 
     partition_key_class: str
     clustering: tuple[Column, ...]
-    columns: tuple[Column, ...]  #: the others that are loaded, by the bytes of their names
+    #: The others that are loaded, by the bytes of their names; those with `cells` come last.
+    columns: tuple[Column, ...]
     written_s: int  #: when rows begin to live and nulls are deleted, in seconds since the epoch
     default_ttl_s: int = 0
     bloom_fp_chance: float = 0.01  #: 1: no Bloom filter

@@ -62,22 +62,37 @@ def class_name(kind: CqlType, keyspace: str, *, frozen: bool = True) -> str:
     `keyspace`: of the table. `frozen`: whether a collection or user-defined type is wrapped in
     `FrozenType`; parts of a frozen type never are. Raises `KeyError` for a counter.
     """
+    return _class_name(kind, keyspace, frozen=frozen)
+
+
+def multi_cell_class(kind: CqlType, keyspace: str) -> str:
+    """Return the class of a collection or user-defined type that is not frozen; its parts are."""
+    if kind.name == "udt":
+        return _user_type(kind, keyspace, frozen_parts=True)
+    inner = ",".join(class_name(part, keyspace) for part in kind.of)
+    return f"{_PACKAGE}{_COLLECTIONS[kind.name]}({inner})"
+
+
+def _class_name(kind: CqlType, keyspace: str, *, frozen: bool) -> str:
     inner = ",".join(class_name(part, keyspace, frozen=False) for part in kind.of)
     if kind.name in _COLLECTIONS:
         return _wrapped(f"{_PACKAGE}{_COLLECTIONS[kind.name]}({inner})", frozen=frozen)
     if kind.name == "udt":
-        fields = "".join(
-            f",{_hex(name)}:{class_name(of, keyspace, frozen=False)}"
-            for name, of in zip(kind.fields, kind.of, strict=True)
-        )
-        name = f"{_PACKAGE}UserType({keyspace},{_hex(kind.udt_name)}{fields})"
-        return _wrapped(name, frozen=frozen)
+        return _wrapped(_user_type(kind, keyspace, frozen_parts=False), frozen=frozen)
     if kind.name == "tuple":
         return f"{_PACKAGE}TupleType({inner})"
     if kind.name == "vector":
         element = class_name(kind.of[0], keyspace, frozen=frozen)
         return f"{_PACKAGE}VectorType({element} , {kind.size})"
     return _PACKAGE + _CLASSES[kind.name]
+
+
+def _user_type(kind: CqlType, keyspace: str, *, frozen_parts: bool) -> str:
+    fields = "".join(
+        f",{_hex(name)}:{class_name(of, keyspace, frozen=frozen_parts)}"
+        for name, of in zip(kind.fields, kind.of, strict=True)
+    )
+    return f"{_PACKAGE}UserType({keyspace},{_hex(kind.udt_name)}{fields})"
 
 
 def _wrapped(name: str, *, frozen: bool) -> str:

@@ -42,6 +42,8 @@ _SIZE_BUCKETS, _CELL_BUCKETS = 155, 118
 #: Deletion times are rounded up to minutes, and at most so many are kept.
 _DROP_ROUND_S = 60
 _DROP_TIMES_MAX = 100
+#: Times that are kept while rows are counted; 100,000 minutes are 69 days.
+_DROP_TIMES_KEPT = 100_000
 #: Bits of a register of HyperLogLog++, registers in a word, precision of its sparse form.
 _REGISTER_BITS, _REGISTERS_A_WORD, _SPARSE_PRECISION = 5, 6, 25
 
@@ -59,8 +61,9 @@ class Minima:
 class Statistics:
     """The figures of one SSTable."""
 
-    partition_bytes: Array
-    partition_cells: Array
+    size_counts: Array  #: partitions by bytes, see `size_counts`
+    cell_counts: Array  #: partitions by cells, see `cell_counts`
+    cells: int
     rows: int
     minima: Minima
     time_us_max: int
@@ -95,30 +98,48 @@ def header_bytes(layout: Layout, minima: Minima) -> bytes:
     out += _text(layout.partition_key_class) + unsigned_vint(len(layout.clustering))
     for column in layout.clustering:
         out += _text(reversed_class(column.class_name) if column.descends else column.class_name)
-    out += unsigned_vint(0) + unsigned_vint(len(layout.columns))  # no static columns
-    return out + b"".join(_text(c.name) + _text(c.class_name) for c in layout.columns)
+    for static in (True, False):
+        columns = [column for column in layout.columns if column.static == static]
+        out += unsigned_vint(len(columns))
+        out += b"".join(_text(column.name) + _text(column.class_name) for column in columns)
+    return out
 
 
-def rounded_drop_times(times_s: Array, counts: Array) -> list[tuple[int, int]]:
-    """Return when values can be dropped, ascending, with how many: at most 100 times.
+class DropTimes:
+    """When values can be dropped, rounded up to minutes; to longer times where minutes are too
+    many to keep."""
 
-    Each time is rounded up; with too many, a group of them counts at its last.
-    """
-    rounded = -(-times_s // _DROP_ROUND_S) * _DROP_ROUND_S
-    rounded = np.minimum(rounded, _NO_DELETION - 1)
-    times, places = np.unique(rounded, return_inverse=True)
-    sums = np.bincount(places, weights=counts, minlength=len(times)).astype(np.int64)
-    group = -(-len(times) // _DROP_TIMES_MAX)
-    return [
-        (int(times[min(first + group, len(times)) - 1]), int(sums[first : first + group].sum()))
-        for first in range(0, len(times), max(1, group))
-    ]
+    def __init__(self) -> None:
+        self._round_s = _DROP_ROUND_S
+        self._times = np.zeros(0, np.int64)
+        self._counts = np.zeros(0, np.int64)
+
+    def add(self, times_s: Array, counts: Array) -> None:
+        """Add times in seconds since the epoch, and how many values each has."""
+        self._merge(np.concatenate([self._times, times_s]), np.append(self._counts, counts))
+        while len(self._times) > _DROP_TIMES_KEPT:
+            self._round_s *= 2
+            self._merge(self._times, self._counts)
+
+    def _merge(self, times_s: Array, counts: Array) -> None:
+        rounded = -(-times_s // self._round_s) * self._round_s
+        rounded = np.minimum(rounded, _NO_DELETION - 1)
+        self._times, places = np.unique(rounded, return_inverse=True)
+        sums = np.bincount(places, weights=counts, minlength=len(self._times))
+        self._counts = sums.astype(np.int64)
+
+    def grouped(self) -> list[tuple[int, int]]:
+        """Return at most 100 times, ascending, with their values; a group counts at its last."""
+        times, sums = self._times, self._counts
+        group = -(-len(times) // _DROP_TIMES_MAX)
+        return [
+            (int(times[min(first + group, len(times)) - 1]), int(sums[first : first + group].sum()))
+            for first in range(0, len(times), max(1, group))
+        ]
 
 
 def _stats(found: Statistics) -> bytes:
-    cells = int(found.partition_cells.sum())
-    out = _histogram(_SIZE_BUCKETS, found.partition_bytes)
-    out += _histogram(_CELL_BUCKETS, found.partition_cells) + _NO_POSITION
+    out = _histogram(found.size_counts) + _histogram(found.cell_counts) + _NO_POSITION
     out += struct.pack(">qq", found.minima.time_us, found.time_us_max)
     dropped = found.drop_times
     first = found.minima.deletion_s if dropped else _NO_DELETION
@@ -130,21 +151,43 @@ def _stats(found: Statistics) -> bytes:
     out += struct.pack(">iq", 0, 0)  # level, time of repair
     for values in (found.clustering_min, found.clustering_max):
         out += struct.pack(">i", len(values)) + b"".join(map(with_short_length, values))
-    out += struct.pack(">?qq", False, cells, found.rows)  # no counters
+    out += struct.pack(">?qq", False, found.cells, found.rows)  # no counters
     # No interval of the commit log, pending repair, transient replica or host.
     return out + _NO_POSITION + struct.pack(">ibbb", 0, 0, 0, 0)
 
 
-def _histogram(buckets: int, values: Array) -> bytes:
-    """Return a histogram whose bounds grow by a fifth, at least by one."""
+def size_counts(partition_bytes: Array) -> Array:
+    """Return how many partitions have how many bytes, as a histogram in Statistics.db counts."""
+    return _counts(_SIZE_BOUNDS, partition_bytes)
+
+
+def cell_counts(partition_cells: Array) -> Array:
+    """Return how many partitions have how many cells, as a histogram in Statistics.db counts."""
+    return _counts(_CELL_BOUNDS, partition_cells)
+
+
+def _counts(bounds: Array, values: Array) -> Array:
+    places = np.searchsorted(bounds, values)
+    return np.bincount(places, minlength=len(bounds) + 1)
+
+
+def _bounds(buckets: int) -> Array:
+    """Return bounds that grow by a fifth, at least by one."""
     bounds = [1]
     while len(bounds) < buckets:
         bounds.append(max(bounds[-1] + 1, int(bounds[-1] * 1.2 + 0.5)))
-    places = np.searchsorted(np.array(bounds), values)
-    table = np.empty((buckets + 1, 2), ">i8")
+    return np.array(bounds)
+
+
+_SIZE_BOUNDS, _CELL_BOUNDS = _bounds(_SIZE_BUCKETS), _bounds(_CELL_BUCKETS)
+
+
+def _histogram(counts: Array) -> bytes:
+    bounds = _SIZE_BOUNDS if len(counts) == _SIZE_BUCKETS + 1 else _CELL_BOUNDS
+    table = np.empty((len(counts), 2), ">i8")
     table[0, 0], table[1:, 0] = bounds[0], bounds
-    table[:, 1] = np.bincount(places, minlength=buckets + 1)
-    return struct.pack(">i", buckets + 1) + table.tobytes()
+    table[:, 1] = counts
+    return struct.pack(">i", len(counts)) + table.tobytes()
 
 
 def _cardinality(registers: Array) -> bytes:

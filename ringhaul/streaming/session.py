@@ -12,13 +12,13 @@ import ssl
 import threading
 import uuid
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from ringhaul.errors import EXIT_FATAL, Terminal, Transient
-from ringhaul.sstables.build import Built
+from ringhaul.sstables.build import Built, Contents
 from ringhaul.sstables.components import DATA, DIGEST, TOC
 from ringhaul.streaming import messages
 from ringhaul.streaming.messages import HandshakeDamaged, Kind, Versions
@@ -60,12 +60,12 @@ class SSTableDamaged(Transient):
 
 @dataclass(frozen=True, kw_only=True)
 class StreamedSSTable:
-    """A finished SSTable, in memory."""
+    """A finished SSTable. Several sessions may send it at once."""
 
     table: uuid.UUID
     header: bytes
     first_key: bytes
-    components: Sequence[tuple[str, memoryview]]  #: Data.db first; without TOC.txt
+    components: Sequence[tuple[str, Contents]]  #: Data.db first; without TOC.txt
 
     @classmethod
     def of(cls, table: uuid.UUID, built: Built) -> StreamedSSTable:
@@ -73,11 +73,7 @@ class StreamedSSTable:
             table=table,
             header=built.header,
             first_key=built.first_key,
-            components=[
-                (name, memoryview(contents).cast("B"))
-                for name, contents in built.files
-                if name != TOC
-            ],
+            components=[(name, contents) for name, contents in built.files if name != TOC],
         )
 
     @property
@@ -87,8 +83,13 @@ class StreamedSSTable:
     def check(self) -> None:
         """Compare Data.db with its digest, which no node does. Raises `SSTableDamaged`."""
         files = dict(self.components)
-        if str(zlib.crc32(files[DATA])).encode() != bytes(files[DIGEST]):
-            raise SSTableDamaged(f"{DATA} is not what was built: is this host's memory faulty?")
+        crc = 0
+        for piece in _pieces(files[DATA]):
+            crc = zlib.crc32(piece, crc)
+        if str(crc).encode() != bytes(files[DIGEST][:]):
+            raise SSTableDamaged(
+                f"{DATA} is not what was built: is this host's memory or disk faulty?"
+            )
 
 
 class StreamSession:
@@ -140,8 +141,8 @@ class StreamSession:
                 )
             )
             for _, contents in sstable.components:
-                for start in range(0, len(contents), _PIECE_BYTES):
-                    files.sendall(contents[start : start + _PIECE_BYTES])
+                for piece in _pieces(contents):
+                    files.sendall(piece)
         except OSError:
             # A node that refuses closes this connection, and says so on the other one.
             with suppress(TimeoutError):
@@ -287,6 +288,11 @@ def _received(connection: socket.socket, count: int) -> bytes:
             raise ConnectionResetError("the node closed the connection")
         data += part
     return bytes(data)
+
+
+def _pieces(contents: Contents) -> Iterator[bytes | memoryview]:
+    for start in range(0, len(contents), _PIECE_BYTES):
+        yield contents[start : start + _PIECE_BYTES]
 
 
 def _words(error: Any) -> str:

@@ -13,11 +13,15 @@ from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import Statements, insert_statements
 from ringhaul.records.job import LoadJob
 from ringhaul.records.sstable_output import SSTableOutput
-from ringhaul.records.unit import LoadUnit, UnitResult
+from ringhaul.records.unit import SENT_TO, TO_THE_END, LoadUnit, UnitResult
 from ringhaul.units.account import UnitHooks, UnitOutcome
 from tasks.child.process import Child
 from tasks.child.unit import Attempt, Done
+from tasks.connect import spill_bounds
 from tasks.transforms import transforms_of
+
+#: Text is hardly ever compressed to less than a tenth.
+COMPRESSION_MAX = 10
 
 
 def run_load(attempt: Attempt) -> Done:
@@ -62,12 +66,15 @@ def _run_to_sstables(attempt: Attempt, job: LoadJob, output: SSTableOutput) -> D
     from ringhaul.load.to_sstables import run_unit_to_sstables  # its kernels cost most loads time
 
     child, unit = attempt.child, LoadUnit.unpack(attempt.spec)
+    bounds = spill_bounds(child.settings, job)
+    bounds.check_disk(_input_bytes(job, unit))
     done = run_unit_to_sstables(
         unit,
         attempt.unit,
         job,
         output.attempt_folder(attempt.job_id, attempt.unit, attempt.number, child.name),
         _hooks(attempt),
+        bounds,
         transforms_of(child.settings, job.transforms),
     )
     result = _result(child, unit, attempt.number, done.outcome)
@@ -81,11 +88,14 @@ def _run_streamed(attempt: Attempt, job: LoadJob) -> Done:
     from ringhaul.load.to_sstables import run_unit_streamed  # its kernels cost most loads time
 
     child, unit = attempt.child, LoadUnit.unpack(attempt.spec)
+    bounds = spill_bounds(child.settings, job)
+    bounds.check_disk(_input_bytes(job, unit))
     done = run_unit_streamed(
         unit,
         job,
         child.stream_target(job),
         _hooks(attempt),
+        bounds,
         transforms_of(child.settings, job.transforms),
     )
     writer = done.writer
@@ -94,7 +104,17 @@ def _run_streamed(attempt: Attempt, job: LoadJob) -> Done:
     notes = [
         (EventKind.NODE_MISSED, mask(str(error))) for _, error in sorted(writer.missed.items())
     ]
-    return replace(_done(job, result, done.outcome), notes=notes)
+    finished = _done(job, result, done.outcome)
+    sent = {f"{SENT_TO}{node}": count for node, count in writer.sent_bytes.items()}
+    totals = {**finished.totals, "streamed": sum(sent.values()), **sent}
+    return replace(finished, notes=notes, totals=totals)
+
+
+def _input_bytes(job: LoadJob, unit: LoadUnit) -> int:
+    """Return the bytes of text of a unit; of a compressed file an estimate."""
+    if unit.length_bytes != TO_THE_END:
+        return unit.length_bytes
+    return COMPRESSION_MAX * job.sources[unit.source].file.size_bytes
 
 
 def _hooks(attempt: Attempt) -> UnitHooks:

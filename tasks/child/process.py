@@ -36,7 +36,12 @@ from ringhaul.load.statement import Statements
 from ringhaul.load.write import RequestBounds, Target
 from ringhaul.optional_pandas import put_off_pandas
 from tasks.child.throttle import JobThrottle
-from tasks.connect import cluster_config, open_ledger, streaming_tls, use_storage
+from tasks.connect import (
+    cluster_config,
+    open_ledger,
+    streaming_tls,
+    use_storage,
+)
 from tasks.kinds import Job, job_of
 from tasks.node_name import worker_host
 

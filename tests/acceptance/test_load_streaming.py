@@ -92,6 +92,10 @@ def test_streamed_rows_are_those_that_cql_writes(
     summary = assert_report(stream(ringhaul, streamed, "--unit-size", "80 KiB"), rows=ROWS)
     assert (summary["sstables"], summary["missed"]) == (summary["units"], 0)
     assert summary["units"] > 3
+    local = node.session.execute("SELECT broadcast_port FROM system.local").one()
+    ((to, sent_bytes),) = summary["streamed_bytes"].items()
+    assert to == f"127.0.0.1:{local.broadcast_port}"
+    assert sent_bytes > 50_000
 
     # Then every value and write time is equal, before and after a compaction
     assert_same(node, streamed, by_cql)
@@ -168,11 +172,40 @@ def test_a_node_discards_what_was_damaged_on_the_way(
     assert_same(node, streamed, by_cql)
 
 
+def test_a_unit_larger_than_memory_is_sorted_on_disk(
+    node: Node, keyspace: str, ringhaul: Ringhaul
+) -> None:
+    # Given a table filled over CQL, and a memory that holds a twentieth of the rows
+    write_input(ringhaul.cwd)
+    by_cql, streamed = filled_over_cql(node, ringhaul, keyspace), f"{keyspace}.b"
+    node.session.execute(f"CREATE TABLE {streamed} ({SENSOR})")
+    sort = ringhaul.cwd / "sort"
+    small = {
+        "RINGHAUL_SSTABLES_SORT_BYTES": "64 KiB",
+        "RINGHAUL_SSTABLES_SPILL_DIR": str(sort),
+        "RINGHAUL_LOAD_BLOCK_BYTES": "65536",
+    }
+
+    # When the same file is streamed as one unit
+    summary = assert_report(stream(ringhaul, streamed, "--unit-size", "1 GiB", **small), rows=ROWS)
+
+    # Then there is one SSTable, and those of the partition that is larger than memory
+    assert summary["units"] == 1
+    assert 2 <= summary["sstables"] <= 6
+
+    # And every value and write time is equal, before and after a compaction
+    assert_same(node, streamed, by_cql)
+    node.nodetool("verify", "-e", "-f", keyspace, "b")
+    node.nodetool("compact", keyspace, "b")
+    assert_same(node, streamed, by_cql)
+    # And nothing is left in the folder
+    assert not list(sort.iterdir())
+
+
 @pytest.mark.parametrize(
     ("definition", "more", "why"),
     [
         ("(k int PRIMARY KEY, n counter)", "", "it has counters"),
-        ("(k int, c int, v int static, PRIMARY KEY (k, c))", "", "a static column"),
         ("(k int PRIMARY KEY, v int) WITH cdc = true", "", "change data capture"),
         (
             "(k int PRIMARY KEY, v int)",
@@ -210,9 +243,11 @@ def test_small_inputs_and_other_options_are_refused(
     small = stream(ringhaul, f"{keyspace}.t", RINGHAUL_STREAMING_INPUT_BYTES_MIN="1 KiB")
     both = stream(ringhaul, f"{keyspace}.t", "--to-sstables", "out")
     sent = stream(ringhaul, f"{keyspace}.t", "--strategy", "single")
+    sized = ringhaul.run("load", "in.csv", "-t", f"{keyspace}.t", "--sstable-size", "1M")
     late = stream(ringhaul, f"{keyspace}.t", "--ttl", 600_000_000)
 
-    assert (small.code, both.code, sent.code, late.code) == (2, 2, 2, 2)
+    assert (small.code, both.code, sent.code, late.code, sized.code) == (2, 2, 2, 2, 2)
+    assert "--sstable-size goes with --via streaming or --to-sstables" in sized.err
     assert "is for large loads, and the sources have 4 B: load it over CQL" in small.err
     assert "--via says how rows reach the cluster" in both.err
     assert "--strategy says how requests are sent" in sent.err

@@ -15,8 +15,8 @@ from tests.chaos.rig import LedgerView, Rig, check_exact, kill, write_source
 from tests.proxy import Proxy, proxied
 from tests.services import restart_valkey
 
-#: Any input is large enough.
-SMALL = {"RINGHAUL_STREAMING_INPUT_BYTES_MIN": "0"}
+#: Any input is large enough, and each unit is sorted on disk.
+SMALL = {"RINGHAUL_STREAMING_INPUT_BYTES_MIN": "0", "RINGHAUL_SSTABLES_SORT_BYTES": "4 KiB"}
 
 
 def options(fleet: Rig) -> list[object]:
@@ -86,15 +86,18 @@ def test_a_child_killed_before_its_commit_loses_no_record(
     1. A worker of two processes streams.
     2. The one that has sent unit 2 dies before it commits it.
     3. Another attempt sends the same rows with the same times, which changes nothing.
+    4. Nothing is left in the folder where rows were sorted.
     """
-    struck = tmp_path / "struck"
-    start_worker(2, _RINGHAUL_FAILPOINT=f"after_write:2:{struck}", **SMALL)
+    struck, sort = tmp_path / "struck", tmp_path / "sort"
+    folder = {"RINGHAUL_SSTABLES_SPILL_DIR": str(sort)}
+    start_worker(2, _RINGHAUL_FAILPOINT=f"after_write:2:{struck}", **SMALL, **folder)
     source = write_source(tmp_path / "in.csv", 2000)
     with fleet.started("load", source.path, *options(fleet), **SMALL) as load:
         summary = load.finish(1)
     assert struck.exists(), "no process was killed"
     assert summary["repeated_units"] == 1
     check_exact(fleet, ledger_view, summary, source)
+    assert list(sort.iterdir()) == []
 
 
 def test_a_redis_that_restarts_costs_only_time(

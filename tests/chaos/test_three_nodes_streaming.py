@@ -18,7 +18,8 @@ from tests.chaos.rig import Rig, Row, Source, check_table, write_source
 from tests.services import ProxiedRing, connected, fresh_keyspace
 from tests.sstable_reader import partitions_of
 
-ENV = {"RINGHAUL_STREAMING_INPUT_BYTES_MIN": "0"}
+#: Any input is large enough, and each unit is sorted on disk.
+ENV = {"RINGHAUL_STREAMING_INPUT_BYTES_MIN": "0", "RINGHAUL_SSTABLES_SORT_BYTES": "8 KiB"}
 WIDTHS = {"name": 0, "amount": 8, "note": 0}
 RECORDS = 4000
 

@@ -84,7 +84,7 @@ def built(shape: Shape, ones: Sequence[One], **options: Any) -> dict[str, bytes]
     half = len(ones) // 2
     blocks = [rows_of(shape, part) for part in (ones[:half], ones[half:]) if part]
     made = build_sstable(layout_of(shape, **options), blocks)
-    return {name: bytes(memoryview(data)) for name, data in made.files}
+    return {name: bytes(data[:]) for name, data in made.files}
 
 
 def read(shape: Shape, files: dict[str, bytes]) -> list[Partition]:

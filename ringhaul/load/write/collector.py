@@ -1,29 +1,50 @@
-"""Collect a unit's rows until they suffice for an SSTable.
+"""Collect a unit's rows and build SSTables of them: few, and however large the unit is.
 
-The part that the writers of SSTables share; what becomes of the rows is theirs.
+The part that the writers of SSTables share; what becomes of the SSTables is theirs.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import TextColumn
+from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.load.write.base import WriterHooks
+from ringhaul.load.write.spill import RowStore
 from ringhaul.records.rows import EncodedRows
-from ringhaul.sstables.columns import Rows
+from ringhaul.sstables.build import Built, Files, SSTableBuilder
+from ringhaul.sstables.columns import Rows, filtered
+from ringhaul.sstables.comparable import DECIMAL_BYTES_MAX
 from ringhaul.sstables.layout import EXPIRY_S_MAX, Layout
+from ringhaul.storage.sorting import SpillBounds, spill_failed
 
-#: Bytes of keys and values that become one SSTable. Building it takes some six times as much.
-SSTABLE_BYTES = 32 * 2**20
 #: Cassandra stores a clustering value's length in 16 bits in Statistics.db, and CQL refuses rows
 #: whose clustering takes more in all.
 CLUSTERING_BYTES_MAX = 65535
+
+
+_NO_ROW = (
+    "static values of a partition without a row can only be written over CQL: give values for the "
+    "clustering columns, or load this record over CQL"
+)
+
+
+class SSTableFiles(Files, Protocol):
+    """Files of one SSTable, to be closed once they are not needed."""
+
+    def close(self) -> None:
+        """Close the files."""
+
+
+F = TypeVar("F", bound=SSTableFiles)
+#: Rows -> which of them are wanted; None: all.
+Wanted = Callable[[Rows], NDArray[np.bool_]] | None
 
 
 class RowCollector(ABC):
@@ -31,7 +52,12 @@ class RowCollector(ABC):
     cluster."""
 
     def __init__(
-        self, layout: Layout, columns: Sequence[str], ttl_s: int, hooks: WriterHooks
+        self,
+        layout: Layout,
+        columns: Sequence[str],
+        ttl_s: int,
+        hooks: WriterHooks,
+        bounds: SpillBounds,
     ) -> None:
         """`columns`: names of the bound values, in their order. `ttl_s`: of rows without their own;
         0: the table's."""
@@ -45,12 +71,16 @@ class RowCollector(ABC):
         self._columns = [place[column.name] for column in self._layout.columns]
         self._timestamp_at = len(columns)
         self._ttl_s = ttl_s or layout.default_ttl_s
-        self._parts: list[Rows] = []
-        self._bytes = 0
+        self._bounds = bounds
+        self._store = RowStore(self._layout, bounds)
 
     def write(self, rows: EncodedRows) -> None:
         """Collect rows; those that CQL would refuse go to `on_reject`."""
         self._hooks.throttle(len(rows))
+        if rows.static:
+            for row in range(len(rows)):
+                self._hooks.on_reject(rows, row, _NO_ROW)
+            return
         ttls = self._ttls(rows)
         good = self._good(rows, ttls)
         columns = rows.columns
@@ -69,31 +99,86 @@ class RowCollector(ABC):
             times_us=times.astype(np.int64),
             ttls_s=ttls,
         )
-        self._parts.append(part)
-        self._bytes += _bytes_of(part)
-        if self._bytes >= SSTABLE_BYTES:
+        self._store.add(part)
+        if self._store.is_full:
             self.flush()
 
     def flush(self) -> None:
         """Finish what was collected."""
-        if not self._parts:
+        store = self._store
+        if not store.rows_count:
             return
         self._hooks.tick()
-        parts, rows_count = self._parts, sum(map(len, self._parts))
-        self._parts, self._bytes = [], 0
-        self._finish(parts)
-        self.stats.written += rows_count
+        self._finish(store)
+        self.stats.written += store.rows_count
+        store.clear()
 
     def close(self) -> None:
         """Forget what was not written."""
-        self._parts = []
+        self._store.close()
 
     def withdraw(self) -> None:  # noqa: B027 - rows that were streamed stay where they are
         """Undo what was written: the attempt does not count."""
 
     @abstractmethod
-    def _finish(self, parts: Sequence[Rows]) -> None:
+    def _finish(self, store: RowStore) -> None:
         """Make SSTables of rows, and return once they count as written."""
+
+    def _sstables(
+        self, store: RowStore, new_files: Callable[[], F], wanted: Wanted = None
+    ) -> Generator[tuple[Built, F], None, None]:
+        """Yield SSTables of the wanted rows, with their files: these are closed afterwards.
+
+        One for all tokens, until it is large enough. A partition that does not fit in memory has
+        further ones. Raises `OutputUnusable` or `OutputUnavailable`.
+        """
+        opened: list[F] = []
+
+        def begun() -> SSTableBuilder:
+            opened.append(new_files())
+            return SSTableBuilder(self._layout, store.extent, opened[-1])
+
+        try:
+            builder: SSTableBuilder | None = None
+            for chunk in store.chunks():
+                rows = chunk.rows if wanted is None else filtered(chunk.rows, wanted(chunk.rows))
+                if not len(rows):
+                    continue
+                self._hooks.tick()
+                if chunk.overlaps:
+                    further = begun()
+                    self._append(further, rows)
+                    yield self._built(further), opened[-1]
+                    opened.pop().close()
+                    continue
+                if builder is None:
+                    builder = begun()
+                self._append(builder, rows)
+                if builder.bytes_count >= self._bounds.sstable_bytes:
+                    yield self._built(builder), opened[-1]
+                    opened.pop().close()
+                    builder = None
+            if builder is not None:
+                yield self._built(builder), opened[-1]
+        finally:
+            for files in opened:
+                files.close()
+
+    def _append(self, builder: SSTableBuilder, rows: Rows) -> None:
+        try:
+            builder.append(rows)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _built(self, builder: SSTableBuilder) -> Built:
+        try:
+            return builder.finish()
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> OutputUnusable | OutputUnavailable:
+        """Return the error of the files of `_sstables`."""
+        return spill_failed(self._bounds.folder, error)
 
     def _ttls(self, rows: EncodedRows) -> NDArray[np.int64]:
         """Return the seconds until each row expires; 0: it stays."""
@@ -112,9 +197,15 @@ class RowCollector(ABC):
         good = np.ones(len(rows), np.bool_)
         clustering = sum(rows.columns[at].lengths.astype(np.int64) for at in self._clustering)
         too_late = (ttls > 0) & (self._layout.written_s + ttls > EXPIRY_S_MAX)
+        unsorted = np.zeros(len(rows), np.bool_)
+        for column, at in zip(self._layout.clustering, self._clustering, strict=True):
+            if column.cql_type == "decimal":
+                unsorted |= rows.columns[at].lengths > DECIMAL_BYTES_MAX
         too_long = np.broadcast_to(clustering > CLUSTERING_BYTES_MAX, len(rows))
-        for row in np.flatnonzero(too_late | too_long).tolist():
+        for row in np.flatnonzero(too_late | too_long | unsorted).tolist():
             reason = f"clustering of {CLUSTERING_BYTES_MAX + 1} bytes or more; at most 65535 fit"
+            if unsorted[row]:
+                reason = "a clustering decimal of over 4,000 digits can only be written over CQL"
             if too_late[row]:
                 reason = (
                     f"a TTL of {ttls[row]} s ends after 2038-01-19, the last day that SSTables of "
@@ -123,15 +214,3 @@ class RowCollector(ABC):
             self._hooks.on_reject(rows, row, reason)
             good[row] = False
         return good
-
-
-def _bytes_of(part: Rows) -> int:
-    cells = sum(_cell_bytes(cells) for cells in (*part.clustering, *part.columns))
-    return int(part.keys.nbytes) + 16 * len(part) + cells
-
-
-def _cell_bytes(cells: Cells) -> int:
-    fixed = cells.fixed_values
-    if fixed is not None:
-        return int(fixed.nbytes)
-    return int(cells.values.nbytes) + 4 * len(cells)

@@ -1,27 +1,27 @@
 """Stream the rows of a unit to their replicas as SSTables, instead of sending requests.
 
-SSTables are built and sent from memory: a worker that dies leaves nothing behind. A row counts as
-written once enough of its replicas serve it.
+SSTables are built in memory, or beyond a bound in files without names: a worker that dies leaves
+nothing behind. A row counts as written once enough of its replicas serve it.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from ringhaul.cql.tokens import murmur3_tokens
 from ringhaul.dataplane.base import RequestFailed
 from ringhaul.errors import Transient
 from ringhaul.load.write.base import WriterHooks
-from ringhaul.load.write.collector import RowCollector
-from ringhaul.sstables.build import build_sstable
-from ringhaul.sstables.columns import Rows, joined
+from ringhaul.load.write.collector import RowCollector, Wanted
+from ringhaul.load.write.spill import RowStore, SpilledFiles
+from ringhaul.sstables.build import InMemory
 from ringhaul.sstables.layout import Layout
+from ringhaul.storage.sorting import SpillBounds
 from ringhaul.streaming.delivery import Delivery, why
 from ringhaul.streaming.owners import Node, Owners, Slice, lacking, slices
 from ringhaul.streaming.ring import RingChanging
@@ -51,46 +51,52 @@ class StreamWriter(RowCollector):
         ttl_s: int,
         target: StreamTarget,
         hooks: WriterHooks,
+        bounds: SpillBounds,
     ) -> None:
         """`columns`, `ttl_s`: see `RowCollector`."""
-        super().__init__(layout, columns, ttl_s, hooks)
+        super().__init__(layout, columns, ttl_s, hooks, bounds)
         self._target = target
         #: Node -> the last reason why it did not take rows, though enough other replicas did.
         self.missed: dict[Node, Transient] = {}
+        self.sent_bytes: dict[Node, int] = {}  #: of SSTables that a node took
 
-    def _finish(self, parts: Sequence[Rows]) -> None:
+    def _finish(self, store: RowStore) -> None:
         """Send rows to all their replicas.
 
-        Raises `RequestFailed` if too few take them, `RingChanging`, `ClusterUnavailable`, and
-        `StreamingUnsupported`.
+        Raises `RequestFailed` if too few take them, `RingChanging`, `ClusterUnavailable`,
+        `StreamingUnsupported`, `OutputUnusable`, and `OutputUnavailable`.
         """
-        rows = joined(parts)
-        tokens = murmur3_tokens(rows.keys)
         retries = self._target.delivery.retries
         try:
             for _ in range(_SLICED_MAX):
-                if self._sent(rows, tokens):
+                if self._sent(store):
                     return
             raise RingChanging("the owners of rows changed while these were streamed")
         finally:
             self.stats.retries += self._target.delivery.retries - retries
 
-    def _sent(self, rows: Rows, tokens: NDArray[np.int64]) -> bool:
+    def _sent(self, store: RowStore) -> bool:
         """Send rows; return whether their owners stayed the same. Otherwise all is sent again:
         what was sent is the same then, and with its owners of that time."""
         owners = self._target.owners()
-        set_of = owners.assign(tokens)
-        present = np.unique(set_of).tolist()
+        present = _present(owners, store)
         having: dict[int, set[Node]] = {number: set() for number in present}
         missed: dict[Node, Transient] = {}
         for part in slices(owners, present):
-            sstable = self._built(rows, set_of, part)
-            if self._target.owners() != owners:
-                return False
-            self._hooks.tick()
-            failed = self._target.delivery.send(sstable, part.nodes, self._hooks.tick)
+            failed: dict[Node, Transient] = {}
+            with closing(self._sstables(store, self._new_files, _wanted(owners, part))) as built:
+                for sstable, _ in built:
+                    if self._target.owners() != owners:
+                        return False
+                    self._hooks.tick()
+                    streamed = StreamedSSTable.of(self._target.table, sstable)
+                    refused = self._target.delivery.send(streamed, part.nodes, self._hooks.tick)
+                    for node in set(part.nodes) - set(refused):
+                        sent_bytes = self.sent_bytes.get(node, 0)
+                        self.sent_bytes[node] = sent_bytes + streamed.bytes_count
+                    failed |= refused
+                    self.sstables += 1
             missed |= failed
-            self.sstables += 1
             for number in part.sets:
                 having[number].update(set(part.nodes) - set(failed))
         for number in present:
@@ -99,18 +105,21 @@ class StreamWriter(RowCollector):
         self.missed |= missed
         return True
 
-    def _built(self, rows: Rows, set_of: NDArray[np.int64], part: Slice) -> StreamedSSTable:
-        mine = np.isin(set_of, np.array(sorted(part.sets), np.int64))
-        if not mine.all():
-            rows = _filtered(rows, mine)
-        return StreamedSSTable.of(self._target.table, build_sstable(self._layout, [rows]))
+    def _new_files(self) -> SpilledFiles | InMemory:
+        return SpilledFiles(self._bounds) if self._store.is_spilled else InMemory()
 
 
-def _filtered(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
-    return Rows(
-        keys=rows.keys.filter(pa.array(kept)),
-        clustering=[cells.filter(kept) for cells in rows.clustering],
-        columns=[cells.filter(kept) for cells in rows.columns],
-        times_us=rows.times_us[kept],
-        ttls_s=rows.ttls_s[kept],
-    )
+def _present(owners: Owners, store: RowStore) -> list[int]:
+    """Return the sets of replicas that have rows; rows on disk are too many to leave one out."""
+    if store.is_spilled:
+        return list(range(len(owners.sets)))
+    found = [np.unique(owners.assign(murmur3_tokens(chunk.rows.keys))) for chunk in store.chunks()]
+    return [int(number) for number in np.unique(np.concatenate(found))]
+
+
+def _wanted(owners: Owners, part: Slice) -> Wanted:
+    """Return which rows are those of a slice."""
+    if len(part.sets) == len(owners.sets):
+        return None
+    sets = np.array(sorted(part.sets), np.int64)
+    return lambda rows: np.isin(owners.assign(murmur3_tokens(rows.keys)), sets)

@@ -20,6 +20,7 @@ from ringhaul.sources.files import check_unchanged
 from ringhaul.sstables.layout import Layout
 from ringhaul.storage.access import Access, set_access
 from ringhaul.storage.folders import open_folder
+from ringhaul.storage.sorting import SpillBounds
 from ringhaul.units.account import UnitHooks
 from ringhaul.units.reading import read_unit
 from tasks.child import process
@@ -89,10 +90,12 @@ def test_sstables_outside_of_the_roots_are_not_written(worker: Path, tmp_path: P
     folder.mkdir(parents=True)
     (folder / "kept").touch()
 
+    bounds = SpillBounds(folder=str(tmp_path / "sort"), spill_bytes_max=2**30, sstable_bytes=2**30)
+
     # When a worker runs the unit, then it neither writes nor removes anything there
     with pytest.raises(UsageError, match="allowed_roots"):
         run_unit_to_sstables(
             unit, 0, replace(job, sstables=output), str(folder),
-            UnitHooks(tick=lambda rows, rejected, done: None),
+            UnitHooks(tick=lambda rows, rejected, done: None), bounds,
         )  # fmt: skip
     assert [path.name for path in folder.iterdir()] == ["kept"]

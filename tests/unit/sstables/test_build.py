@@ -114,7 +114,9 @@ def test_kernels_stay_within_their_arrays(tmp_path: Path) -> None:
         "settings.load_profile('busy')\n"
         "from tests.property import test_sstables as rows\n"
         "from tests.unit.sstables.test_build import WIDE, wide_rows\n"
+        "from tests.unit.sstables.test_elements import check_bounds\n"
         "rows.check(WIDE, wide_rows(150))\n"
+        "check_bounds()\n"
         "rows.test_rows_are_merged_sorted_and_indexed_as_a_node_would()\n"
     )
     env = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}

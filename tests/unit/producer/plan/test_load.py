@@ -37,6 +37,21 @@ def test_units_feed_every_process_and_take_seconds_each(
 
 
 @pytest.mark.parametrize(
+    ("total_bytes", "transformed", "unit_bytes"),
+    [
+        (90 * MIB + 1, False, 45 * MIB + 1),  # one for each process, and not a third one
+        (10 << 30, False, 1 << 30),  # never above 1 GiB
+        (10 << 30, True, 128 * MIB),  # rows may take longer
+    ],
+)
+def test_units_that_make_sstables_are_few(
+    total_bytes: int, transformed: bool, unit_bytes: int
+) -> None:
+    found = unit_bytes_auto(total_bytes, 2, makes_sstables=True, transformed=transformed)
+    assert found == unit_bytes
+
+
+@pytest.mark.parametrize(
     ("rows_per_s", "slots", "unit_bytes"),
     [
         (1_000_000, 4, 64 * MIB),  # the rate is no limit
