@@ -65,7 +65,8 @@ def _check(session: Session, table: TableSchema, item: str) -> None:
 
 
 def _said(error: BaseException) -> str:
-    return " ".join(server_message(str(error)).split())
+    text = str(getattr(error, "message", None) or error)
+    return " ".join(server_message(text).split())
 
 
 def _refuse_aggregates(session: Session, table: TableSchema, item: str) -> None:
