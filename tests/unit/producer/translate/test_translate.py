@@ -134,6 +134,16 @@ def accept(translation: Translation) -> None:
             "COPY s.t TO 'x' WITH ENCODING = 'cp1252'",
             "unload --table s.t --output x --no-header --encoding cp1252",
         ),
+        (
+            """dsbulk unload -query "SELECT toJson(m), (int)42 AS n FROM s.t LIMIT 5" -url out""",
+            "unload --output out --blob base64 "
+            "--query 'SELECT toJson(m), (int)42 AS n FROM s.t LIMIT 5'",
+        ),
+        (
+            "dsbulk unload -k s -t t -m 'a=a, day=toDate(at), n=now()' -url out",
+            "unload --table s.t --output out --blob base64 "
+            "--mapping 'a=a, day=toDate(at), n=now()'",
+        ),
         ("dsbulk count -k s -t t -stats hosts", "count --table s.t --by host"),
         ("dsbulk count -k s -t t -stats partitions -partitions 5", "count --table s.t --top 5"),
     ],
