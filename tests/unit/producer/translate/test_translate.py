@@ -348,4 +348,5 @@ def test_a_long_text_takes_linear_time(piece: str) -> None:
     # The shortest of several times: the collector may look through all of pytest's objects
     short = min(seconds(30_000) for _ in range(4))
     long = min(seconds(120_000) for _ in range(4))
-    assert long < 8 * max(short, 0.01)
+    # Four times as long: 16 times would be quadratic, and a busy machine made it 9
+    assert long < 12 * max(short, 0.01)
