@@ -28,7 +28,7 @@ from bench.read_systems import unload
 from bench.site import Site, make_site
 from bench.stage import Stage, stage
 
-ROWS = 100_000
+ROWS = 50_000
 #: Bytes a second each way; 0: as many as there are.
 NARROW = 10_000_000 // 8
 LINES = {"near": 0, "10 Mbit/s": NARROW}
@@ -166,7 +166,14 @@ def run(rows: int, rounds: int) -> None:
                         measure(way, lambda: tree_usage(pid).cpu_s)
                         if number == 0:
                             way.runs.clear()
-    columns = ["", "rows/s", "bytes sent a row", "received", "worker CPU, us a row", "node CPU"]
+    columns = [
+        "transfer",
+        "rows/s",
+        "bytes sent a row",
+        "received",
+        "worker CPU, us a row",
+        "node CPU",
+    ]
     lines: list[list[str | float | int]] = []
     for way in sorted(chosen, key=lambda way: (way.name.split(",")[0], way.name.split(",")[1])):
         found = median(way)
@@ -182,7 +189,8 @@ def run(rows: int, rounds: int) -> None:
         )
         print("  ".join(f"{cell!s:>24}" for cell in lines[-1]), flush=True)
     title = f"{rows:,} small rows with and without LZ4, median of {rounds}"
-    print(f"kept in {save_table('compression', title, columns, lines)}")
+    path = save_table("compression", title, columns, lines)
+    print(f"kept in {path}")
 
 
 def main() -> None:

@@ -37,6 +37,7 @@ FULL = (
     Bench("load_sstables", ("load_sstables", "load_sstables_cpu")),
     Bench("latency_seeds", ("latency_seeds",), ("cargo",)),
     Bench("load_latency", ("load_latency",), ("cargo",)),
+    Bench("compression", ("compression",)),
     Bench("load_seeds", ("load_seeds",)),
     Bench("load_sweep", ("load_sweep", "load_sweep_runs")),
     Bench("load_locality", ("load_locality", "load_locality_rates")),

@@ -122,6 +122,7 @@ TABLES: dict[str, Table] = {
             Bad("int", "7.5", "--rounding half-even"),
             Bad("int", "true", "--accept booleans reads it as 1"),
             Bad("bigint", "x", "is not a whole number"),
+            Bad("bigint", "2000-01-01T00:00:00Z", "--accept moments reads it as a number of ms"),
             Bad("varint", "1_000", "is not a whole number"),
             Bad("decimal", "no", "--accept booleans reads it as 0"),
             Bad("float", "1e400", "outside the range of a float"),
@@ -192,7 +193,7 @@ TABLES: dict[str, Table] = {
             *("--epoch", "2000-01-01", "--blob", "any", "-d", "||", "--quote", "'"),
         ),
         reading=(
-            *("--accept", "booleans,fractions,hex-floats", "--rounding", "half-even"),
+            *("--accept", "booleans,moments,fractions,hex-floats", "--rounding", "half-even"),
             *("--overflow", "clamp"),
         ),
         delimiter="||",
@@ -204,6 +205,8 @@ TABLES: dict[str, Table] = {
             Case("tinyint", "true", 1, "1"),
             Case("tinyint", "300", 127, "127"),
             Case("smallint", "FALSE", 0, "0"),
+            Case("int", "2000-01-02T00:00:00Z", 86400, "86400"),
+            Case("varint", "1999-12-31 23:59:59Z", -1, "-1"),
             Case("int", "2.5", 2, "2"),
             Case("int", "1e3", 1000, "1000"),
             Case("bigint", "1e30", 2**63 - 1, str(2**63 - 1)),
@@ -224,6 +227,7 @@ TABLES: dict[str, Table] = {
         bad=(
             Bad("int", "maybe", "is not a whole number"),
             Bad("timestamp", "1e3", "is not"),
+            Bad("bigint", "2000-01-01T00:00:00.5Z", "is not a whole number"),
             Bad("date", "x", "is not a date"),
             Bad("double", "0x1.8q3", "is not a number"),
         ),

@@ -17,7 +17,7 @@ from ringhaul.cql.computed import Computed
 from ringhaul.cql.failures import server_message
 from ringhaul.query.computed import Describe
 from ringhaul.query.errors import QueryError
-from ringhaul.query.select_text import calls_of
+from ringhaul.scan.ring import refuse_other_partitioners
 
 _TYPE_HINT = "Cannot infer type"
 
@@ -26,10 +26,12 @@ def describe_with(session: Session) -> Describe:
     """Return what asks the session's cluster."""
 
     def describe(table: TableSchema, items: Sequence[str]) -> Sequence[Computed]:
-        for item in items:
-            _refuse_aggregates(session, table, item)
+        refuse_other_partitioners(session)
         try:
             prepared = _prepare(session, table, items)
+            if prepared.column_metadata or _is_aggregate(session, prepared):
+                for item in items:
+                    _check(session, table, item)
         except (InvalidRequest, SyntaxException) as error:
             for item in items:
                 _check(session, table, item)
@@ -39,9 +41,6 @@ def describe_with(session: Session) -> Describe:
             user = getattr(cluster.auth_provider, "username", "")
             where = str(cluster.metadata.cluster_name)
             raise translate_error(error, where=where, user=user) from error
-        if prepared.column_metadata:
-            for item in items:
-                _check(session, table, item)
         names, types = result_of(prepared)
         return [Computed(*one) for one in zip(items, names, types, strict=True)]
 
@@ -50,14 +49,24 @@ def describe_with(session: Session) -> Describe:
 
 def _prepare(session: Session, table: TableSchema, items: Sequence[str]) -> PreparedStatement:
     name = f"{quote_identifier(table.keyspace)}.{quote_identifier(table.table)}"
-    return session.prepare(f"SELECT {', '.join(items)} FROM {name}")
+    token = f"token({', '.join(map(quote_identifier, table.partition_key))})"
+    return session.prepare(
+        f"SELECT {', '.join(items)} FROM {name} WHERE {token} > 0 AND {token} <= 0"
+    )
 
 
 def _check(session: Session, table: TableSchema, item: str) -> None:
-    """Raise `QueryError` with the server's words if it refuses the item, or if it has markers."""
+    """Raise `QueryError` for an item that the server refuses, with its words, and for markers and
+    aggregates."""
     try:
-        if _prepare(session, table, [item]).column_metadata:
+        prepared = _prepare(session, table, [item])
+        if prepared.column_metadata:
             raise QueryError(f"{quote(item)}: parameters cannot be used here, write the value")
+        if _is_aggregate(session, prepared):
+            raise QueryError(
+                f"{quote(item)} is an aggregate of the server, and the ranges of the ring are read "
+                "separately: ask one node (cqlsh), or use the aggregates of `ringhaul query`"
+            )
     except (InvalidRequest, SyntaxException) as error:
         said = _said(error)
         hint = "; such as (int)42 or (text)'abc'" if said.startswith(_TYPE_HINT) else ""
@@ -65,18 +74,13 @@ def _check(session: Session, table: TableSchema, item: str) -> None:
 
 
 def _said(error: BaseException) -> str:
-    return " ".join(server_message(str(error)).split())
+    text = str(getattr(error, "message", None) or error)
+    return " ".join(server_message(text).split())
 
 
-def _refuse_aggregates(session: Session, table: TableSchema, item: str) -> None:
-    """Raise `QueryError` for a user-defined aggregate: it would give a row for each range."""
-    keyspaces = session.cluster.metadata.keyspaces
-    for keyspace, name in calls_of(item):
-        known = keyspaces.get(keyspace or table.keyspace)
-        for aggregate in known.aggregates.values() if known is not None else ():
-            if aggregate.name == name:
-                raise QueryError(
-                    f"{quote(item)}: {aggregate.keyspace}.{name}() is a user-defined aggregate, "
-                    "and the ranges of the ring are read separately: ask one node (cqlsh), or use "
-                    "the aggregates of `ringhaul query`"
-                )
+def _is_aggregate(session: Session, prepared: PreparedStatement) -> bool:
+    """Return whether it has a row although its range has no token: aggregates always have one.
+
+    Read range by range, each range would have one. The server knows more of them than we do.
+    """
+    return session.execute(prepared).one() is not None

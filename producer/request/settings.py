@@ -109,8 +109,10 @@ def connection_flags(options: Connection) -> dict[str, Any]:
 
 
 def _with_cqlshrc(flags: dict[str, Any], options: Connection) -> dict[str, Any]:
+    by_bundle = bool(flags.get("cluster.secure_connect_bundle"))
     for key, value in (options.cqlshrc.settings if options.cqlshrc else {}).items():
-        if flags.get(key) is None:
+        of_the_other_way = key in WAYS or key.startswith("cluster.tls")
+        if flags.get(key) is None and not (by_bundle and of_the_other_way):
             flags[key] = value
     return flags
 

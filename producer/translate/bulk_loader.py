@@ -204,6 +204,9 @@ def _set_defaults(draft: Draft, settings: _Settings) -> None:
     if not settings.has("schema.allowExtraFields"):
         draft.add("--allow-extra-fields")
     draft.add("--blob", "any")
+    draft.option = "dsbulk"
+    accept = "--values-accept" if draft.command == "exec" else "--accept"
+    draft.note(f"1.0 or TRUE in an int, 1,2,3 as a list and the like are rejects: {accept} all")
 
 
 def _set_times(draft: Draft, settings: _Settings) -> None:

@@ -82,6 +82,11 @@ class Client:
     ) -> None:
         if password is not None and password_file is not None:
             raise UsageError("password and password_file: give one of them")
+        # An empty variable counts as not set: one of the other way would contradict this one.
+        if secure_connect_bundle is not None and contact_points is None:
+            contact_points = ""
+        elif contact_points is not None and secure_connect_bundle is None:
+            secure_connect_bundle = ""
         settings = {
             "cluster.contact_points": contact_points,
             "cluster.port": port,

@@ -190,8 +190,8 @@ def _open(config: ClusterConfig, version: int) -> Session:
             raise _NewerWanted from error
         raise translate_error(
             error,
-            where=config.where,
-            user=config.user,
+            where=place.where,
+            user=_login(config)[0],
             tls_cert=config.tls_cert if config.tls or config.bundle else None,
             bundle=config.bundle.path if config.bundle else "",
         ) from error
@@ -204,6 +204,7 @@ class _Place(NamedTuple):
     contact_points: list[Any]  #: names and addresses, or endpoints
     local_dc: str
     tls: ssl.SSLContext | None
+    where: str  #: for messages
     endpoints: EndPointFactory | None = None  #: None: nodes are reached by their addresses
 
 
@@ -211,12 +212,14 @@ def _place(config: ClusterConfig) -> _Place:
     if config.compression == "lz4":
         offer_lz4()
     if config.bundle is None:
-        return _Place(list(config.contact_points), config.local_dc, _ssl_context(config))
+        tls = _ssl_context(config)
+        return _Place(list(config.contact_points), config.local_dc, tls, config.where)
     tls = bundle_context(config.bundle)
     managed = ask_service(config.bundle, tls, config.connect_timeout_s)
     endpoints = managed.endpoints()
     contact_points = [endpoints.create_from_sni(host_id) for host_id in managed.host_ids]
-    return _Place(contact_points, config.local_dc or managed.local_dc, tls, endpoints)
+    local_dc = config.local_dc or managed.local_dc
+    return _Place(contact_points, local_dc, tls, managed.where, endpoints)
 
 
 def close_session(session: Session, timeout_s: float = 5.0) -> bool:
@@ -257,10 +260,15 @@ class Reconnecting:
 
 
 def _auth(config: ClusterConfig) -> PlainTextAuthProvider | None:
-    user, password = config.user, config.password
-    if not user and config.bundle is not None:
-        user, password = config.bundle.user, config.bundle.password
+    user, password = _login(config)
     return PlainTextAuthProvider(username=user, password=password) if user else None
+
+
+def _login(config: ClusterConfig) -> tuple[str, str]:
+    """Return user and password: those of the settings, else those of the bundle."""
+    if config.user or config.bundle is None:
+        return config.user, config.password
+    return config.bundle.user, config.bundle.password
 
 
 def _ssl_context(config: ClusterConfig) -> ssl.SSLContext | None:

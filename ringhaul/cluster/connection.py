@@ -18,8 +18,8 @@ from cassandra.connection import ConnectionException, ConnectionShutdown
 from cassandra.io.libevreactor import LibevConnection, libev
 from cassandra.protocol import SupportedMessage
 
-#: In the message of `CompressionNotOffered`.
-NOT_OFFERED = "does not offer"
+#: How a `CompressionNotOffered` is known by its text, in the report of another host.
+NOT_OFFERED = "the node does not offer"
 #: Errors that mean that there is nothing to read yet.
 _NOTHING_YET = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
@@ -74,7 +74,7 @@ class PromptConnection(LibevConnection):  # type: ignore[misc]
                 words = f"it offers {', '.join(sorted(offered))}" if offered else "it offers none"
                 self.defunct(
                     CompressionNotOffered(
-                        f"the node {NOT_OFFERED} {self.compression} for requests, {words}"
+                        f"the node does not offer {self.compression} for requests, {words}"
                     )
                 )
                 return

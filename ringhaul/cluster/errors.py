@@ -87,8 +87,8 @@ def translate_error(
         reason = _first_line(causes[-1]) if causes else type(error).__name__
         if bundle:
             return ClusterUnavailable(
-                f"no node answers through the proxy that {where} names: {reason}. Is the database "
-                f"active, and the way to it open? (cluster.secure_connect_bundle {bundle})"
+                f"no node answers through {where}: {reason}. Is the database active, and the way "
+                f"to it open? (cluster.secure_connect_bundle {bundle})"
             )
         return ClusterUnavailable(
             f"no node answers at {where}: {reason}. Is it the right address (--contact-points, "

@@ -56,6 +56,11 @@ class ManagedCluster:
     proxy_port: int
     host_ids: tuple[str, ...]
 
+    @property
+    def where(self) -> str:
+        """The proxy, for messages."""
+        return f"the proxy {self.proxy_host}:{self.proxy_port}"
+
     def endpoints(self) -> NodesBehindProxy:
         return NodesBehindProxy(self.proxy_host, self.proxy_port)
 

@@ -12,6 +12,7 @@ from ringhaul.cql.decimals import encode_decimals, encode_varints
 from ringhaul.cql.durations import encode_durations
 from ringhaul.cql.empties import EMPTIABLE, taking_empties
 from ringhaul.cql.identifiers import encode_uuids
+from ringhaul.cql.moment_numbers import NUMBERS, taking_moments
 from ringhaul.cql.numbers import encode_booleans, encode_floats, encode_integers
 from ringhaul.cql.strings import encode_asciis, encode_blobs, encode_texts
 from ringhaul.cql.temporal import encode_dates, encode_times, encode_timestamps
@@ -49,6 +50,7 @@ ENCODERS: dict[str, Callable[[TextColumn, TextFormat], Encoded]] = {
     "timeuuid": _typed(encode_uuids, "timeuuid"),
     "inet": encode_inets,
 }
+ENCODERS |= {name: taking_moments(ENCODERS[name]) for name in sorted(NUMBERS)}
 ENCODERS |= {name: taking_empties(ENCODERS[name]) for name in sorted(EMPTIABLE)}
 
 

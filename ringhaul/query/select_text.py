@@ -113,11 +113,6 @@ def split_items(text: str) -> list[str]:
     return [item for part in parts if (item := "".join(one.text for one in part).strip())]
 
 
-def calls_of(cql: str) -> Iterator[tuple[str, str]]:
-    """Yield the functions that a piece of CQL calls: (keyspace or "", name)."""
-    return _calls([token for token in _tokens(cql) if token.kind != "space"])
-
-
 def _tokens(text: str) -> Iterator[Token]:
     depth = 0
     for found in _TOKEN.finditer(text):

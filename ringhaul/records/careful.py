@@ -56,8 +56,11 @@ def _pieces(block: AnyBlock, edges: Sequence[int]) -> Iterator[AnyBlock]:
         # Bytes between two records, such as a line end, belong to the record before.
         begin = int(block.starts[first]) if first else 0
         following = int(block.starts[end]) if end < count else len(block.data)
-        line += count_line_ends(block.data, counted, begin)
+        line += count_line_ends(block.data, counted, begin, block.line_end)
         counted = begin
         at = Position(position.offset_bytes + begin, position.ordinal + first, line)
         starts, ends = block.starts[first:end] - begin, block.ends[first:end] - begin
-        yield Block(block.data[begin:following], at, starts, ends, None, following - begin)
+        yield Block(
+            *(block.data[begin:following], at, starts, ends, None, following - begin),
+            block.line_end,
+        )

@@ -24,13 +24,7 @@ def read_ring(session: Session, keyspace: str) -> list[RingToken]:
     metadata = session.cluster.metadata
     if keyspace not in metadata.keyspaces:
         session.cluster.refresh_keyspace_metadata(keyspace)
-    token_map = _token_map(session)
-    if token_map is None:
-        raise ClusterError(
-            f"tables are read by ranges of Murmur3 tokens, and cluster {metadata.cluster_name!r} "
-            f"has the partitioner {metadata.partitioner}. load, verify, lookup and exec work with "
-            "it; to read a table, use COPY TO in cqlsh, or exec with a SELECT for each key"
-        )
+    token_map = refuse_other_partitioners(session)
     return [
         RingToken(
             token.value,
@@ -39,6 +33,19 @@ def read_ring(session: Session, keyspace: str) -> list[RingToken]:
         )
         for token in token_map.ring
     ]
+
+
+def refuse_other_partitioners(session: Session) -> TokenMap:
+    """Return the cluster's tokens. Raises `ClusterError` if they are not of Murmur3."""
+    token_map = _token_map(session)
+    if token_map is None:
+        metadata = session.cluster.metadata
+        raise ClusterError(
+            f"tables are read by ranges of Murmur3 tokens, and cluster {metadata.cluster_name!r} "
+            f"has the partitioner {metadata.partitioner}. load, verify, lookup and exec work with "
+            "it; to read a table, use COPY TO in cqlsh, or exec with a SELECT for each key"
+        )
+    return token_map
 
 
 def read_estimates(session: Session, keyspace: str, table: str) -> list[SizeEstimate]:

@@ -282,6 +282,7 @@ REFUSED = {
     "no field": ("SELECT addr.street FROM {t}", "addr of type place has no field street"),
     "syntax": ("SELECT v || 'x' FROM {t}", "\"v || 'x'\": the server says: line 1:"),
     "marker": ("SELECT id, blobAsInt(?) FROM {t}", '"blobAsInt(?)": parameters cannot be used'),
+    "an aggregate": ('SELECT id, "countRows"() FROM {t}', "is an aggregate of the server"),
     "a filter": (
         "SELECT id FROM {t} WHERE n > 3 PER PARTITION LIMIT 2",
         "the nodes limit the rows",

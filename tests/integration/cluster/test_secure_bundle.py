@@ -63,6 +63,7 @@ def ringhaul(managed: Managed, tmp_path: Path) -> Ringhaul:
         "RINGHAUL_CLUSTER_SECURE_CONNECT_BUNDLE": str(managed.bundle),
         "RINGHAUL_STATE_DIR": str(tmp_path / "state"),
         "RINGHAUL_CLUSTER_CONNECT_TIMEOUT_S": "5",
+        "RINGHAUL_WORKER_CONCURRENCY": "1",
     }
     return Ringhaul(env, tmp_path)
 
@@ -93,7 +94,7 @@ def test_load_unload_and_count_through_the_proxy(
     assert sorted(found.out.splitlines()) == sorted(
         ["id,v", *(f"{i},{ROWS[i][1]}" for i in (7, 100))]
     )
-    assert managed.proxy.connections.total() > 8
+    assert managed.proxy.connections.total() > 4
     assert_no_secret(ringhaul.cwd, managed, loaded.out + loaded.err + unloaded.err + counted.out)
 
 
@@ -151,6 +152,17 @@ def test_bundles_that_cannot_be_used(ringhaul: Ringhaul, managed: Managed) -> No
     refused = run(*load, other)
     assert refused.err.endswith("is not trusted. Is it the bundle of this cluster?\n")
     assert refused.code == 4
+    # Another password, which nobody shows
+    other = managed.write(
+        other, config=json.dumps(config | {"password": "sesame, closed"}).encode()
+    )
+    assert_refused(
+        run(*load, other),
+        4,
+        f"the cluster at the proxy 127.0.0.1:{managed.proxy.port} refused user '{TOKEN_USER}': "
+        f"Provided username {TOKEN_USER} and/or password are incorrect. Check the user and the "
+        "password",
+    )
     # A service that cannot be reached
     other = managed.write(other, config=json.dumps(config | {"port": 1}).encode())
     refused = run(*load, other)
@@ -167,8 +179,35 @@ def test_a_node_that_the_proxy_does_not_know(ringhaul: Ringhaul, managed: Manage
     finally:
         managed.answer = before
     assert refused.code == 4
-    assert "ended the TLS handshake" in refused.err, refused
-    assert f"Is {managed.bundle} the bundle of this cluster, and the newest one?" in refused.err
+    assert refused.err == (
+        f"error: the cluster at the proxy 127.0.0.1:{managed.proxy.port} ended the TLS handshake: "
+        f"tlsv1 unrecognized name. Is {managed.bundle} the bundle of this cluster, and the newest "
+        "one?\n"
+    )
+
+
+def test_a_proxy_that_is_not_there(ringhaul: Ringhaul, managed: Managed) -> None:
+    before = managed.answer
+    contact = json.loads(before[1])["contact_info"] | {"sni_proxy_address": "127.0.0.1:1"}
+    managed.answer = (200, json.dumps({"contact_info": contact}).encode())
+    try:
+        refused = ringhaul.run("load", "rows.csv", "-t", "s.t")
+    finally:
+        managed.answer = before
+    assert refused.code == 4
+    assert refused.err == (
+        "error: no node answers through the proxy 127.0.0.1:1: Connection refused. Is the database "
+        f"active, and the way to it open? (cluster.secure_connect_bundle {managed.bundle})\n"
+    )
+
+
+def test_what_the_proxy_does_not_lead_to(ringhaul: Ringhaul, table: str) -> None:
+    assert_refused(
+        ringhaul.run("load", "rows.csv", "-t", table, "--via", "streaming"),
+        2,
+        "--via streaming needs the nodes' storage ports, and the proxy of "
+        "cluster.secure_connect_bundle leads to none of them: leave the option out",
+    )
 
 
 def test_both_ways_at_once_are_refused(ringhaul: Ringhaul, managed: Managed) -> None:

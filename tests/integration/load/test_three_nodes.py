@@ -18,12 +18,14 @@ from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 
 from producer.local.stack import Stack
-from ringhaul.cluster.connect import close_session, open_session
+from ringhaul.cluster.bundle import read_bundle
+from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 from ringhaul.dataplane.routing import Routing
 from ringhaul.errors import ClusterError
 from tests.acceptance.command import wait_until
 from tests.integration.load.conftest import Ticks, cluster_config, make_table, run_file
 from tests.loads import rejects_of
+from tests.secure_bundle import managed_cluster
 from tests.services import connected, fresh_keyspace
 
 #: Short, so that a silent node is noticed within the test.
@@ -54,6 +56,35 @@ def test_rows_are_assigned_to_the_server_s_replicas(three_session: Session) -> N
         # And all nodes get their share
         assert len({host for hosts in routing.replica_sets for host in hosts}) == 3
         assert np.unique(sets).size == len(routing.replica_sets)
+
+
+def test_rows_go_to_their_replicas_through_a_proxy(
+    three_nodes: Stack, three_session: Session, tmp_path: Path
+) -> None:
+    """It knows nodes by the host id in the TLS handshake; here with compressed requests, too."""
+    hosts = three_session.cluster.metadata.all_hosts()
+    nodes = {str(host.host_id): (str(host.address), host.endpoint.port) for host in hosts}
+    path = tmp_path / "in.csv"
+    path.write_text("".join(f"{i},v{i}\n" for i in range(3000)))
+    with managed_cluster(tmp_path, nodes) as managed:
+        config = ClusterConfig(
+            contact_points=("no-host.invalid",),
+            bundle=read_bundle(str(managed.bundle)),
+            compression="lz4",
+        )
+        session = open_session(config)
+        assert {str(host.address) for host in session.cluster.metadata.all_hosts()} == set(nodes)
+        with fresh_keyspace(session, replication_factor=1) as keyspace:
+            table = make_table(session, keyspace, "id int PRIMARY KEY, v text")
+            before = managed.proxy.connections.copy()
+            outcome = run_file(session, table, path, ["id", "v"], strategy="pipeline")
+            # Each node got its rows on a connection of the data plane
+            assert managed.proxy.connections - before == dict.fromkeys(nodes, 1)
+            assert (outcome.written, rejects_of(outcome)) == (3000, [])
+            query = SimpleStatement(f"SELECT id, v FROM {keyspace}.t", fetch_size=5000)
+            rows = sorted(tuple(row) for row in three_session.execute(query))
+            assert rows == [(i, f"v{i}") for i in range(3000)]
+        assert close_session(session, 20)
 
 
 @pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,8 @@ def test_frames_that_stay_as_they_are() -> None:
     startup = frame(Opcode.STARTUP, startup_body("lz4" * 100))
     probe = bytes(ProtocolHandler.encode_message(OptionsMessage(), 3, 4, None, False))
     small = frame(Opcode.EXECUTE, b"a" * (BODY_BYTES_MIN - 1))
-    for plain in (startup, probe, small):
+    noise = frame(Opcode.EXECUTE, Random(1).randbytes(500))
+    for plain in (startup, probe, small, noise):
         assert compress_frames(memoryview(plain)) == plain
     large = frame(Opcode.EXECUTE, b"a" * BODY_BYTES_MIN)
     assert len(compress_frames(memoryview(large))) < len(large)

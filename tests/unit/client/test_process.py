@@ -97,6 +97,18 @@ def test_a_load_of_files_is_one_command(tmp_path: Path) -> None:
     ]
 
 
+def test_one_way_to_the_cluster_replaces_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RINGHAUL_CLUSTER_CONTACT_POINTS", "elsewhere")
+    text = 'json.dump(dict(os.environ), open(place + "/env", "w"))\n'
+    command = script(tmp_path, text + says(SUMMARY))
+    Client(command=command, secure_connect_bundle="bundle.zip").load("a.csv", "k.t")
+    env = json.loads((tmp_path / "env").read_text())
+    assert env["RINGHAUL_CLUSTER_SECURE_CONNECT_BUNDLE"] == "bundle.zip"
+    assert env["RINGHAUL_CLUSTER_CONTACT_POINTS"] == "", "an empty variable counts as not set"
+
+
 def test_settings_and_secrets_are_in_the_environment(tmp_path: Path) -> None:
     text = """
 kept = {k: v for k, v in os.environ.items() if k.startswith("RINGHAUL_")}
@@ -120,6 +132,7 @@ json.dump(kept, open(place + "/env", "w"))
     assert env == {
         "RINGHAUL_CLUSTER_CONTACT_POINTS": "a,b",
         "RINGHAUL_CLUSTER_PORT": "9999",
+        "RINGHAUL_CLUSTER_SECURE_CONNECT_BUNDLE": "",
         "RINGHAUL_CLUSTER_USER": "bob",
         "RINGHAUL_CLUSTER_TLS": "true",
         "RINGHAUL_BROKER_URL": "redis://:secret@host:6379/0",

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from ringhaul.query.select_text import ListItem, calls_of, split_items, split_select
+from ringhaul.query.select_text import ListItem, split_items, split_select
 
 
 def items(listed: str) -> list[tuple[str, str | None, bool]]:
@@ -97,11 +97,6 @@ def test_the_limit_of_partitions_is_taken_out(
     if left is None:
         left = "where a = 'per partition limit 2'  limit 5;"
     assert split.sql == f"SELECT a FROM t {left}"
-
-
-def test_names_of_functions_that_are_called() -> None:
-    found = calls_of('f(a, "G"(b)) + "K s".h ( \'i(x)\' /* j(a) */ ) + c[1] + k.l(now())')
-    assert list(found) == [("", "f"), ("", "G"), ("K s", "h"), ("k", "l"), ("", "now")]
 
 
 @pytest.mark.parametrize("piece", ["(", "'", '"', "$$", "/*", "a,", "as ", "per partition ", "--"])

@@ -82,6 +82,14 @@ def test_the_connection(rc: Path) -> None:
     assert (given["cluster.contact_points"], given["cluster.port"]) == ("db2", "9043")
 
 
+def test_a_bundle_replaces_its_way_to_the_cluster(rc: Path) -> None:
+    given = load("-t", "orders", "--cqlshrc", rc, "--secure-connect-bundle", "bundle.zip")
+    flags = {key: value for key, value in connection_flags(given).items() if value is not None}
+    assert flags["cluster.secure_connect_bundle"] == "bundle.zip"
+    assert flags["cluster.request_timeout_s"] == "20"
+    assert not {"cluster.contact_points", "cluster.tls", "cluster.tls_ca"} & flags.keys()
+
+
 def test_without_ssl_the_section_of_that_name_is_ignored(rc: Path) -> None:
     rc.write_text(SAMPLE.replace("ssl = true", "ssl = false"))
     assert not [key for key in read_cqlshrc(rc).settings if "tls" in key]

@@ -134,6 +134,16 @@ def accept(translation: Translation) -> None:
             "COPY s.t TO 'x' WITH ENCODING = 'cp1252'",
             "unload --table s.t --output x --no-header --encoding cp1252",
         ),
+        (
+            """dsbulk unload -query "SELECT toJson(m), (int)42 AS n FROM s.t LIMIT 5" -url out""",
+            "unload --output out --blob base64 "
+            "--query 'SELECT toJson(m), (int)42 AS n FROM s.t LIMIT 5'",
+        ),
+        (
+            "dsbulk unload -k s -t t -m 'a=a, day=toDate(at), n=now()' -url out",
+            "unload --table s.t --output out --blob base64 "
+            "--mapping 'a=a, day=toDate(at), n=now()'",
+        ),
         ("dsbulk count -k s -t t -stats hosts", "count --table s.t --by host"),
         ("dsbulk count -k s -t t -stats partitions -partitions 5", "count --table s.t --top 5"),
     ],
@@ -148,6 +158,16 @@ def test_compression_of_requests() -> None:
     name = "datastax-java-driver.advanced.protocol.compression"
     (note,) = one(f"dsbulk count -k s -t t --{name} lz4").notes
     assert note.text == "a setting of each host: cluster.compression, none or lz4"
+
+
+def test_the_option_for_loose_spellings_has_the_name_of_its_command() -> None:
+    for text, option in (
+        ("dsbulk load -k s -t t -url x.csv", "--accept all"),
+        ("dsbulk load -query 'INSERT INTO s.t (a) VALUES (?)' -url x.csv", "--values-accept all"),
+    ):
+        (note,) = one(text).notes
+        assert note.text.endswith(f"are rejects: {option}") and not note.lost
+    assert one("dsbulk unload -k s -t t -url out").notes == ()
 
 
 #: Values of options that do not take any word; what is not here is tried with 1.

@@ -1,0 +1,74 @@
+"""Dates and times in columns of numbers: how many units since the epoch, if that is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ringhaul.cql.column import BadValue, Encoded, TextColumn
+from ringhaul.cql.lenient import UNIT_NS
+from ringhaul.cql.temporal import encode_timestamps
+from ringhaul.cql.text_format import TextFormat
+
+NUMBERS = frozenset(
+    ("tinyint", "smallint", "int", "bigint", "varint", "decimal", "float", "double")
+)
+#: Whatever else is tried as a timestamp.
+_NUMBER = r"^\s*[+-]?[0-9]*[.,]?[0-9]*(?:[eE][+-]?[0-9]+)?\s*$"
+_ISO = r"^\s*[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}(?:[Tt ][0-9]{2}:|\s*$)"
+_MS_NS = 10**6
+#: Longer texts are no timestamps, and copying a bad one of many MiB would cost.
+_LENGTH_MAX = 256
+
+Encode = Callable[[TextColumn, TextFormat], Encoded]
+
+
+def taking_moments(encode: Encode) -> Encode:
+    """Return an encoder of numbers that also takes timestamps, or names the option that does."""
+
+    @wraps(encode)
+    def taking(column: TextColumn, fmt: TextFormat) -> Encoded:
+        if fmt.accepts("moments"):
+            return encode(_with_numbers(column, fmt), fmt)
+        cells, bad = encode(column, fmt)
+        return Encoded(cells, _hinted(column, bad, fmt)) if bad else Encoded(cells, bad)
+
+    return taking
+
+
+def _with_numbers(column: TextColumn, fmt: TextFormat) -> TextColumn:
+    """Return the column with digits in the place of timestamps.
+
+    A timestamp that is not a whole number of units stays, and is no number.
+    """
+    among = (column.lengths <= _LENGTH_MAX) & ~column.matches(_NUMBER)
+    if not among.any():
+        return column
+    texts = column.filter(among)
+    cells, bad = encode_timestamps(texts, fmt)
+    unit_ns = UNIT_NS[fmt.unit("timestamp") or "ms"]
+    spelt = texts.array().to_pylist()
+    kept = {row for row, _ in bad}
+    stored = cells.values.to_pylist()
+    for row, cell in enumerate(stored):
+        if row in kept:
+            continue
+        since_ns = (int.from_bytes(cell, "big", signed=True) - fmt.epoch_ms) * _MS_NS
+        if since_ns % unit_ns == 0:
+            spelt[row] = str(since_ns // unit_ns).encode()
+    found = pa.array(spelt, pa.binary())
+    return TextColumn.of(pc.replace_with_mask(column.array(), pa.array(among), found))
+
+
+def _hinted(column: TextColumn, bad: list[BadValue], fmt: TextFormat) -> list[BadValue]:
+    unit = fmt.unit("timestamp") or "ms"
+    hint = f"; {fmt.option('accept')} moments reads it as a number of {unit}"
+    rows = np.array([one.row for one in bad])
+    rows = rows[column.lengths[rows] <= _LENGTH_MAX]
+    texts = TextColumn.of(column.array().take(pa.array(rows)))
+    moments = set(rows[texts.matches(_ISO)].tolist())
+    return [one._replace(reason=one.reason + hint) if one.row in moments else one for one in bad]
