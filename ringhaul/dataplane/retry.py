@@ -9,7 +9,6 @@ from enum import Enum
 from cassandra import (
     AuthenticationFailed,
     CoordinationFailure,
-    FunctionFailure,
     InvalidRequest,
     Unauthorized,
     WriteFailure,
@@ -61,8 +60,6 @@ def classify(error: BaseException) -> Verdict:
     """
     if isinstance(error, InvalidRequest):
         return Verdict.FATAL if _is_schema_change(str(error)) else Verdict.ROW
-    if isinstance(error, FunctionFailure):  # a user's function fails on what it is given
-        return Verdict.ROW
     if isinstance(
         error, (Unauthorized, AuthenticationFailed, SyntaxException, ConfigurationException)
     ):
@@ -74,8 +71,6 @@ def classify_code(code: int, text: str) -> Verdict:
     """Classify an ERROR response of the native protocol by the same rules as `classify`."""
     if code == ErrorCode.INVALID:
         return Verdict.FATAL if _is_schema_change(text) else Verdict.ROW
-    if code == ErrorCode.FUNCTION_FAILURE:
-        return Verdict.ROW
     if code in _FATAL_CODES:
         return Verdict.FATAL
     return Verdict.RETRY

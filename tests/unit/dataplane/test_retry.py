@@ -6,7 +6,6 @@ import pytest
 from cassandra import (
     AuthenticationFailed,
     CoordinationFailure,
-    FunctionFailure,
     InvalidRequest,
     OperationTimedOut,
     Unauthorized,
@@ -137,9 +136,3 @@ def test_a_message_is_one_line() -> None:
     assert message(ServerError(0, "  first\n  second ", None)) == "first second"
     assert message(OSError(104, "reset")) == "[Errno 104] reset"
     assert message(ValueError()) == "ValueError"
-
-
-def test_a_function_that_fails_on_a_row_would_fail_again() -> None:
-    error = FunctionFailure("execution of 'ks.f[int]' failed", "ks", "f", ["int"])
-    assert classify(error) is Verdict.ROW
-    assert classify_code(ErrorCode.FUNCTION_FAILURE, str(error)) is Verdict.ROW
