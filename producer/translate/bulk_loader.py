@@ -147,8 +147,18 @@ def _translate(draft: Draft, settings: _Settings) -> None:
     if draft.command != "count":
         _set_times(draft, settings)
     draft.set_words()
+    if draft.command == "unload" and draft.has("--query"):
+        _leave_times_to_query(draft)
     if draft.command == "exec":
         _use_names_of_exec(draft)
+
+
+def _leave_times_to_query(draft: Draft) -> None:
+    for name, function in (("--preserve-timestamp", "writetime"), ("--preserve-ttl", "ttl")):
+        if draft.has(name):
+            draft.drop(name)
+            draft.option = name.replace("--preserve-", "-")
+            draft.lose(f"put {function}(COLUMN) into the SELECT for each column")
 
 
 def _use_names_of_exec(draft: Draft) -> None:

@@ -329,6 +329,17 @@ def test_a_script_is_translated_in_its_order() -> None:
     assert [one.words[1] for one in translate(script)] == ["a.csv", "b.csv", "c.csv", "d.csv"]
 
 
+def test_a_query_says_itself_which_times_are_unloaded() -> None:
+    line = 'dsbulk unload -query "SELECT a FROM s.t" -timestamp true -ttl true -url out'
+    (found,) = translate(line)
+    accept(found)
+    assert found.line == "ringhaul unload --output out --blob base64 --query 'SELECT a FROM s.t'"
+    assert [(note.option, note.lost) for note in found.notes] == [
+        ("-timestamp", True),
+        ("-ttl", True),
+    ]
+
+
 def test_a_command_longer_than_a_shell_takes_is_refused() -> None:
     with pytest.raises(NotTranslatable, match="a command of 40,023 characters: at most 32,767"):
         translate("dsbulk load -k s -t t -" + 40_000 * "h")
