@@ -100,9 +100,9 @@ def accept(translation: Translation) -> None:
         ),
         (
             "dsbulk unload -query 'SELECT a FROM s.t' -url out -c json --codec.binary HEX "
-            "--connector.json.prettyPrint true -maxRecords 10 -timestamp",
+            "--connector.json.prettyPrint true -maxRecords 10",
             "unload --output out --format jsonl --blob hex --query 'SELECT a FROM s.t' "
-            "--json-layout pretty --max-rows-per-file 10 --preserve-timestamp",
+            "--json-layout pretty --max-rows-per-file 10",
         ),
         (
             "dsbulk count -k s -t t -b secure-connect-shop.zip -u token",
