@@ -90,7 +90,7 @@ ROOMS: Mapping[str, str] = {
     "producer": "",
     "producer.outputs": ("ringhaul.cql ringhaul.formats.write ringhaul.ledger ringhaul.output"),
     "producer.local": "producer.outputs",
-    "producer.translate": "producer.outputs",
+    "producer.translate": "producer.outputs ringhaul.formats",
     "producer.request": (
         "producer.outputs producer.translate ringhaul.cluster ringhaul.cql ringhaul.formats "
         "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.query "

@@ -148,12 +148,18 @@ def _translate(draft: Draft, settings: _Settings) -> None:
         _set_times(draft, settings)
     draft.set_words()
     if draft.command == "unload" and draft.has("--query"):
-        _leave_times_to_query(draft)
+        _leave_rest_to_query(draft)
     if draft.command == "exec":
         _use_names_of_exec(draft)
 
 
-def _leave_times_to_query(draft: Draft) -> None:
+def _leave_rest_to_query(draft: Draft) -> None:
+    """Drop what a SELECT says itself."""
+    draft.drop("--table")
+    if draft.has("--keyspace"):
+        draft.drop("--keyspace")
+        draft.option = "-k"
+        draft.note("name the keyspace in the SELECT if it does not")
     for name, function in (("--preserve-timestamp", "writetime"), ("--preserve-ttl", "ttl")):
         if draft.has(name):
             draft.drop(name)

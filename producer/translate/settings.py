@@ -425,7 +425,7 @@ _UNLOAD: Mapping[str, Handler] = {
     "codec.nullStrings": _output_null,
     "codec.overflowStrategy": note("nothing overflows in an unload"),
     "codec.roundingStrategy": note("nothing is rounded in an unload"),
-    "log.maxErrors": option("--max-errors"),
+    "log.maxErrors": note("an unload rejects no row unless a transform does: --max-errors"),
 }
 _COUNT: Mapping[str, Handler] = {
     name: note("a count shows no values") for name in _ALL if name.startswith("codec.")

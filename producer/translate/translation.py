@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import dataclass, field
+
+from ringhaul.formats.suffixes import suffixes_of
 
 
 class NotTranslatable(ValueError):
@@ -95,6 +98,9 @@ class Draft:
     def finish(self) -> Translation:
         """Return the command, its options in the order in which they were set."""
         self._name_table()
+        self._name_folder()
+        if self.has("--user") and not (self.has("--password") or self.has("--cqlshrc")):
+            self.add("--password")  # cqlsh and Bulk Loader ask for it, too
         words = [self.command, *self.operands]
         for name, uses in self._options.items():
             for values in uses:
@@ -113,3 +119,14 @@ class Draft:
             names = [".".join(names)]
         self.drop("--table")
         self._options = {"--table": [(names[-1],)], **self._options}
+
+    def _name_folder(self) -> None:
+        """Name a folder where a name like a file's would be the one file of an unload."""
+        several = [one for one in ("--max-rows-per-file", "--file-name-format") if self.has(one)]
+        place = next(iter(self.values("--output")), "")
+        if several and os.path.splitext(place)[1] in suffixes_of("auto"):
+            self.add("--output", f"{place}/")
+        if self.has("--max-rows-per-file") and self.has("--single-file"):
+            self.drop("--single-file")
+            self.option = "--max-rows-per-file"
+            self.note("files of so many rows are written at once, not one after the other")

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import shlex
 import time
+from pathlib import Path
 
 import pytest
 
+from producer.commands.job_command import job_options
 from producer.commands.registry import find_command
+from producer.schedule.steps import check_step_options
 from producer.translate.command import translate
 from producer.translate.copy_options import COPY_OPTIONS
 from producer.translate.settings import HANDLERS, SHORTCUTS
 from producer.translate.translation import NotTranslatable, Translation
+from ringhaul.ledger.kinds import JobKind
 
 
 def one(text: str) -> Translation:
@@ -21,10 +25,21 @@ def one(text: str) -> Translation:
 
 
 def accept(translation: Translation) -> None:
-    """Let click read the command: an option that it does not have is an error."""
-    command = find_command(translation.words[0])
+    """Check the command as far as that goes without a cluster: each option and their values, and
+    which go together."""
+    name, *words = translation.words
+    command = find_command(name)
     assert command is not None
-    command.make_context(translation.words[0], list(translation.words[1:]))
+    lost = [note.text for note in translation.notes if note.lost]
+    if "it names no keyspace: add --keyspace" in lost:
+        words += ["--keyspace", "k"]
+    if "--password" in words:  # it would ask
+        words[words.index("--password")] = "--password-file=password"
+        words += [] if "--user" in words else ["--user", "joe"]
+    context = command.make_context(name, words)
+    if context.params.get("cqlshrc"):  # its file is not here
+        return
+    check_step_options(job_options(JobKind(name), context), Path())
 
 
 @pytest.mark.parametrize(
@@ -54,7 +69,7 @@ def accept(translation: Translation) -> None:
         (
             """cqlsh -k shop -u joe -e "COPY orders\nTO '/out' -- a comment" db1 9043""",
             "unload --table shop.orders --user joe --contact-points db1 --port 9043 --output /out "
-            "--no-header",
+            "--no-header --password",
         ),
         (
             "CONSISTENCY QUORUM; USE shop; COPY orders FROM 'it;s.csv';",
@@ -106,11 +121,13 @@ def accept(translation: Translation) -> None:
         ),
         (
             "dsbulk count -k s -t t -b secure-connect-shop.zip -u token",
-            "count --table s.t --secure-connect-bundle secure-connect-shop.zip --user token",
+            "count --table s.t --secure-connect-bundle secure-connect-shop.zip --user token "
+            "--password",
         ),
         (
             'cqlsh -b bundle.zip -u token -e "COPY s.t TO STDOUT WITH HEADER = true"',
-            "unload --table s.t --secure-connect-bundle bundle.zip --user token --output -",
+            "unload --table s.t --secure-connect-bundle bundle.zip --user token --output - "
+            "--password",
         ),
         (
             "dsbulk load -url in -k s -t t -skipRecords 3 -maxRecords 10 -nullValue none "
@@ -178,7 +195,7 @@ COPY_VALUES = {
     "ENCODING": "latin1",
     "DATETIMEFORMAT": "%Y-%m-%d",
     "DECIMALSEP": ",",
-    "THOUSANDSSEP": ".",
+    "THOUSANDSSEP": " ",
     "BOOLSTYLE": "y,n",
     "HEADER": "true",
 }
