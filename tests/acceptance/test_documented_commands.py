@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from uuid import uuid4
@@ -163,8 +163,8 @@ def test_mappings(
     (at_work / "export.txt").write_text("2,a,b,c,south\n")
     (at_work / "part.csv").write_text("id,comment,total\n3,none,30\n")
     renamed, placed, constant, restore = examples("mapping", "ringhaul load")
-    keep, named = examples("mapping", "ringhaul unload")
-    for line in (renamed, placed, constant, keep, restore, named):
+    keep, named, computed = examples("mapping", "ringhaul unload")
+    for line in (renamed, placed, constant, keep, restore, named, computed):
         run(fleet, keyspace, line)
     rows = [("east", 3, 30), ("north", 1, 10), ("south", 2, None)]
     for name in ("orders", "restored"):
@@ -179,6 +179,9 @@ def test_mappings(
         assert found == written
     heads = {part.read_text().splitlines()[0] for part in (at_work / "out").glob("*.csv")}
     assert heads == {"number,loaded,total,written"}
+    days = [path.read_text().splitlines()[1:] for path in (at_work / "days").glob("*.csv")]
+    today = datetime.now(UTC).date()
+    assert sorted(row for part in days for row in part) == ["1,old,", "2,old,", f"3,old,{today}"]
 
 
 def test_files_like_those_of_copy(

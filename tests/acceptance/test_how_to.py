@@ -31,6 +31,8 @@ ELSEWHERE = {
     "tune.md",  # nothing but commands that watch
     "install.md",  # tests of the wheel
     "sstables.md",  # tests/acceptance/test_load_sstables.py
+    "distance.md",  # tests/acceptance/test_compression.py
+    "managed-clusters.md",  # tests/acceptance/test_secure_bundle.py
     "python.md",  # tests of the client
     "orchestrators.md",
     "hosts.md",  # tests/hosts
