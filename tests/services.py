@@ -117,12 +117,14 @@ def running_valkey() -> Iterator[EmbeddedValkey]:
 
 
 def restart_valkey(valkey: EmbeddedValkey, number: signal.Signals = signal.SIGKILL) -> None:
-    """End the server by a signal and start it again on its port, with the data of its AOF."""
+    """End the server by a signal, if it runs, and start it again on its port, with the data of its
+    AOF."""
     pid = valkey.pid
     assert pid is not None
     port = valkey.port
-    _write_to_disk(valkey)
-    os.kill(pid, number)
+    if valkey.running():
+        _write_to_disk(valkey)
+        os.kill(pid, number)
     while valkey.running():
         os.sched_yield()
     valkey.release()
