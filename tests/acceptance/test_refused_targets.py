@@ -393,9 +393,9 @@ USAGE = {
     "no source": (["load", "-t", "k.t"], "Missing argument 'SOURCE...'."),
     "no table": (["load", "a.csv"], "Missing option '-t' / '--table'."),
     "no such option": (["load", "a.csv", "-t", "k.t", "--tll", "1"], "No such option '--tll'."),
-    "no rows": (
-        ["load", "a.csv", "-t", "k.t", "--max-rows", "0"],
-        "Invalid value for '--max-rows': 0 is not in the range x>=1.",
+    "fewer than no rows": (
+        ["load", "a.csv", "-t", "k.t", "--max-rows", "-1"],
+        "Invalid value for '--max-rows': -1 is not in the range x>=0.",
     ),
     "no such strategy": (
         ["load", "a.csv", "-t", "k.t", "--strategy", "fast"],
