@@ -153,7 +153,7 @@ class LoadSettings(Section):
 class SSTableSettings(Section):
     """How loads build SSTables, with `--to-sstables` and `--via streaming`."""
 
-    #: Of Data.db, after which an SSTable is finished and another one begun.
+    #: Of Data.db, after which the next SSTable starts.
     size_bytes: Bytes = Field(default=2**30, ge=2**20)
     #: Keys and values that a worker process sorts in memory. Sorting and building take up to nine
     #: times as much: 150 MB by default, whatever the size of a unit.

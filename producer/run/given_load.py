@@ -1,4 +1,4 @@
-"""The load that was asked for: its options, completed by lists of sources and by manifests."""
+"""A load before its files are found: options completed by lists of sources and by manifests."""
 
 from __future__ import annotations
 

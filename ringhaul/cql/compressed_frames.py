@@ -114,7 +114,7 @@ def expand_frames(data: bytes) -> Expanded:
             continue
         version, flags, stream, opcode, length = HEADER.unpack_from(data, at)
         if version != RESPONSE_VERSION or not 0 <= length <= BODY_BYTES_MAX:
-            # As it is: whoever parses it says what is wrong.
+            # Unchanged: the parser of frames says what is wrong.
             return Expanded(b"".join([*parts, data[at:]]), size)
         end = at + HEADER_BYTES + length
         if end > size:

@@ -27,7 +27,7 @@ def computed_scalar(computed: Computed) -> Scalar:
 
 
 def undescribed(table: TableSchema, items: Sequence[str]) -> Sequence[Computed]:
-    """Refuse items, where no server can be asked. Raises `QueryError`."""
+    """Refuse items where there is no server to describe them. Raises `QueryError`."""
     raise QueryError(f"{items[0]}: only rows can have what the server computes")
 
 

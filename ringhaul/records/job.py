@@ -185,7 +185,7 @@ class LoadJob:
     #: Where SSTables are written, instead of rows to the cluster.
     sstables: SSTableOutput | None = None
     stream: SSTableStream | None = None  #: rows go to their replicas as SSTables
-    sstable_bytes: int = 2**30  #: of Data.db, after which another SSTable is begun
+    sstable_bytes: int = 2**30  #: of Data.db, after which the next SSTable starts
     #: Columns of texts in which an empty field of CSV is the empty text, not null (--empty).
     empty_texts: tuple[str, ...] = ()
     #: Of a statement's values: the markers that are write times and TTLs, and are read like those.

@@ -134,7 +134,7 @@ class RowCollector(ABC):
         """
         opened: list[F] = []
 
-        def begun() -> SSTableBuilder:
+        def new_builder() -> SSTableBuilder:
             opened.append(new_files())
             return SSTableBuilder(self._layout, store.extent, opened[-1])
 
@@ -146,13 +146,13 @@ class RowCollector(ABC):
                     continue
                 self._hooks.tick()
                 if chunk.overlaps:
-                    further = begun()
+                    further = new_builder()
                     self._append(further, rows)
                     yield self._built(further), opened[-1]
                     opened.pop().close()
                     continue
                 if builder is None:
-                    builder = begun()
+                    builder = new_builder()
                 self._append(builder, rows)
                 if builder.bytes_count >= self._bounds.sstable_bytes:
                     yield self._built(builder), opened[-1]
