@@ -90,6 +90,9 @@ class Suspect(NamedTuple):
 
     first_s: float  #: time of the first failure
     last_s: float  #: time of the latest failure
+    #: When any row was accepted last, before the first failure: one that was accepted after it may
+    #: be the first that replicas take again.
+    taken_before_s: float
     times: int = 1
     witnesses: int = 0
     hosts: frozenset[Hashable] = frozenset()  #: that failed it; emptied once all of them have
@@ -156,12 +159,13 @@ class Blame:
         self.watching = True
         self._failing.setdefault(replica_set, set()).add(row)
         if before is None:
-            return Suspect(now_s, now_s, hosts=frozenset([host]))
+            return Suspect(now_s, now_s, self.taken_s, hosts=frozenset([host]))
         witness = self._taken_s.get((host, replica_set), before.last_s) > before.last_s
         hosts = before.hosts | {host}
         return Suspect(
             before.first_s,
             now_s,
+            before.taken_before_s,
             before.times + 1,
             before.witnesses + witness,
             hosts if len(hosts) < hosts_count else frozenset(),
@@ -206,4 +210,4 @@ class Blame:
     def _is_rare(self, suspect: Suspect, replica_set: int) -> bool:
         """Return whether the evidence of RECENT_S and FEW_ROWS holds."""
         few = len(self._failing.get(replica_set, ())) <= FEW_ROWS
-        return few and self.taken_s >= suspect.first_s - RECENT_S
+        return few and suspect.taken_before_s >= suspect.first_s - RECENT_S

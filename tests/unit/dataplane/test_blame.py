@@ -85,3 +85,21 @@ def test_a_row_without_any_evidence_stays_open_after_the_last_try() -> None:
         suspect = fail(blame, clock, suspect, 1)
         ruling = blame.rule(suspect, REPLICA_SET, clock.control)
         assert ruling is (Ruling.OPEN if tries == 6 else Ruling.AGAIN)
+
+
+def test_a_row_that_failed_with_all_others_is_not_convicted_when_replicas_recover() -> None:
+    """No control write is possible, and others are taken again only after its last failure."""
+    clock, blame = Clock(None), Blame(10)
+    rulings = []
+    for taken_before in (True, False):
+        clock.now_s += 10
+        if taken_before:
+            blame.took(HOST, REPLICA_SET, clock.now_s)
+        suspect = None
+        for _ in range(PATIENT_TRIES):
+            suspect = fail(blame, clock, suspect, 1)
+            clock.now_s += 1.0
+        assert suspect is not None
+        blame.took(HOST, REPLICA_SET, clock.now_s)
+        rulings.append(blame.rule(suspect, REPLICA_SET, clock.control))
+    assert rulings == [Ruling.ROW, Ruling.AGAIN]
