@@ -48,9 +48,10 @@ def main(folder: str, argv: list[str]) -> int:
         if ended in ready:
             os.read(ended, 4096)
         keys = os.read(0, 4096) if 0 in ready else b""
-        if os.getppid() != parent or (0 in ready and not keys):
+        is_watched = 0 in watched
+        if is_watched and (os.getppid() != parent or (0 in ready and not keys)):
             watched = [ended]
-            press_at = min(press_at, time.monotonic())
+            press_at = time.monotonic()
         if time.monotonic() >= press_at:
             pressed, press_at = pressed + 1, time.monotonic() + PATIENCE_S
             keys = b"i" if pressed <= 2 else b"k"
