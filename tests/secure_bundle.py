@@ -37,7 +37,7 @@ def members_of(
         "ca.crt": authority.certificate.encode(),
         "cert": cert.encode(),
         "key": key.encode(),
-        "cqlshrc": b"[connection]\n",  # real ones have more members, which nobody reads
+        "cqlshrc": b"[connection]\n",  # real ones have more members, which are not read
     }
 
 

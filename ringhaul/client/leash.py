@@ -48,8 +48,7 @@ def main(folder: str, argv: list[str]) -> int:
         if ended in ready:
             os.read(ended, 4096)
         keys = os.read(0, 4096) if 0 in ready else b""
-        is_watched = 0 in watched
-        if is_watched and (os.getppid() != parent or (0 in ready and not keys)):
+        if 0 in watched and (os.getppid() != parent or (0 in ready and not keys)):
             watched = [ended]
             press_at = time.monotonic()
         if time.monotonic() >= press_at:

@@ -120,7 +120,9 @@ class _Members:
         try:
             info = self._zip.getinfo(name)
             if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise NotImplementedError("neither stored nor deflated")  # read without a bound
+                # Python reads these without a bound.
+                reason = f"{name} cannot be unpacked (neither stored nor deflated)"
+                raise _unusable(self._path, reason)
             with self._zip.open(info) as member:
                 data = member.read(_MEMBER_BYTES_MAX + 1)
         except KeyError:

@@ -58,6 +58,17 @@ def bring_in(node: Node, table: str, folder: Path) -> None:
     assert not list(folder.glob("*-Data.db")), said
 
 
+def assert_equal_after_compaction(node: Node, by_file: str, by_cql: str, times: str) -> None:
+    """Compare values and write times of two tables, before and after a compaction of the first."""
+    keyspace, _, table = by_file.partition(".")
+    for compacted in (False, True):
+        if compacted:
+            node.nodetool("verify", "-e", "-f", keyspace, table)
+            node.nodetool("compact", keyspace, table)
+        assert contents(node, by_file) == contents(node, by_cql)
+        assert read_rows(node.session, by_file, times) == read_rows(node.session, by_cql, times)
+
+
 def load_as(
     way: str,
     node: Node,
@@ -131,13 +142,7 @@ def test_the_files_are_those_that_the_node_itself_makes(
     # And once imported, every value and write time is equal, before and after a compaction
     bring_in(node, by_file, folder)
     times = "id, seq, writetime(temp), writetime(sensor)"
-    for compacted in (False, True):
-        if compacted:
-            node.nodetool("verify", "-e", "-f", keyspace, "b")
-            node.nodetool("compact", keyspace, "b")
-        assert contents(node, by_file) == contents(node, by_cql)
-        wanted_times = read_rows(node.session, by_cql, times)
-        assert read_rows(node.session, by_file, times) == wanted_times
+    assert_equal_after_compaction(node, by_file, by_cql, times)
 
     # And rows are found by key, by ranges in both directions, and not where there are none
     for table in (by_cql, by_file):
@@ -358,12 +363,7 @@ def test_collections_are_stored_as_a_node_stores_them(
     bring_in(node, by_file, ours.parent)
     columns = ("numbers", "counts", "lists", "site.name", "z")
     times = ", ".join(["k, c", *(f"writetime({column})" for column in columns)])
-    for compacted in (False, True):
-        if compacted:
-            node.nodetool("verify", "-e", "-f", keyspace, "b")
-            node.nodetool("compact", keyspace, "b")
-        assert contents(node, by_file) == contents(node, by_cql)
-        assert read_rows(node.session, by_file, times) == read_rows(node.session, by_cql, times)
+    assert_equal_after_compaction(node, by_file, by_cql, times)
 
 
 def test_static_columns_are_stored_as_a_node_stores_them(
@@ -416,12 +416,7 @@ def test_static_columns_are_stored_as_a_node_stores_them(
     # And once imported, values and write times are equal, before and after a compaction
     bring_in(node, by_file, ours.parent)
     times = "k, c, writetime(s), writetime(n), writetime(tags), writetime(v)"
-    for compacted in (False, True):
-        if compacted:
-            node.nodetool("verify", "-e", "-f", keyspace, "b")
-            node.nodetool("compact", keyspace, "b")
-        assert contents(node, by_file) == contents(node, by_cql)
-        assert read_rows(node.session, by_file, times) == read_rows(node.session, by_cql, times)
+    assert_equal_after_compaction(node, by_file, by_cql, times)
 
 
 def test_numbers_of_any_size_sort_as_a_node_sorts_them(

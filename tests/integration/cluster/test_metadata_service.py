@@ -29,13 +29,13 @@ def managed(tmp_path: Path) -> Iterator[Managed]:
         yield found
 
 
-def asked(path: Path, timeout_s: float = 5.0) -> ManagedCluster:
+def look_up(path: Path, timeout_s: float = 5.0) -> ManagedCluster:
     bundle = read_bundle(str(path))
     return ask_service(bundle, bundle_context(bundle), timeout_s)
 
 
 def test_the_nodes_behind_the_proxy(managed: Managed) -> None:
-    found = asked(managed.bundle)
+    found = look_up(managed.bundle)
     assert found == ManagedCluster(
         local_dc="datacenter1",
         proxy_host="127.0.0.1",
@@ -66,7 +66,7 @@ def contact(**changed: object) -> bytes:
 )
 def test_addresses_of_proxies(managed: Managed, address: str, place: tuple[str, int]) -> None:
     managed.answer = (200, contact(sni_proxy_address=address))
-    found = asked(managed.bundle)
+    found = look_up(managed.bundle)
     assert (found.proxy_host, found.proxy_port) == place
 
 
@@ -92,13 +92,13 @@ def test_addresses_of_proxies(managed: Managed, address: str, place: tuple[str, 
 def test_answers_that_are_none(managed: Managed, body: bytes, reason: str) -> None:
     managed.answer = (200, body)
     with pytest.raises(ClusterError, match=re.escape(f"answered something else: {reason}")):
-        asked(managed.bundle)
+        look_up(managed.bundle)
 
 
 def test_a_database_that_sleeps(managed: Managed) -> None:
     managed.answer = (503, b"")
     with pytest.raises(ClusterUnavailable, match=r"answered with status 503\. Is the database act"):
-        asked(managed.bundle)
+        look_up(managed.bundle)
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_nobody_listens(tmp_path: Path) -> None:
         match=re.escape(f"the metadata service at 127.0.0.1:{port} ")
         + r".* does not answer: .*Connection refused",
     ):
-        asked(path)
+        look_up(path)
 
 
 def test_an_authority_that_did_not_sign_the_services_certificate(managed: Managed) -> None:
@@ -120,7 +120,7 @@ def test_an_authority_that_did_not_sign_the_services_certificate(managed: Manage
         managed.bundle.with_name("other.zip"), ca=managed.stranger.certificate.encode()
     )
     with pytest.raises(ClusterError, match=r"is not trusted\. Is it the bundle of this cluster\?"):
-        asked(other)
+        look_up(other)
 
 
 def test_a_client_certificate_that_the_service_does_not_trust(managed: Managed) -> None:
@@ -129,7 +129,7 @@ def test_a_client_certificate_that_the_service_does_not_trust(managed: Managed) 
         managed.bundle.with_name("other.zip"), key=key.encode(), cert=cert.encode()
     )
     with pytest.raises(ClusterError, match=r"ended the TLS handshake: .* bundle again"):
-        asked(other)
+        look_up(other)
 
 
 @pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"])
@@ -155,7 +155,7 @@ def test_a_service_that_answers_byte_by_byte(managed: Managed, tmp_path: Path, h
         path = managed.write(tmp_path / "other.zip", config=json.dumps(config).encode())
         began_s = time.monotonic()
         with pytest.raises(ClusterUnavailable, match=r"its answer takes more than 0\.4 s"):
-            asked(path, 0.4)
+            look_up(path, 0.4)
         assert time.monotonic() - began_s < 3
         server.join(10)
 

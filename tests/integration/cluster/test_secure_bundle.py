@@ -152,7 +152,7 @@ def test_bundles_that_cannot_be_used(ringhaul: Ringhaul, managed: Managed) -> No
     refused = run(*load, other)
     assert refused.err.endswith("is not trusted. Is it the bundle of this cluster?\n")
     assert refused.code == 4
-    # Another password, which nobody shows
+    # Another password, which no message shows
     other = managed.write(
         other, config=json.dumps(config | {"password": "sesame, closed"}).encode()
     )

@@ -30,6 +30,7 @@ from ringhaul.client import (
     TooManyRejects,
     UsageError,
 )
+from ringhaul.client.leash import LOOK_EVERY_S
 from tests.acceptance.command import wait_until
 
 #: Stands for the command. It prints what the test wrote, and notes Ctrl-C.
@@ -302,6 +303,21 @@ def test_a_killed_program_leaves_no_command(tmp_path: Path) -> None:
     wait_until(lambda: gone(int(pid_file.read_text())), "the end of the command")
     password = Path((tmp_path / "password").read_text())
     wait_until(lambda: not password.parent.exists(), "the end of the folder with the password")
+    assert (tmp_path / "presses").read_text() == "i"
+
+
+def test_an_abandoned_command_has_time_for_its_end(tmp_path: Path) -> None:
+    """It cleans up for longer than the leash takes to look for its program a few times."""
+    end = f"        time.sleep({3 * LOOK_EVERY_S})\n        open(place + '/clean', 'w').close()\n"
+    slow = PATIENT.replace("== 1:\n", f"== 1:\n{end}")
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, *script(tmp_path, slow)])
+    pid_file = tmp_path / "pid"
+    wait_until(lambda: pid_file.exists() and pid_file.read_text(), "the command")
+    time.sleep(0.3)  # it takes Ctrl-C by now
+    program.kill()
+    program.wait()
+    wait_until(lambda: gone(int(pid_file.read_text())), "the end of the command")
+    assert (tmp_path / "clean").exists(), "it was killed"
     assert (tmp_path / "presses").read_text() == "i"
 
 
