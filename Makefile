@@ -1,4 +1,4 @@
-# `make` alone lists what there is. Every target that needs the environment makes it first.
+# `make` alone lists the targets. Every target that needs the environment makes it first.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest
 # files: what was compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo quick test test-tools test-versions check unit integration acceptance format docs bench bench-full pins clean
+.PHONY: help setup demo quick test test-tools test-versions sstables-full check unit integration acceptance format docs bench bench-full pins clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ demo: setup ## load a sample into a real Cassandra and verify it (starts everyth
 	$(BIN)/ringhaul demo
 
 # Most of them wait for servers most of the time: three processes keep two cores busy. Each starts
-# servers of its own: 3 GB.
+# its own servers: 3 GB.
 test: setup test-tools $(VENV)/.stamp-bench ## all tests, against real services that the tests start and stop
 	$(PYTEST) -n 3
 
@@ -43,6 +43,15 @@ test-tools: setup ## chromium and prometheus for the tests, from Debian's packag
 
 test-versions: setup ## load, verify and unload on Cassandra 3.11, 4.0, 4.1 and 5.0, in ten minutes
 	$(BIN)/python -m tests.versions
+
+# As in `make test`, but with thousands of generated cases, and on older versions, too. SSTABLES_SEED
+# repeats a run.
+sstables-full: setup ## every proof about SSTables in its complete form, and on 4.0 and 4.1: some hours
+	SSTABLES_FULL=1 $(PYTEST) tests/property/test_sstables.py tests/unit/sstables tests/unit/streaming \
+	  tests/unit/load tests/acceptance/sstables tests/acceptance/test_streaming_rate.py \
+	  tests/chaos/test_sstable_faults.py tests/chaos/test_streaming_faults.py \
+	  tests/chaos/three_nodes/test_streaming.py tests/integration/cluster/test_streaming_tls.py
+	$(BIN)/python -m tests.versions.sstables 4.0 4.1
 
 quick: setup ## unit and property tests of what changed since main, and of the whole tree: a minute
 	$(PYTEST) -n 2 --durations=5 $$($(BIN)/python -m tests.changed)
@@ -79,7 +88,7 @@ bench: $(VENV)/.stamp-bench ## ours beside cqlsh COPY, Bulk Loader and the serve
 bench-full: $(VENV)/.stamp-bench ## all benches and every system of the articles, some hours; writes docs/explanation/benchmarks.md
 	$(BIN)/python -m bench --full
 
-pins: ## after a change of versions: write the hashes of all their files anew
+pins: ## after a change of versions: write the hashes of all their files again
 	PYTHON="$(PYTHON)" deploy/pins.sh
 
 clean: ## remove .venv and caches (data of `ringhaul local`: `ringhaul local down --wipe`)

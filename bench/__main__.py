@@ -1,6 +1,6 @@
 """Run the benches: the short form takes under ten minutes, `--full` all of them some hours.
 
-Each bench of the line-up (`bench/full.py`) runs in a process of its own and leaves a result in
+Each bench of the line-up (`bench/full.py`) runs in a separate process and leaves a result in
 `bench/results`. After `--full`, docs/explanation/benchmarks.md is written from these results.
 """
 

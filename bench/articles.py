@@ -17,7 +17,7 @@ class Row(NamedTuple):
     result: str
     theirs: str  #: how the system's name in the result begins; of several, the fastest counts
     ours: str
-    shown: str = ""  #: of a row that is no race: what ringhaul has instead, as Markdown
+    shown: str = ""  #: of a row without a comparison: what ringhaul has instead, as Markdown
     why: str = ""  #: why ours is not ahead, where it is not
 
 
@@ -84,10 +84,6 @@ ROWS = (
         "work_units",
         "S0d pool, a bucket",
         "ringhaul exec",
-        why=(
-            "the run took half a second, which includes making and ending a job. In CPU ringhaul "
-            "is ahead. More rows were not run"
-        ),
     ),
     Row(
         "S0e",
@@ -113,10 +109,6 @@ ROWS = (
         "load_kb1",
         "cqlsh COPY",
         _PIPELINE,
-        why=(
-            "the run was short, and the machine so busy that the command took longer to start than "
-            "to work. The server was the limit: see the rows/s without the start below"
-        ),
     ),
     Row(
         "S1c",
@@ -149,10 +141,6 @@ ROWS = (
             "load_locality",
             f"S3d {percent} %",
             f"pipeline, {percent} %",
-            why=(
-                "there was one round, in which ringhaul ran first, while other programs started. "
-                "The rows S3a to S3c, with two rounds, show the opposite"
-            ),
         )
         for percent in LOCALITIES
     ),

@@ -29,7 +29,7 @@ from bench.census import (
     geo_layout,
     zip_file,
 )
-from bench.harness import DRIVER, OURS, Run, System, medians, report, save
+from bench.harness import DRIVER, OURS, Run, median, report, save
 from bench.site import Site
 from bench.stage import KEYSPACE, Stage, stage
 from bench.tools import run_program, run_ringhaul
@@ -40,7 +40,7 @@ WORKERS = (15, 50, 150, 350)
 WAYS = ("threads", "gevent", "asyncio")
 #: How the 200 rows of a record are inserted -> its name.
 HOWS = {"rows": "row by row", "helper": "concurrent helper"}
-#: The driver's helper stood still in green threads whenever it was tried with 15 workers.
+#: The driver's helper hung in green threads whenever it was tried with 15 workers.
 NOT_RUN = {("gevent", "helper")}
 #: Figures of a run: saved result -> title, and the least rows that make a figure.
 RESULTS = {
@@ -190,7 +190,14 @@ def measure(
             if (name, how) in NOT_RUN:
                 continue
             census.reset()
-            found = way(census, name, count, how, geo, max(wide, WIDE_OF_WORKER * count))
+            try:
+                found = way(census, name, count, how, geo, max(wide, WIDE_OF_WORKER * count))
+            except RuntimeError as error:
+                # The hours of the others would be lost with it.
+                print(
+                    f"  round {number + 1}  {label(name, count, how)} FAILED: {error}", flush=True
+                )
+                continue
             _note(lines_of, number, label(name, count, how), found)
     return lines_of
 
@@ -202,11 +209,10 @@ def show(lines_of: dict[str, dict[str, list[Run]]], rounds: int) -> None:
         if len(runs) < 2:
             print(f"\n{title}: the queue was filled before a way had inserted {ROWS_MIN} rows")
             continue
-        systems = [
-            System(name, OURS if name.startswith("ringhaul") else DRIVER, _nothing, _never)
-            for name in runs
+        lines = [
+            median(name, OURS if name.startswith("ringhaul") else DRIVER, made)
+            for name, made in runs.items()
         ]
-        lines = medians(systems, runs)
         title = f"{title}, median of {rounds}"
         print(report(title, lines))
         path = save(key, title, lines, runs)
@@ -220,14 +226,6 @@ def _note(
         lines_of[key].setdefault(name, []).append(one)
     rates = ", ".join(f"{one.rows / one.work_s:,.0f}" for one in found.values())
     print(f"  round {number + 1}  {name:<46} {rates} rows/s", flush=True)
-
-
-def _nothing() -> None:
-    """A line's table is emptied before each run of its program, which gives several lines."""
-
-
-def _never() -> Run:
-    raise NotImplementedError("the runs of all figures are made together")
 
 
 def main() -> None:

@@ -24,7 +24,8 @@ import zipfile
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-from cassandra.cluster import Cluster, Session
+from cassandra import OperationTimedOut
+from cassandra.cluster import Cluster, NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import tuple_factory
 
@@ -33,6 +34,8 @@ from bench.stage import KEYSPACE
 
 #: Many more requests at once than the server works on take longer than the driver's 10 s.
 TIMEOUT_S = 120.0
+#: A request is sent again after a pause, or a busy machine would end the run.
+TRIES, AGAIN_S = 5, 0.5
 #: Pause of a worker that may not block when the queue is empty.
 POLL_S = 0.001
 _READERS: dict[str, Callable[[str], object]] = {"int": int, "bigint": int, "double": float}
@@ -167,7 +170,16 @@ def blocking_work(
 ) -> Callable[[Row], None]:
     """Return what inserts a record and waits for it. `done` gets the number of rows that are in the
     table now."""
-    ask = on.session.execute
+
+    def ask(statement: Any, values: Row) -> Any:
+        # The driver may close a connection whose heartbeat is late, because others kept the one
+        # thread of green threads busy.
+        for _ in range(TRIES - 1):
+            try:
+                return on.session.execute(statement, values)
+            except (OperationTimedOut, NoHostAvailable):
+                time.sleep(AGAIN_S)
+        return on.session.execute(statement, values)
 
     def geo(record: Row) -> None:
         ask(on.insert_geo, record)

@@ -42,17 +42,23 @@ def named(lines: Sequence[Median], name: str) -> Median:
     return next(line for line in lines if line.name == name)
 
 
+def parser_of(name: str, doc: str | None, *, rows: int, rounds: int) -> argparse.ArgumentParser:
+    """Return a bench's parser with `--rows` and `--rounds`, and their defaults."""
+    parser = argparse.ArgumentParser(prog=f"python -m bench.{name}", description=doc)
+    parser.add_argument("--rows", type=int, default=rows, help=f"default {rows:,}")
+    parser.add_argument("--rounds", type=int, default=rounds, help=f"default {rounds}")
+    return parser
+
+
 def arguments(
     name: str, doc: str | None, *, rows: int, rounds: int, may_leave_out: bool = False
 ) -> argparse.Namespace:
-    """Parse `--rows` and `--rounds` of a bench's command, with its defaults.
+    """Parse the options of a bench's command.
 
     `may_leave_out`: also `--without` and `--short`, for a line-up with systems that take minutes a
     round.
     """
-    parser = argparse.ArgumentParser(prog=f"python -m bench.{name}", description=doc)
-    parser.add_argument("--rows", type=int, default=rows, help=f"default {rows:,}")
-    parser.add_argument("--rounds", type=int, default=rounds, help=f"default {rounds}")
+    parser = parser_of(name, doc, rows=rows, rounds=rounds)
     if may_leave_out:
         parser.add_argument(
             "--without",

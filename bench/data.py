@@ -110,6 +110,24 @@ KB1 = Table(
     _kb1_lines,
 )
 
+#: Rows of a partition of SERIES.
+_SERIES_ROWS = 1000
+
+
+def _series_lines(rows: int, draw: random.Random) -> Iterator[str]:
+    for number in range(rows):
+        station, seq = divmod(number, _SERIES_ROWS)
+        yield f"station-{station:06d},{seq},{draw.gauss(18, 9):.3f},{draw.random() * 100:.2f}\n"
+
+
+#: Wide partitions.
+SERIES = Table(
+    "series",
+    ("station", "seq", "temperature", "humidity"),
+    "station text, seq int, temperature double, humidity double, PRIMARY KEY (station, seq)",
+    _series_lines,
+)
+
 #: One value in so many is missing from WIDE20, except in the key.
 _NULL_ONE_IN = 20
 

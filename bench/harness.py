@@ -125,16 +125,17 @@ def interleave(systems: Sequence[System], rounds: int) -> dict[str, list[Run]]:
 
 def medians(systems: Sequence[System], runs: Mapping[str, Sequence[Run]]) -> list[Median]:
     """Return one line for each system."""
-    return [_median(system, runs[system.name]) for system in systems]
+    return [median(system.name, system.family, runs[system.name]) for system in systems]
 
 
-def _median(system: System, runs: Sequence[Run]) -> Median:
+def median(name: str, family: str, runs: Sequence[Run]) -> Median:
+    """Return the line of one system."""
     rates = [run.rows / run.work_s for run in runs]
     middle = statistics.median(rates)
     worker = [run.worker_cpu_s / run.rows for run in runs if run.worker_cpu_s is not None]
     return Median(
-        name=system.name,
-        family=system.family,
+        name=name,
+        family=family,
         rounds=len(runs),
         rows=runs[0].rows,
         rows_s=middle,

@@ -1,4 +1,4 @@
-"""Small rows streamed as SSTables, beside rows over CQL and cqlsh COPY, in interleaved rounds.
+"""Rows streamed as SSTables, beside rows over CQL and cqlsh COPY, in interleaved rounds.
 
 One machine also runs the Cassandra node. Each way ends when all rows can be read. The CPU of the
 node counts: first until then, and then until it has compacted what it got.
@@ -19,8 +19,8 @@ import psutil
 
 from bench.cassandra_tools import loader_command
 from bench.command import run_command
-from bench.contest import PROCESSES, arguments, contest, named
-from bench.data import SMALL
+from bench.contest import PROCESSES, contest, named, parser_of
+from bench.data import KB1, SERIES, SMALL, Table
 from bench.harness import COPY, OURS, Run, System, save_table
 from bench.peers import COPY_STATEMENT
 from bench.processes import tree_usage
@@ -29,7 +29,14 @@ from bench.stage import KEYSPACE, Stage
 from bench.tools import run_copy, run_ringhaul
 from config.sections import cache_dir_default
 
-ROWS = 1_000_000
+ROWS = 5_000_000
+TABLES = {table.name: table for table in (SMALL, KB1, SERIES)}
+#: Table -> its saved results: rates, and CPU.
+RESULTS = {
+    "small": ("load_sstables", "load_sstables_cpu"),
+    "kb1": ("load_sstables_kb1", "load_sstables_kb1_cpu"),
+    "series": ("load_sstables_series", "load_sstables_series_cpu"),
+}
 DEFAULT, STREAMING, BY_COPY = "ringhaul", "ringhaul --via streaming", "cqlsh COPY"
 LOADER = "--to-sstables, sstableloader"
 #: The node counts as idle when it takes less than this share of a core, for so long.
@@ -46,7 +53,7 @@ class NodeCpu(NamedTuple):
 class Meter:
     """Measures the node's CPU in the runs of each system."""
 
-    def __init__(self, site: Site, *, settle_s_max: float = 20.0) -> None:
+    def __init__(self, site: Site, *, settle_s_max: float = 120.0) -> None:
         self._pid = listener(site.stage.endpoints.port)
         self._settle_s_max = settle_s_max
         self.runs: dict[str, list[NodeCpu]] = defaultdict(list)
@@ -155,16 +162,17 @@ def by_loader(site: Site, meter: Meter) -> System:
     return meter.system(site, LOADER, OURS, run)
 
 
-def run(rows: int, rounds: int) -> None:
+def run(rows: int, rounds: int, table: Table = SMALL) -> None:
     """Run the bench and print its table, the CPU of client and node, and the ratios."""
     meters: list[Meter] = []
+    name, name_cpu = RESULTS[table.name]
 
     def chosen(stage: Stage, worker_pid: int) -> Sequence[System]:
-        site = make_site(stage, SMALL, rows, worker_pid)
+        site = make_site(stage, table, rows, worker_pid)
         meters.append(Meter(site))
         return [*choose(site, meters[0]), by_loader(site, meters[0])]
 
-    lines = contest("load_sstables", f"load of {rows:,} small rows", chosen, rounds=rounds)
+    lines = contest(name, f"load of {rows:,} rows of {table.name}", chosen, rounds=rounds)
     (meter,) = meters
     rows_of_table: list[list[str | float | int]] = []
     sums = {}
@@ -176,8 +184,8 @@ def run(rows: int, rounds: int) -> None:
         rows_of_table.append([line.name, *(round(figure, 1) for figure in figures)])
         print(f"  {line.name:<32}", *(f"{figure:>8.1f}" for figure in figures))
     save_table(
-        "load_sstables_cpu",
-        f"CPU of client and node, {rows:,} small rows, us a row",
+        name_cpu,
+        f"CPU of client and node, {rows:,} rows of {table.name}, us a row",
         ("system", "client", "node until readable", "node afterwards", "sum"),
         rows_of_table,
     )
@@ -191,8 +199,10 @@ def run(rows: int, rounds: int) -> None:
 
 
 def main() -> None:
-    options = arguments("load_sstables", __doc__, rows=ROWS, rounds=3)
-    run(options.rows, options.rounds)
+    parser = parser_of("load_sstables", __doc__, rows=ROWS, rounds=3)
+    parser.add_argument("--table", choices=TABLES, default=SMALL.name, help="default small")
+    options = parser.parse_args()
+    run(options.rows, options.rounds, TABLES[options.table])
 
 
 if __name__ == "__main__":

@@ -41,6 +41,8 @@ _PICTURES = {
     "load_seeds": "Small rows",
     "census_ways": "Census records",
 }
+#: Result -> what the picture of all its systems is about.
+_SYSTEM_PICTURES = {"load_sstables": "Rows as SSTables, over CQL, and by COPY"}
 #: Result -> the figure of the fourth article that it is.
 _CENSUS = {
     "census_geo": "geographic records",
@@ -188,7 +190,9 @@ def table_block(name: str, find: Find) -> str:
     cells = [[cell if isinstance(cell, str) else _number(cell) for cell in r] for r in record.rows]
     # Without its options, which a reader of the page of a command would take for those of ringhaul.
     command, _, _ = record.command.partition(" --")
-    title = record.title[0].lower() + record.title[1:]
+    title = record.title
+    if not title[1].isupper():  # "CPU" stays
+        title = title[0].lower() + title[1:]
     return f"`{command}`, {title}:\n\n{table(record.columns, cells, left=1)}"
 
 
@@ -242,7 +246,8 @@ def picture_block(name: str, find: Find) -> str:
     """Write the link to the picture of a result."""
     if find(name) is None:
         return _not_run(name)
-    return f"![{_PICTURES[name]}: rows per second](../pictures/{_picture_path(name).name})"
+    title = (_PICTURES | _SYSTEM_PICTURES)[name]
+    return f"![{title}: rows per second](../pictures/{_picture_path(name).name})"
 
 
 _BLOCKS: dict[str, Callable[[str, Find], str]] = {
@@ -276,10 +281,25 @@ def pictures(find: Find = read_record) -> dict[Path, str]:
             f"as the best other way; {record.machine.partition(',')[0]}, {record.date}",
             [Panel("rows per second, longer is better", bars)],
         )
+    for name, title in _SYSTEM_PICTURES.items():
+        record = find(name)
+        if record is not None:
+            found[_picture_path(name)] = _picture_of_all(record, title)
     small, unload = find("load_small"), find("unload_small")
     if small is not None and unload is not None:
         found[PICTURE] = draw(small, unload)
     return found
+
+
+def _picture_of_all(record: Record, title: str) -> str:
+    """Return the SVG of all systems of a result, whole commands."""
+    bars = [
+        Bar(line.name, line.rate, _OURS if line.family == "ringhaul" else _THEIRS)
+        for line in record.lines
+    ]
+    rows = max(line.rows for line in record.lines)
+    note = f"{rows:,} rows, from start to exit; {record.machine.partition(',')[0]}, {record.date}"
+    return picture(title, note, [Panel("rows per second, longer is better", bars)])
 
 
 def _picture_path(name: str) -> Path:

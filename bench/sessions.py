@@ -1,4 +1,4 @@
-"""Shown: sessions open in turn, after the fork, and none is left at exit.
+"""Show that sessions open in turn, after the fork, and are all closed at exit.
 
 The first article opens a session in each process of a pool, all at once; its readers ask how not to
 storm a cluster with them, and how to close them. The server's own list of connections is read while

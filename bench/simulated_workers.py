@@ -33,13 +33,13 @@ from tasks.publish import publish_next
 from tasks.settings import process_settings
 
 LEASE_MS = 60_000
-#: Longer than any bench: heartbeats are measured by themselves.
+#: Longer than any bench: heartbeats are measured separately.
 ALIVE_MS = 3_600_000
 #: A real unit's latencies fall into about this many of the buckets of dataplane/latency.py.
 LATENCY_BUCKETS = 24
 TOTALS = {"rows": UNIT_ROWS, "rejected": 0, "bytes": UNIT_BYTES, "retries": 0}
 LATENCIES = {str(40 + bucket): 9_000 for bucket in range(LATENCY_BUCKETS)}
-#: How long to wait for a message while there are units to finish, and while there are none.
+#: How long to wait for a message while units are unfinished, and when no unit is.
 BUSY_S, IDLE_S = 0.002, 0.05
 
 

@@ -2,7 +2,7 @@
 
 For a table of small rows and one of rows of 1 kB: `ringhaul tune` with its budget, then every
 setup of a grid in interleaved rounds, with the choice among them. The best of many noisy medians is
-partly luck, so it and the choice meet again in rounds of their own; their ratio there is the
+partly luck, so it and the choice are compared again in further rounds; their ratio there is the
 result.
 """
 
@@ -182,18 +182,10 @@ def keep_outcomes(found: Sequence[Outcome], budget_s: int, rounds: int) -> Path:
     """Save the outcomes for the page of benchmarks; return the JSON's path."""
     return save_table(
         "tune_grid",
-        f"`ringhaul tune` in {budget_s} s beside a grid in {rounds} rounds",
-        ["table", "choice", "best of the grid", "ratio", "rank", "setups", "tune, s"],
+        f"`ringhaul tune` with a budget of {budget_s} s beside a grid, rounds of it: {rounds}",
+        ["table", "its choice, of the grid's best", "rank", "setups of the grid", "tune, s"],
         [
-            (
-                one.table,
-                _text(one.choice),
-                _text(one.best),
-                round(one.ratio, 2),
-                one.rank,
-                one.setups,
-                round(one.tuned_s),
-            )
+            (one.table, round(one.ratio, 2), one.rank, one.setups, round(one.tuned_s))
             for one in found
         ],
     )

@@ -56,7 +56,7 @@ def measure(running: Stage, table: Table, rows: int, shape: str) -> list[str]:
     lines = []
     for fmt in FORMATS:
         folder = running.folder / f"out-{table.name}-{fmt}"
-        # Peak memory is that of a process's whole life, so the load's workers are not reused.
+        # Peak memory is that since a process started, so the load's workers are not reused.
         with running.worker(2):
             summary = _summary(running, "unload", "-t", name, "-o", str(folder), "--format", fmt)
         lines.append(_line(summary, f"{shape}, {rows:,} rows, {fmt}"))

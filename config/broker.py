@@ -5,6 +5,7 @@ none waits for ever on a connection whose other end is gone; the ledger has its 
 """
 
 import ssl
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -17,6 +18,9 @@ SOCKET_TIMEOUT_S = 15
 SOCKET_CONNECT_TIMEOUT_S = 5
 #: A connection idle for longer is pinged before it is used: firewalls drop idle ones silently.
 HEALTH_CHECK_INTERVAL_S = 25
+#: Stands in the first lines of a PEM file whose key has a password, whichever its format.
+_PROTECTED = b"ENCRYPTED"
+_HEAD_BYTES = 4096
 
 
 def broker_url(broker: BrokerSettings) -> str:
@@ -55,4 +59,23 @@ def broker_tls(broker: BrokerSettings) -> dict[str, Any] | None:
         if not path.is_file():
             raise ConfigError(f"broker.{name}: no such file: {path}")
         options[option] = str(path)
+    if broker.tls_key is not None:
+        _check_unprotected(broker.tls_key)
     return options
+
+
+def _check_unprotected(key: Path) -> None:
+    """Raise if a private key has a password.
+
+    OpenSSL would ask for it at the terminal, which workers do not have.
+    """
+    try:
+        with key.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError as error:
+        raise ConfigError(f"broker.tls_key: cannot read {key}: {error.strerror}") from None
+    if _PROTECTED in head:
+        raise ConfigError(
+            f"broker.tls_key: {key} is protected by a password: use a key without one, in a file "
+            "that only its user can read (`openssl pkey -in KEY -out NEW`)"
+        )

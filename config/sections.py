@@ -10,13 +10,20 @@ import os
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from config.errors import ConfigError
 from config.layers import Layer, all_layers, find_file
 from config.names import ENV_PREFIX, setting_fields
+from config.section import Section
+from config.sstable_sections import (
+    ImportSettings,
+    SidecarSettings,
+    SSTableSettings,
+    StreamingSettings,
+)
 from config.values import (
     Authentication,
     BrokerUrl,
@@ -43,12 +50,6 @@ from config.values import (
 )
 
 
-class Section(BaseModel):
-    """A frozen group of settings. An unknown name is an error; defaults are validated too."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-
-
 class ClusterSettings(Section):
     """How to reach Cassandra."""
 
@@ -60,7 +61,7 @@ class ClusterSettings(Section):
     local_dc: str = ""
     #: Empty: any cluster. Otherwise only a cluster that has one of these nodes is accepted.
     host_ids: HostIds = ()
-    #: Addresses and networks. Empty: all nodes of the local data centre, and none.
+    #: Addresses and networks. Empty: all nodes of the local data centre are allowed, none denied.
     allowed_nodes: Networks = ()
     denied_nodes: Networks = ()
     user: str = ""
@@ -134,7 +135,7 @@ class LoadSettings(Section):
 
     #: 0: total / (4 x slots), at least 1 MiB and at most 64 MiB.
     unit_bytes: Bytes = Field(default=0, ge=0)
-    #: How much a worker holds and encodes at a time; a unit is read block by block, never whole.
+    #: How much a worker holds and encodes at a time: a unit is read block by block.
     #: A row of 1 kB costs 5.0 us in blocks of 1 MiB (only a thousand rows), and 4.6 us in blocks of
     #: 2 or 4 MiB. Encoding 2 MiB of small rows takes about 16 ms: less than the requests in flight
     #: last, so that the server does not wait for the next block.
@@ -148,46 +149,6 @@ class LoadSettings(Section):
     #: Per request, after timeouts, unavailability and overload, with backoff and jitter.
     retries_max: Count = Field(default=10, ge=0, le=1000)
     max_errors: MaxErrors = "1000"
-
-
-class SSTableSettings(Section):
-    """How loads build SSTables, with `--to-sstables` and `--via streaming`."""
-
-    #: Of Data.db, after which the next SSTable starts.
-    size_bytes: Bytes = Field(default=2**30, ge=2**20)
-    #: Keys and values that a worker process sorts in memory. Sorting and building take up to nine
-    #: times as much: 150 MB by default, whatever the size of a unit.
-    sort_bytes: Bytes = Field(default=16 * 2**20, ge=4096, le=2**30)
-    #: Folder on a local disk for rows beyond that. Empty: `sort` in the state folder. What is
-    #: there has no names, so `df` shows it and `ls` does not; it goes with the process.
-    spill_dir: OptionalPath = None
-    #: Per worker process. Rows beyond that become further SSTables.
-    spill_bytes_max: Bytes = Field(default=2 * 2**30, ge=2**20)
-
-
-class StreamingSettings(Section):
-    """How `load --via streaming` reaches the nodes' storage ports."""
-
-    #: 0: the port that each node reports.
-    storage_port: Count = Field(default=0, ge=0, le=65535)
-    #: Smaller inputs are refused: each worker process leaves at least one SSTable.
-    input_bytes_min: Bytes = Field(default=32 * 2**20, ge=0)
-    tls: bool = False
-    tls_ca: OptionalPath = None
-    tls_cert: OptionalPath = None
-    tls_key: OptionalPath = None
-    #: Certificates of nodes often name no host.
-    tls_verify_hostname: bool = False
-
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
-        if (self.tls_cert is None) != (self.tls_key is None):
-            raise ValueError(
-                "streaming.tls_cert and streaming.tls_key go together: give both or none"
-            )
-        if not self.tls and (self.tls_ca is not None or self.tls_cert is not None):
-            raise ValueError("streaming.tls_ca, tls_cert and tls_key need streaming.tls = true")
-        return self
 
 
 class QuerySettings(Section):
@@ -272,7 +233,7 @@ class WebSettings(Section):
     show_data: OptionalBool = None
     #: Names, besides `localhost` and this host's own, under which browsers and proxies reach it.
     hosts: HostNames = ()
-    #: Who asks for a log-in if it listens beyond loopback: Flower, or something in front of it.
+    #: What requires a log-in if it listens beyond loopback: Flower, or something in front of it.
     authentication: Authentication = "flower"
     #: Lines `user:password` for Flower's log-in.
     basic_auth_file: OptionalPath = None
@@ -349,6 +310,8 @@ class Settings(BaseSettings):
     load: LoadSettings = LoadSettings()
     sstables: SSTableSettings = SSTableSettings()
     streaming: StreamingSettings = StreamingSettings()
+    imports: ImportSettings = ImportSettings()
+    sidecar: SidecarSettings = SidecarSettings()
     query: QuerySettings = QuerySettings()
     storage: StorageSettings = StorageSettings()
     transform: TransformSettings = TransformSettings()

@@ -6,6 +6,7 @@ it masked.
 """
 
 import re
+import shlex
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -153,6 +154,17 @@ def check_host_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.lower() for name in names)
 
 
+def check_host_pattern(host: str) -> str:
+    """Return `host` if it is a host's name or address, in which `{node}` may stand for a node's."""
+    place = host.replace("{node}", "node")
+    if not re.fullmatch(r"[A-Za-z0-9_.:%-]+", place) or place.count(":") == 1:
+        raise ValueError(
+            "expected the name or address of a host without scheme and port, such as {node} or"
+            " {node}.sidecar.example.com"
+        )
+    return host
+
+
 def check_transform_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return `names` if all are patterns of functions, in which * stands for any part of a name."""
     for name in names:
@@ -162,6 +174,15 @@ def check_transform_names(names: tuple[str, ...]) -> tuple[str, ...]:
                 " etl:mask,etl:split"
             )
     return names
+
+
+def check_words(text: str) -> str:
+    """Return `text` if a shell could cut it into words."""
+    try:
+        shlex.split(text)
+    except ValueError:
+        raise ValueError("expected words as in a shell, with balanced quotes") from None
+    return text
 
 
 def _split_commas(value: Any) -> Any:
@@ -201,6 +222,7 @@ HostIds = Annotated[tuple[str, ...], BeforeValidator(_split_commas), AfterValida
 HostNames = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_host_names)
 ]
+HostPattern = Annotated[str, AfterValidator(check_host_pattern)]
 Networks = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_networks)
 ]
@@ -208,6 +230,7 @@ Roots = Annotated[tuple[str, ...], BeforeValidator(_split_commas), AfterValidato
 UrlSchemes = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_schemes)
 ]
+Words = Annotated[str, AfterValidator(check_words)]
 EndpointUrl = Annotated[str, AfterValidator(check_endpoint_url)]
 TransformNames = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_transform_names)

@@ -19,8 +19,10 @@ import time
 from collections.abc import Mapping, Sequence
 
 _SEQUENCE = re.compile(
-    r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b[\]P].*?(?:\x07|\x1b\\)|\x1b[()=>].?", re.DOTALL
+    r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b[\]P].*?(?:\x07|\x1b\\)|\x1b[()].|\x1b[=>]", re.DOTALL
 )
+#: The beginning of one, at the end of a text.
+_UNFINISHED = re.compile(r"\x1b(?:\[[?0-9;]*|[\]P](?:(?!\x07|\x1b\\).)*|[()])?\Z", re.DOTALL)
 #: A character and the SGR parameters with which it was written.
 _Cell = tuple[str, str]
 
@@ -33,9 +35,14 @@ class Screen:
         self._lines: list[list[_Cell]] = [[]]
         self._row = self._column = 0
         self._style = ""
+        self._unfinished = ""
 
     def write(self, text: str) -> None:
-        """Show what a program writes."""
+        """Show what a program writes. A sequence may be split between two calls."""
+        text = self._unfinished + text
+        unfinished = _UNFINISHED.search(text)
+        self._unfinished = unfinished[0] if unfinished else ""
+        text = text.removesuffix(self._unfinished)
         at = 0
         for match in _SEQUENCE.finditer(text):
             self._put(text[at : match.start()])
@@ -151,7 +158,7 @@ def run(
 def _drain(terminal: int) -> None:
     """Read to the end, so that the command is not held up by a full terminal.
 
-    Not for long: a process of its own that it left behind may keep the terminal open.
+    Not for long: a process that it started and left running may keep the terminal open.
     """
     try:
         while select.select([terminal], [], [], 5.0)[0] and os.read(terminal, 65536):

@@ -9,6 +9,7 @@ import rich_click as click
 
 from producer.commands.completion import complete_paths, is_completing
 from producer.commands.registry import COMMANDS, GROUPS, find_command
+from producer.translate.habits import advise_other_tool, refuse_bulk_loader_options
 from ringhaul import __version__
 
 
@@ -33,13 +34,19 @@ class LazyGroup(click.RichGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command of a command line; suggest the nearest name for an unknown one."""
         try:
-            return super().resolve_command(ctx, args)
+            name, command, words = super().resolve_command(ctx, args)
         except click.UsageError as error:
+            if advice := advise_other_tool(args[0]):
+                message = f"{error.message.rstrip('.')}; {advice}"
+                raise click.UsageError(message, ctx) from error
             close = difflib.get_close_matches(args[0], list(COMMANDS), n=1)
             if not close:
                 raise
             message = f"{error.message.rstrip('.')}; did you mean {close[0]!r}?"
             raise click.UsageError(message, ctx) from error
+        if name is not None and command is not None and not is_completing():
+            refuse_bulk_loader_options(name, command, words)
+        return name, command, words
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self._shows_help = True

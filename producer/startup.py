@@ -22,7 +22,7 @@ GC_THRESHOLDS = (700, 10, 10)
 NUMBA_FILE = ".numba_config.yaml"
 #: Set to the schedule's name for a step: another beat may continue it, in another folder.
 STEP_VARIABLE = "_RINGHAUL_STEP"
-#: Set to a file for a step: its command also writes there what it ends with.
+#: Set to a file for a step: its command also writes its last error there.
 STEP_ERROR_VARIABLE = "_RINGHAUL_STEP_ERROR"
 #: Set to a file by `ringhaul.client`: the command also writes there, as JSON, which error it ends
 #: with. The client distinguishes errors that have one exit code.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.broker import broker_url
+from config.errors import ConfigError
 from config.known_secrets import remember
 from config.secrets import read_secret
 from config.settings import Settings
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     import ssl
 
     from ringhaul.cluster.connect import ClusterConfig
+    from ringhaul.imports.command import ImportCommand
+    from ringhaul.imports.folder import ImportFolders
+    from ringhaul.imports.sidecar import Sidecar
     from ringhaul.ledger.ledger import Ledger
     from ringhaul.records.job import LoadJob
 
@@ -104,6 +109,88 @@ def streaming_tls(settings: Settings) -> ssl.SSLContext | None:
         cert=str(streaming.tls_cert or ""),
         key=str(streaming.tls_key or ""),
         verify_hostname=streaming.tls_verify_hostname,
+    )
+
+
+def import_command(settings: Settings) -> ImportCommand:
+    """Return how nodes' imports are called from this host.
+
+    Raises `SetupUnusable` without nodetool, and `ConfigError` for a password that cannot be read or
+    passed on.
+    """
+    from ringhaul.imports.command import ImportCommand, find_nodetool, nodetool_arguments
+
+    imports = settings.imports
+    password = ""
+    if imports.jmx_password_file is not None:
+        password = read_secret(imports.jmx_password_file, "imports.jmx_password_file")
+        if password.split() != [password]:
+            raise ConfigError(
+                "imports.jmx_password_file: nodetool takes no password with blanks: give the user "
+                "of imports.jmx_user another one"
+            )
+    words = tuple(shlex.split(imports.command))
+    if not words:
+        login = nodetool_arguments(logs_in=bool(imports.jmx_user))
+        words = (*find_nodetool(settings.cache_dir), *login)
+    return ImportCommand(
+        words=words,
+        port=imports.jmx_port,
+        user=imports.jmx_user,
+        password=password,
+        timeout_s=imports.timeout_s,
+        connects=not imports.command,
+    )
+
+
+def import_folders(
+    settings: Settings, folder: str, keyspace: str, table: str, job_id: str
+) -> ImportFolders:
+    """Return the folders from which nodes import a job's SSTables. `folder`: the job's."""
+    from ringhaul.imports.folder import ImportFolders
+
+    return ImportFolders(
+        folder=folder,
+        node_folder=str(settings.imports.node_folder or folder),
+        keyspace=keyspace,
+        table=table,
+        job_id=job_id,
+    )
+
+
+def sidecar_access(settings: Settings) -> Sidecar:
+    """Return how the nodes' Sidecars are reached from this host.
+
+    Raises `UsageError` for certificates that cannot be used, and `ConfigError` for a token that
+    cannot be read or sent.
+    """
+    from ringhaul.cluster.connect import tls_context
+    from ringhaul.imports.sidecar import Sidecar
+
+    sidecar = settings.sidecar
+    tls, token = None, ""
+    if sidecar.tls:
+        tls = tls_context(
+            "sidecar",
+            ca=str(sidecar.tls_ca or ""),
+            cert=str(sidecar.tls_cert or ""),
+            key=str(sidecar.tls_key or ""),
+            verify_hostname=sidecar.tls_verify_hostname,
+        )
+    if sidecar.token_file is not None:
+        token = read_secret(sidecar.token_file, "sidecar.token_file")
+        if not (token.isascii() and token.isprintable()) or " " in token:
+            raise ConfigError(
+                f"sidecar.token_file: the first line of {sidecar.token_file} is no bearer token: "
+                "it has blanks, or characters beyond ASCII"
+            )
+    return Sidecar(
+        host=sidecar.host,
+        port=sidecar.port,
+        tls=tls,
+        token=token,
+        request_timeout_s=sidecar.request_timeout_s,
+        import_timeout_s=sidecar.import_timeout_s,
     )
 
 

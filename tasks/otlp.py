@@ -3,7 +3,7 @@
 A span for each job and unit is little, and this is all that it takes. OpenTelemetry's SDK does the
 same with ten packages, which redis-py imports as soon as they are there: 40 ms for each command.
 
-A collector that is away costs spans, and nothing else: they are dropped, and the log says so.
+If the collector is unavailable, spans are dropped, and the log says so. Nothing else is affected.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SPANS_MAX = 2048
 #: How often spans are sent, and how long one request may take.
 SEND_EVERY_S = 1.0
 REQUEST_S = 3.0
-#: A collector that is away is mentioned this often.
+#: How often the log mentions an unavailable collector.
 SAY_EVERY_S = 60.0
 _ERROR = 2  #: STATUS_CODE_ERROR
 _INTERNAL = 1  #: SPAN_KIND_INTERNAL
@@ -66,7 +66,7 @@ class Span:
 
 
 class Sender:
-    """Sends spans in a thread, which the first of them starts."""
+    """Sends spans in a thread, which starts with the first span."""
 
     def __init__(
         self, endpoint: str, headers: Mapping[str, str], resource: Mapping[str, Value]

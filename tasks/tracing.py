@@ -44,7 +44,7 @@ class Parent(NamedTuple):
 
     @classmethod
     def parse(cls, text: object) -> Parent | None:
-        """Return the context of a traceparent; None if it is none."""
+        """Return the context of a traceparent; None if it is invalid."""
         found = _TRACEPARENT.fullmatch(text) if isinstance(text, str) else None
         if found is None:
             return None

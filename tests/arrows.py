@@ -33,6 +33,7 @@ ROOMS: Mapping[str, str] = {
     "ringhaul.sstables": "ringhaul.cql",
     "ringhaul.streaming": "ringhaul.sstables",
     "ringhaul.storage": "",
+    "ringhaul.imports": "ringhaul.sstables ringhaul.storage ringhaul.streaming",
     "ringhaul.formats": "ringhaul.cql ringhaul.cql.typed ringhaul.storage",
     "ringhaul.formats.write": "ringhaul.cql ringhaul.cql.spell ringhaul.formats",
     "ringhaul.schedule": "",
@@ -70,14 +71,14 @@ ROOMS: Mapping[str, str] = {
     ),
     "config": "",
     "tasks": (
-        "ringhaul.cluster ringhaul.ledger ringhaul.records ringhaul.scan "
+        "ringhaul.cluster ringhaul.imports ringhaul.ledger ringhaul.records ringhaul.scan "
         "ringhaul.statements ringhaul.storage ringhaul.transform"
     ),
     "tasks.host": "ringhaul.cluster ringhaul.ledger",
     "tasks.parent": "ringhaul.ledger ringhaul.storage tasks.host",
     "tasks.base": "tasks.parent",
     "tasks.child": (
-        "ringhaul.cluster ringhaul.dataplane ringhaul.ledger ringhaul.load "
+        "ringhaul.cluster ringhaul.dataplane ringhaul.imports ringhaul.ledger ringhaul.load "
         "ringhaul.load.write ringhaul.records ringhaul.scan ringhaul.statements "
         "ringhaul.streaming ringhaul.units"
     ),
@@ -94,7 +95,7 @@ ROOMS: Mapping[str, str] = {
     "producer.request": (
         "producer.outputs producer.translate ringhaul.cluster ringhaul.cql ringhaul.formats "
         "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.query "
-        "ringhaul.records ringhaul.storage"
+        "ringhaul.records ringhaul.sstables ringhaul.storage"
     ),
     "producer.inputs": (
         "producer.request ringhaul.cql ringhaul.formats ringhaul.formats.write ringhaul.output "
@@ -109,8 +110,8 @@ ROOMS: Mapping[str, str] = {
     "producer.tuning": "",
     "producer.plan": (
         "producer.outputs producer.request producer.tuning ringhaul.cluster ringhaul.cql "
-        "ringhaul.cql.typed ringhaul.formats ringhaul.ledger ringhaul.load ringhaul.query "
-        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
+        "ringhaul.cql.typed ringhaul.formats ringhaul.imports ringhaul.ledger ringhaul.load "
+        "ringhaul.query ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
         "ringhaul.statements ringhaul.storage ringhaul.streaming ringhaul.transform "
         "ringhaul.units"
     ),
@@ -125,7 +126,7 @@ ROOMS: Mapping[str, str] = {
     "producer.run": (
         "producer.inputs producer.outputs producer.plan producer.report producer.request "
         "producer.services producer.tuning ringhaul.cluster ringhaul.cql ringhaul.cql.decode "
-        "ringhaul.dataplane ringhaul.formats.write ringhaul.ledger ringhaul.load "
+        "ringhaul.dataplane ringhaul.formats.write ringhaul.imports ringhaul.ledger ringhaul.load "
         "ringhaul.output ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
         "ringhaul.statements ringhaul.storage "
         "ringhaul.transform"
@@ -135,7 +136,7 @@ ROOMS: Mapping[str, str] = {
         "producer.run producer.services ringhaul.cluster ringhaul.cql ringhaul.formats "
         "ringhaul.ledger ringhaul.schedule"
     ),
-    "producer.cli": "producer.commands",
+    "producer.cli": "producer.commands producer.translate",
     "producer.errors": "producer.outputs",
     "producer.__main__": ("producer.cli producer.commands producer.errors producer.outputs"),
     "producer.schedule": (

@@ -8,7 +8,13 @@ import ipaddress
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from cryptography.x509.oid import NameOID
 
 _DAY = datetime.timedelta(days=1)
@@ -35,6 +41,12 @@ class Authority:
             certificate = certificate.add_extension(names, critical=False)
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         return private.decode(), _pem(certificate.sign(self._key, hashes.SHA256()))
+
+
+def protect(key: str, form: PrivateFormat = PrivateFormat.PKCS8) -> str:
+    """Return a private key with a password."""
+    private = load_pem_private_key(key.encode(), None)
+    return private.private_bytes(Encoding.PEM, form, BestAvailableEncryption(b"secret")).decode()
 
 
 def _name(name: str) -> x509.Name:

@@ -30,7 +30,7 @@ OF_FILES = frozenset(
     {"output", "format", "compression", "header", "delimiter", "quote", "null", "escape"}
     | {"escape-style", "dialect", "max-rows-per-file", "max-file-size"}
 )
-#: Command -> options that are arguments or methods of their own in the client.
+#: Command -> options that are separate arguments or methods in the client.
 ARGUMENTS: Mapping[str, frozenset[str]] = {
     "load": frozenset({"table", "urlfile", "dry-run", "detach"}),
     "verify": frozenset({"table", "urlfile", "detach"}),

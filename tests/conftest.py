@@ -17,6 +17,7 @@ from hypothesis import settings
 from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
 from tests.rooms import ByRoom, end_processes, put_first, remove_locks, turn
+from tests.scale import FULL
 from tests.services import (
     ProxiedRing,
     connected,
@@ -59,8 +60,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByRoom:
     return ByRoom(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     put_first(items)
+    left_out = [item for item in items if not FULL and item.get_closest_marker("complete")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_unconfigure() -> None:

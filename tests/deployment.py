@@ -40,7 +40,7 @@ class Command:
     #: of the checkout. `config NAME`, `secret KEY...`: of Kubernetes. `credential PATH`, `etc`,
     #: `programs`: of a systemd unit.
     mounts: Mapping[str, str] = field(default_factory=dict)
-    #: Seconds from SIGTERM to SIGKILL; None: it ends by itself.
+    #: Seconds from SIGTERM to SIGKILL; None: it ends without a signal.
     grace_s: float | None = None
 
     @property

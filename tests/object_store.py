@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from producer.local.ports import choose_port
 from tests.acceptance.command import wait_until
 
 #: Moto accepts any credentials, because it does not check them.
@@ -85,9 +86,7 @@ def running_object_store(
     folder: Path, address: str = "127.0.0.1", port: int = 0, **env: str
 ) -> Iterator[ObjectStore]:
     """Run a store during the block. `port`: 0 for any free one."""
-    if not port:
-        with socket.create_server((address, 0)) as taken:
-            port = taken.getsockname()[1]
+    port = port or choose_port([address])
     log = folder / "object-store.log"
     with log.open("w") as out:
         process = subprocess.Popen(

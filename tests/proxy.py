@@ -155,10 +155,8 @@ class Proxy:
 @contextmanager
 def proxied(target: Address, delay_s: float = 0.0) -> Iterator[tuple[Proxy, int]]:
     """Run a proxy during the block; gives it and its port on 127.0.0.1."""
-    with socket.create_server(("127.0.0.1", 0)) as chosen:
-        port: int = chosen.getsockname()[1]
-    proxy = Proxy(("127.0.0.1", port), target, delay_s)
+    proxy = Proxy(("127.0.0.1", 0), target, delay_s)
     try:
-        yield proxy, port
+        yield proxy, proxy.port
     finally:
         proxy.stop()

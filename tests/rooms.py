@@ -17,16 +17,15 @@ import psutil
 from xdist.scheduler import LoadFileScheduling
 
 #: Start of a test's path -> the service it needs. One process starts it for all such tests: three
-#: Cassandra nodes take half a minute and two cores to come up, a network of hosts as long.
+#: Cassandra nodes take half a minute and two cores to start, a network of hosts as long.
 SHARED = {
     "tests/integration/load/test_three_nodes": "three nodes",
     "tests/integration/local/test_clusters": "three nodes",
-    "tests/chaos/test_three_nodes": "three nodes",
+    "tests/chaos/three_nodes/": "three nodes",
     "tests/hosts/": "hosts",
     "tests/integration/cluster/": "a node with passwords and TLS",
     "tests/integration/scan/": "a filled table",
-    "tests/acceptance/test_load_sstables": "a node with nodetool",
-    "tests/acceptance/test_load_streaming": "a node with nodetool",
+    "tests/acceptance/sstables/": "a node with nodetool",
 }
 
 #: Beginnings of paths, in the order in which their files are given to processes, before all others:
@@ -35,6 +34,9 @@ SHARED = {
 FIRST = (
     "tests/acceptance/test_stalled_records",
     "tests/acceptance/test_control",
+    "tests/integration/load/test_three_nodes",
+    "tests/integration/local/test_clusters",
+    "tests/chaos/three_nodes/",
     "tests/unit/",
     "tests/property/",
     "tests/acceptance/test_unreadable_ranges",

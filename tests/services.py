@@ -18,8 +18,16 @@ from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import RoundRobinPolicy
 
-from producer.local.stack import Endpoints, ExtraYaml, Progress, Stack
+from producer.local.stack import (
+    Endpoints,
+    ExtraYaml,
+    OnProgress,
+    Progress,
+    Stack,
+    Started,
+)
 from producer.local.valkey import EmbeddedValkey
+from tests.acceptance.running import free_port
 from tests.proxy import Proxy
 
 #: Generous: the machine may be busy with other work.
@@ -48,16 +56,16 @@ def running_stack(
     extra_yaml: ExtraYaml | None = None,
     java: str = NEVER_STARTED_AGAIN,
 ) -> Iterator[Stack]:
-    """A stack of its own for the length of the block, in which its nodes stay up; its data is
+    """A separate stack for the length of the block, in which its nodes stay up; its data is
     removed at the end.
 
     `java`: more options for the nodes. No other node gets them: a port among them is theirs.
     """
-    # The blank in the folder's name is there to find code that breaks on one.
+    # The blank in the folder's name finds code that breaks on one.
     with tempfile.TemporaryDirectory(prefix="ringhaul state-") as folder:
         stack = Stack(Path(folder), user_cache_dir(), extra_yaml=extra_yaml)
         try:
-            with _java_options(java):
+            with java_options(java):
                 stack.up(nodes, heap=heap, auth=auth, any_port=True)
             yield stack
         finally:
@@ -65,7 +73,7 @@ def running_stack(
 
 
 @contextmanager
-def _java_options(words: str) -> Iterator[None]:
+def java_options(words: str) -> Iterator[None]:
     """More options for every `java` that is started in the block."""
     before = os.environ.get("JDK_JAVA_OPTIONS", "")
     os.environ["JDK_JAVA_OPTIONS"] = f"{before} {words}".strip()
@@ -75,10 +83,42 @@ def _java_options(words: str) -> Iterator[None]:
         os.environ["JDK_JAVA_OPTIONS"] = before
 
 
+class NodetoolStack(Stack):
+    """A stack whose nodes each have a port for nodetool, on loopback."""
+
+    def __init__(
+        self, state_dir: Path, cache_dir: Path, *, extra_yaml: ExtraYaml | None = None
+    ) -> None:
+        super().__init__(state_dir, cache_dir, extra_yaml=extra_yaml)
+        self.jmx_ports: dict[str, int] = {}  #: by the address of the node
+
+    def up(
+        self,
+        nodes: int | None = None,
+        *,
+        heap: str | None = None,
+        auth: bool | None = None,
+        any_port: bool = False,
+        on_progress: OnProgress = lambda progress: None,
+    ) -> Started:
+        with java_options(""):
+            java = os.environ["JDK_JAVA_OPTIONS"]
+
+            def with_port(step: Progress) -> None:
+                on_progress(step)
+                address = step.text.removeprefix("starting Cassandra at ")
+                if address != step.text:
+                    port = self.jmx_ports.setdefault(address, free_port())
+                    option = f"-Dcassandra.jmx.local.port={port}"
+                    os.environ["JDK_JAVA_OPTIONS"] = f"{java} {option}".strip()
+
+            return super().up(nodes, heap=heap, auth=auth, any_port=any_port, on_progress=with_port)
+
+
 class ProxiedRing(NamedTuple):
     """Three nodes; clients reach the third through a proxy, without knowing it."""
 
-    stack: Stack
+    stack: NodetoolStack
     proxy: Proxy
 
 
@@ -89,7 +129,7 @@ def running_ring() -> Iterator[ProxiedRing]:
     extra_yaml = {known_as: {"rpc_address": behind, "broadcast_rpc_address": known_as}}
     proxies: list[Proxy] = []
     with tempfile.TemporaryDirectory(prefix="ringhaul state-") as folder:
-        stack = Stack(Path(folder), user_cache_dir(), extra_yaml=extra_yaml)
+        stack = NodetoolStack(Path(folder), user_cache_dir(), extra_yaml=extra_yaml)
 
         def stand_in_front(step: Progress) -> None:
             # The port is chosen by now, but the node is not contacted yet.
@@ -172,7 +212,8 @@ def connected(
 @contextmanager
 def fresh_keyspace(session: Session, replication_factor: int = 1) -> Iterator[str]:
     """The name of an empty keyspace, dropped at the end of the block."""
-    name = f"t_{secrets.token_hex(5)}"
+    # No digits, and no letters of hexadecimal numbers: tests look for those in what a command says.
+    name = f"t_{''.join(secrets.choice('ghjkmnpqrstvwxyz') for _ in range(10))}"
     session.execute(
         f"CREATE KEYSPACE {name} WITH replication = "
         f"{{'class': 'SimpleStrategy', 'replication_factor': {replication_factor}}}"

@@ -1,4 +1,4 @@
-"""A reader of SSTables of format nb, written apart from the writer: slow and simple."""
+"""A reader of SSTables of versions nb and oa, written apart from the writer: slow and simple."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 EPOCH_US = 1_442_880_000_000_000
 EPOCH_S = 1_442_880_000
+#: Version -> the bytes for a partition that is not deleted.
+NOT_DELETED = {"nb": struct.pack(">iq", 0x7FFFFFFF, -(2**63)), "oa": bytes([0x80])}
 
 
 @dataclass
@@ -81,6 +84,14 @@ class Bytes:
         return self.at == len(self.data)
 
 
+def read_components(data: Path) -> dict[str, bytes]:
+    """Return the files of an SSTable by the names of their components. `data`: its Data.db."""
+    base = data.name.removesuffix("Data.db")
+    return {
+        path.name.removeprefix(base): path.read_bytes() for path in data.parent.glob(f"{base}*")
+    }
+
+
 def data_of(files: Mapping[str, bytes]) -> bytes:
     """Return Data.db uncompressed, with each chunk checked."""
     if "CompressionInfo.db" not in files:
@@ -133,11 +144,13 @@ def header_of(statistics: bytes) -> Header:
     return Header(*minima, key, clustering, columns)
 
 
-def partitions_of(files: Mapping[str, bytes], widths: Mapping[str, int]) -> list[Partition]:
+def partitions_of(
+    files: Mapping[str, bytes], widths: Mapping[str, int], version: str = "nb"
+) -> list[Partition]:
     """Return what Data.db holds. `widths`: column -> bytes of a value, 0: with a length before it;
     clustering columns are named `ck0`, `ck1`, ..."""
     header = header_of(files["Statistics.db"])
-    return list(_partitions(Bytes(data_of(files)), header, widths))
+    return list(_partitions(Bytes(data_of(files)), header, widths, NOT_DELETED[version]))
 
 
 def _long(value: int) -> int:
@@ -145,11 +158,13 @@ def _long(value: int) -> int:
     return (value + 2**63) % 2**64 - 2**63
 
 
-def _partitions(cursor: Bytes, header: Header, widths: Mapping[str, int]) -> Iterator[Partition]:
+def _partitions(
+    cursor: Bytes, header: Header, widths: Mapping[str, int], not_deleted: bytes
+) -> Iterator[Partition]:
     while not cursor.over:
         start = cursor.at
         partition = Partition(cursor.take(cursor.number("H")), start)
-        assert cursor.take(12) == struct.pack(">iq", 0x7FFFFFFF, -(2**63))
+        assert cursor.take(len(not_deleted)) == not_deleted
         before = start
         while (flags := cursor.number("B")) != 1:
             row_at = cursor.at - 1
@@ -162,7 +177,7 @@ def _row(
     cursor: Bytes, header: Header, widths: Mapping[str, int], flags: int, previous: int
 ) -> Row:
     assert flags & 0x04 and not flags & ~0x2C
-    clustering = _clustering(cursor, [widths[f"ck{i}"] for i in range(len(header.clustering))])
+    clustering = clustering_of(cursor, [widths[f"ck{i}"] for i in range(len(header.clustering))])
     size = cursor.vint()
     end = cursor.at + size
     assert cursor.vint() == previous
@@ -179,7 +194,8 @@ def _row(
     return row
 
 
-def _clustering(cursor: Bytes, widths: Sequence[int]) -> tuple[bytes, ...]:
+def clustering_of(cursor: Bytes, widths: Sequence[int]) -> tuple[bytes, ...]:
+    """Return the values of a clustering, of columns of these widths."""
     values = []
     bits = 0
     for place, width in enumerate(widths):

@@ -1,4 +1,4 @@
-"""Run a command on a terminal of its own, and type into it."""
+"""Run a command on a separate terminal, and type into it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def on_a_terminal(
             os.execve(argv[0], list(argv), dict(env))
         finally:
             os._exit(127)
-    screen, deadline, has_typed = "", time.monotonic() + TIMEOUT_S, False
+    shown, screen, has_typed = b"", "", False
+    deadline = time.monotonic() + TIMEOUT_S
     try:
         while time.monotonic() < deadline:
             if not select.select([terminal], [], [], 1.0)[0]:
@@ -37,7 +38,8 @@ def on_a_terminal(
                 break
             if not data:
                 break
-            screen += data.decode(errors="replace")
+            shown += data  # it may end in the middle of a character
+            screen = shown.decode(errors="replace")
             if not has_typed and prompt in screen:
                 os.write(terminal, typed.encode())
                 has_typed = True

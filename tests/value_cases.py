@@ -59,7 +59,7 @@ class Table:
     #: Python's name of the encoding of the files.
     encoding: str = "utf-8"
     delimiter: str = ","
-    #: Lines that stand in the file, and are no record.
+    #: Lines in the file that are not a record.
     noise: tuple[str, ...] = ()
 
 
@@ -114,6 +114,7 @@ TABLES: dict[str, Table] = {
             Case("map<text, int>", '"{""a"": 1}"', {"a": 1}, '"{""a"":1}"'),
             Case("frozen<tuple<int, text>>", "\"(1, 'x')\"", (1, "x"), '"[1,""x""]"'),
             Case("frozen<pair>", "\"{f1: 1, f2: 'x'}\"", (1, "x"), '"{""f1"":1,""f2"":""x""}"'),
+            Case("vector<float, 3>", '"[1, 2.5, -0.5]"', [1.0, 2.5, -0.5], '"[1,2.5,-0.5]"'),
         ),
         bad=(
             Bad("ascii", "é", "is not ASCII"),
@@ -140,6 +141,7 @@ TABLES: dict[str, Table] = {
             Bad("blob", "CAFE", "0x"),
             Bad("list<int>", '"1,2"', "--accept collections"),
             Bad("frozen<pair>", '"[1]"', "a JSON array where a JSON object belongs"),
+            Bad("vector<float, 3>", '"[1, 2]"', "3"),
         ),
     ),
     "european": Table(
@@ -281,6 +283,46 @@ TABLES: dict[str, Table] = {
             Bad("date", "", '"7" is not a date'),
         ),
     ),
+    "minutes": Table(
+        both=(
+            *("--timestamp-format", "min", "--time-format", "s", "--epoch", "2000-01-01"),
+            *("--date-format", "yyyyMMdd"),
+        ),
+        reading=("--rounding", "floor"),
+        cases=(
+            Case("timestamp", "123456", ms("2000-01-01T00:00:00+00:00") + 123_456 * 60_000),
+            Case("time", "3600", at("01:00")),
+            Case("date", "20240229", day("2024-02-29")),
+            Case("date", "2024-02-29", day("2024-02-29"), "20240229"),
+            Case("int", "-2.5", -3, "-3"),
+            Case("bigint", "7.9", 7, "7"),
+            Case("list<date>", '"[""20240229""]"', [day("2024-02-29")]),
+        ),
+        bad=(
+            Bad("timestamp", "minute", "is not"),
+            Bad("time", "86400", "is"),
+            Bad("date", "20240230", "day 30, which the month lacks"),
+            Bad("tinyint", "200", "outside -128..127"),
+        ),
+    ),
+    "null words in quotes": Table(
+        reading=("--null", "NULL", "--null", "-", "--null-quoted"),
+        writing=("--null", "NULL"),
+        cases=(
+            Case("text", '"NULL"', None, "NULL"),
+            Case("text", '"-"', None, "NULL"),
+            Case("text", "null", "null"),
+            Case("text", "", "", '""'),
+            Case("ascii", '""', ""),
+            Case("int", '"NULL"', None, "NULL"),
+            Case("int", '""', None, "NULL"),
+            Case("uuid", "-", None, "NULL"),
+            Case("boolean", '"-"', None, "NULL"),
+            Case("timestamp", "", None, "NULL"),
+            Case("list<text>", '"[""NULL""]"', ["NULL"]),
+        ),
+        bad=(Bad("int", '"null"', "is not a whole number"), Bad("uuid", "--", "is not a UUID")),
+    ),
     "loose": Table(
         reading=("--accept", "all"),
         cases=(
@@ -295,6 +337,12 @@ TABLES: dict[str, Table] = {
             Case("timeuuid", TIMEUUID.replace("-", ""), uuid.UUID(TIMEUUID), TIMEUUID),
             Case("list<int>", '"1,2"', [1, 2], '"[1,2]"'),
             Case("set<text>", "{ab}", {"ab"}, '"[""ab""]"'),
+            Case("set<text>", "\"['bar','foo']\"", ["bar", "foo"], '"[""bar"",""foo""]"'),
+            Case("map<int, frozen<list<text>>>", '"1 : [""foo"", ""bar""], 2:[""qix""]"',
+                 {1: ["foo", "bar"], 2: ["qix"]}, '"{""1"":[""foo"",""bar""],""2"":[""qix""]}"'),
+            Case("frozen<pair>", "\"{'f1':1,'f2':'x'}\"", (1, "x"), '"{""f1"":1,""f2"":""x""}"'),
+            Case("frozen<tuple<timestamp, text>>", "\"['2024-02-29T12:34:56.789','+01:00']\"",
+                 (NOON, "+01:00"), '"[""2024-02-29T12:34:56.789Z"",""+01:00""]"'),
             Case("map<text, int>", "a = 1", {"a": 1}, '"{""a"":1}"'),
             Case("frozen<tuple<int, text>>", "\"[1,'x']\"", (1, "x"), '"[1,""x""]"'),
             Case("frozen<pair>", '"[1,x]"', (1, "x"), '"{""f1"":1,""f2"":""x""}"'),

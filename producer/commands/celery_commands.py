@@ -109,7 +109,7 @@ def run_celery(loaded: Loaded, arguments: list[str], run: Callable[[list[str]], 
 
 def _check_broker(loaded: Loaded) -> None:
     """Raise `ServerUnusable` for a broker that can never serve, since Celery would retry for ever.
-    Celery waits by itself for one that is away or does not let us in now."""
+    If the broker is only down, or refuses us for now, Celery waits for it."""
     from ringhaul.errors import LedgerUnavailable
     from ringhaul.ledger.connection import LedgerRefused, ServerUnusable
     from tasks.connect import open_ledger
@@ -131,8 +131,8 @@ def run_celery_command(arguments: list[str]) -> None:
 
 
 def logs_json(loaded: Loaded) -> bool:
-    """Return whether each line of this process is to be JSON, and then log in that form from now
-    on: Celery sets up logging only after its banner and its first warnings."""
+    """Return whether this process logs JSON lines; if so, set that up now, because Celery sets up
+    logging only after its banner and its first warnings."""
     from config.logs import is_json, set_up_logging
 
     settings = loaded.settings.logging

@@ -1,6 +1,6 @@
-"""Let a shell complete the names of files. Commands, options and choices are click's part.
+"""Let a shell complete file names. click completes commands, options and choices.
 
-See docs/install.md for how a shell is set up.
+See docs/how-to/install.md for how to set up a shell.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import rich_click as click
 
 #: Set by a shell that wants to complete a command line; click reads it.
 VARIABLE = "_RINGHAUL_COMPLETE"
-#: What a metavar says if the value may be a file or a folder.
+#: Words of a metavar whose value may be a file or a folder.
 _PATHS = frozenset({"FILE", "DIR", "FOLDER", "PATH", "SOURCE"})
 
 
@@ -22,7 +22,8 @@ def is_completing() -> bool:
 
 
 def complete_paths(command: click.Command) -> None:
-    """Make files be completed where a path is one of what a text may be, such as a URL or -."""
+    """Complete file names also for text options that take a path or something else, such as a
+    URL or -."""
     for parameter in command.params:
         words = re.findall("[A-Z]+", parameter.metavar or "")
         if parameter.type is click.STRING and not _PATHS.isdisjoint(words):

@@ -1,7 +1,7 @@
 """The demo: what a newcomer wants to see first, in one command.
 
 It starts a local stack, generates sensor readings, loads them with the `ringhaul load` that any
-file would get, reads the whole table back, and compares it with the file value by value.
+file would get, reads the table back, and compares it with the file value by value.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _load(sample: Path, workers: int) -> int:
 
 
 def _verify(session: Session, sample: Path) -> int:
-    """Read the whole table back and compare every value with the file."""
+    """Read the table back and compare every value with the file."""
     _say("")
     _say("reading the table back and comparing every value with the file ...")
     expected = {row[:2]: row[2:] for row in _sample_rows(sample)}

@@ -1,9 +1,10 @@
-"""Apply `--format-profile NAME`: options about records that stand in the settings file.
+"""Apply `--format-profile NAME`: options about records, from the settings file.
 
-A section `[format.NAME]` holds the dialect of a feed, by the names of the options of `load`, and of
-`unload` where a load has none. Its values take the place of options that were not given, so that
-the job, its fingerprint and a schedule's step see what they resolve to. What only a load or only an
-unload has is passed over by the other, and so is which records and columns a load takes.
+A section `[format.NAME]` holds the dialect of a feed. Its keys are options of `load`, or of
+`unload` if a load does not have them. Its values become those of options that were not given, so
+the job, its fingerprint and a schedule's step see the resolved values. A load ignores keys that
+only an unload has. An unload ignores those that only a load has, or that choose a load's records
+and columns.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from ringhaul.option_names import VALUES_PREFIX, option_name
 
 #: The option itself, by its name in `load`.
 OPTION = "format-profile"
-#: Options of a load about which records it takes: not for an unload, even if it has their names.
+#: Options that choose a load's fields: not for an unload, although it has options of these names.
 _OF_A_LOAD = ("columns", "mapping")
-#: Values with which files are read, and none is written.
+#: Values that are only for reading files.
 _ONLY_READ = {"format": ("auto",), "line-end": ("any",), "json-layout": ("documents", "commented")}
-#: Options that a `--dialect` of an unload stands for.
+#: Options that the `--dialect` of an unload sets.
 _OF_A_DIALECT = ("delimiter", "quote", "escape", "escape-style", "header", "line-end", "null")
 
 
 def apply_profile(context: click.Context) -> str | None:
     """Put the values of the profile that a parsed command names into its parameters.
 
-    Returns a line that says what was set and where that stands; None if no profile is named.
+    Returns a line that says what was set and where it comes from; None if no profile is named.
     Raises `UsageError` for a profile or an option that does not exist, and for unusable values.
     """
     prefix = VALUES_PREFIX if f"--{VALUES_PREFIX}{OPTION}" in _flags(context) else ""
@@ -51,8 +52,8 @@ def apply_profile(context: click.Context) -> str | None:
     for key in section:
         if key not in (*_known(), *_only_written()):
             raise UsageError(
-                f"{formats.place(name, key)}: [format.{name}] has {key}, which is no option about "
-                f"records{nearest(key, _known())}"
+                f"{formats.place(name, key)}: [format.{name}] has {key}, which is not an option "
+                f"for records{nearest(key, _known())}"
             )
     hidden = _of_a_dialect(context) if writes else _of_the_preset(context, prefix)
     shown, passed = [], []
@@ -75,7 +76,7 @@ def apply_profile(context: click.Context) -> str | None:
 
 
 def _is_read_only(own: Mapping[str, click.Parameter], key: str, raw: Any) -> bool:
-    """Whether an unload has no use for a key, or for its value."""
+    """Whether a key, or its value, does not apply to an unload."""
     return f"--{key}" not in own or key in _OF_A_LOAD or raw in _ONLY_READ.get(key, ())
 
 
@@ -122,12 +123,12 @@ def _key(option: click.Parameter) -> str:
 
 
 def _of_a_dialect(context: click.Context) -> set[str]:
-    """Return the options of an unload that a `--dialect` on the command line stands for."""
+    """Return the options of an unload that a `--dialect` on the command line sets."""
     return set(_OF_A_DIALECT) if "dialect" in given_options(context) else set()
 
 
 def _of_the_preset(context: click.Context, prefix: str) -> set[str]:
-    """Return the options of a load that a `--dialect` on the command line stands for."""
+    """Return the options of a load that a `--dialect` on the command line sets."""
     start = prefix.replace("-", "_")
     given = {name.removeprefix(start) for name in given_options(context) if name.startswith(start)}
     if "dialect" not in given:

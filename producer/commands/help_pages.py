@@ -55,7 +55,7 @@ OPTION_GROUPS = {
         *("--preserve-timestamp", "--preserve-ttl"),
     ),
     "New table": ("--create-table", "--primary-key", "--yes"),
-    "SSTables": ("--to-sstables", "--via", "--sstable-size"),
+    "SSTables": ("--to-sstables", "--via", "--sstable-size", "--sstable-version"),
     "Trials": ("--budget", "--in-place", "--write", "--no-write", "--overwrite"),
     "Output": (
         *("--output", "--single-file", "--file-name-format", "--max-rows-per-file"),

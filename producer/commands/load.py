@@ -41,12 +41,12 @@ from ringhaul.ledger.kinds import JobKind
 @click.option(
     "--timestamp-field",
     metavar="FIELD",
-    help="Rows' write times stand in this field, a name or a position from 0.",
+    help="Field with each row's write time: a name, or a position from 0.",
 )
 @click.option(
     "--ttl-field",
     metavar="FIELD",
-    help="Seconds until each row expires stand in this field; empty: --ttl.",
+    help="Field with the seconds until each row expires; empty: --ttl.",
 )
 @click.option(
     "--exact-timestamps",
@@ -61,10 +61,11 @@ from ringhaul.ledger.kinds import JobKind
 )
 @click.option(
     "--via",
-    type=click.Choice(["cql", "streaming"]),
+    type=click.Choice(["cql", "streaming", "import", "sidecar"]),
     default="cql",
     show_default=True,
-    help="cql: as requests; streaming: as SSTables to the nodes' storage port, for large loads.",
+    help="cql: as requests; streaming: as SSTables to the nodes' storage port; import: by a folder "
+    "from which nodes import SSTables; sidecar: through the nodes' Cassandra Sidecars.",
 )
 @click.option(
     "--to-sstables",
@@ -75,7 +76,14 @@ from ringhaul.ledger.kinds import JobKind
 @click.option(
     "--sstable-size",
     metavar="BYTES",
-    help="Size of one SSTable, with --via streaming or --to-sstables, e.g. 256M [1 GiB].",
+    help="Size of one SSTable, unless rows go over CQL, e.g. 256M [1 GiB].",
+)
+@click.option(
+    "--sstable-version",
+    type=click.Choice(["nb", "oa"]),
+    default="nb",
+    show_default=True,
+    help="For --to-sstables; oa stores TTLs beyond 2038, but not all nodes of 5.0 read it.",
 )
 @click.option("--unit-size", metavar="BYTES", help="Size of one unit of work, e.g. 16M [adaptive].")
 @click.option(

@@ -34,7 +34,7 @@ def local() -> None:
     type=click.IntRange(min=1),
     help="Cassandra nodes: 1 at 127.0.0.1, several at 127.0.1.1 and up. [default: 1]",
 )
-@click.option("--heap", metavar="SIZE", help="Heap of each node. [default: 1G; of several 512M]")
+@click.option("--heap", metavar="SIZE", help="Heap of each node. [default: 1G; several: 512M]")
 @click.option(
     "--auth/--no-auth",
     default=None,
@@ -51,7 +51,7 @@ def up(nodes: int | None, heap: str | None, auth: bool | None) -> None:
     click.echo("the local stack is up" if started.anything else "already up", err=True)
     click.echo(f"  cassandra  {', '.join(ends.contact_points)} port {ends.port}", err=True)
     click.echo(f"  valkey     127.0.0.1 port {stack.valkey.port}", err=True)
-    click.echo("  other ringhaul commands find it by themselves", err=True)
+    click.echo("  other ringhaul commands find it automatically", err=True)
 
 
 @local.command()

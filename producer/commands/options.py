@@ -12,6 +12,7 @@ import rich_click as click
 
 from producer.request.options import NO_BROKER
 from producer.request.password import PROMPT, note_password_flag
+from producer.request.rate import Rate
 from ringhaul.formats.dialect import TRIMS
 from ringhaul.formats.escapes import STYLES
 from ringhaul.formats.presets import PRESETS
@@ -157,8 +158,8 @@ def _report_place(context: click.Context, option: click.Parameter, text: str | N
 
 
 def refuse_missing_folder(text: str) -> None:
-    """Raise `BadParameter` for a path that ends like that of a folder, and is none: a file of that
-    name would be written over by each job."""
+    """Raise `BadParameter` for a path that ends like a folder's, but is not a folder: each job
+    would overwrite a file of that name."""
     if text.endswith(os.sep) and not os.path.isdir(text):
         raise click.BadParameter(f"there is no folder {text}")
 
@@ -181,7 +182,7 @@ def skip_failed_option(command: Command) -> Command:
         "--skip-failed-ranges",
         "skip_failed",
         is_flag=True,
-        help="Leave out what no replica can read, list it, and exit with 1.",
+        help="Skip and list token ranges that no replica can read; exit with 1.",
     )
     return option(command)
 
@@ -212,9 +213,9 @@ def sharing_options(command: Command) -> Command:
         [
             click.option(
                 "--rate",
-                type=click.IntRange(1),
+                type=Rate(),
                 metavar="ROWS/S",
-                help="Limit of the whole job; `ringhaul throttle` changes it.",
+                help="Limit of the job, or bytes as 50MB/s; `ringhaul throttle` changes it.",
             ),
             click.option(
                 "--priority",
@@ -265,7 +266,7 @@ def output_options(command: Command) -> Command:
             click.option(
                 "--comment",
                 metavar="CHAR",
-                help="CSV: begins comments for the reader, so values with it are quoted [none].",
+                help="CSV: values that begin with this comment character are quoted [none].",
             ),
             click.option(
                 "--trim",
@@ -293,12 +294,12 @@ def output_options(command: Command) -> Command:
             click.option(
                 "--escape",
                 metavar="CHAR",
-                help="CSV: before what has a meaning, not quotes [none].",
+                help="CSV: escape character, instead of doubled quotes [none].",
             ),
             click.option(
                 "--escape-style",
                 type=click.Choice(list(STYLES)),
-                help="CSV: how control characters are spelt behind it [plain].",
+                help="CSV: how control characters are written after it [plain].",
             ),
             click.option(
                 "--dialect",

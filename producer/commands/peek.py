@@ -18,7 +18,7 @@ from producer.request.options import PeekOptions
     type=click.IntRange(1, 100_000),
     default=5,
     show_default=True,
-    help="At most so many rows.",
+    help="At most this many rows.",
 )
 @click.option("-k", "--keyspace", metavar="NAME", help="Keyspace, if TABLE does not name it.")
 @click.option("--where", metavar="CONDITION", help="Only rows for which this holds, as in SQL.")

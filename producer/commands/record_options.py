@@ -158,7 +158,7 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
             type=click.Choice(list(STYLES)),
             default="plain",
             show_default=True,
-            help="What stands behind the escape character.",
+            help="How control characters are written after the escape character.",
         ),
         option(
             "--json-layout",
@@ -219,7 +219,7 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
             type=click.IntRange(0),
             metavar="N",
             default=0,
-            help="Pass over the first N.",
+            help="Skip the first N records.",
         ),
         option("--max-rows", type=click.IntRange(0), metavar="N", help="At most N records."),
         option(
@@ -227,7 +227,7 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
             type=click.Choice(["input", "file"]),
             default="input",
             show_default=True,
-            help="Where these two count: in the whole input, or in each file.",
+            help="Whether these two count in the complete input, or in each file.",
         ),
         *value_options(prefix, about),
     ]

@@ -24,7 +24,7 @@ from producer.commands.options import ledger_options, refuse_missing_folder
 @click.option(
     "--show-data",
     is_flag=True,
-    help="With values and records of rejects, which are left out otherwise.",
+    help="Include values and records of rejects, which are otherwise left out.",
 )
 @ledger_options
 def report_command(job: str | None, output: str, show_data: bool, config_file: Path | None) -> int:

@@ -37,12 +37,12 @@ def answer_options(command: Command) -> Command:
                 "--max-rows-per-file",
                 type=click.IntRange(1),
                 metavar="N",
-                help="Begin a new file after N.",
+                help="Start a new file after N rows.",
             ),
             click.option(
                 "--max-file-size",
                 metavar="BYTES",
-                help="Begin a new file after about so much, e.g. 256M.",
+                help="Start a new file after about this size, e.g. 256M.",
             ),
             click.option(
                 "--order",

@@ -1,4 +1,4 @@
-"""`ringhaul status [JOB] [-f]`: how far, how fast, which way it ended."""
+"""`ringhaul status [JOB] [-f]`: how far a job is, how fast, and how it ended."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def status_command(
     if follow and job is None:
         raise UsageError("-f follows one job: name it (`ringhaul status` lists them)")
     if events and job is None:
-        raise UsageError("--events are of one job: name it (`ringhaul status` lists them)")
+        raise UsageError("--events shows one job: name it (`ringhaul status` lists them)")
     if events and follow:
         raise UsageError("--events shows what happened until now: leave out -f, or --events")
     if report is not None and job is None:
-        raise UsageError("--report is of one job: name it (`ringhaul status` lists them)")
+        raise UsageError("--report writes one job: name it (`ringhaul status` lists them)")
     if events and report is not None:
         raise UsageError(
-            "--events and --report: a report has the events in it; leave one of them out"
+            "--events and --report: a report includes the events; leave one of them out"
         )
     with reading_ledger(config_file) as ledger:
         if job is None:
@@ -99,7 +99,7 @@ def _one(
     def publish(status: JobStatus) -> None:
         try:
             publish_watched(ledger, status, shown.say)
-        except JobDamaged:  # the closing says so
+        except JobDamaged:  # the closing report says so
             return
         except (OutputUnusable, OutputUnavailable) as error:  # the job is over all the same
             shown.say(str(error))

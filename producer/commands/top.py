@@ -10,8 +10,8 @@ from producer.commands.options import ledger_options
 
 
 @click.command("top")
-@click.option("--once", is_flag=True, help="Look for a second, print what there is, and end.")
-@click.option("--json", "as_json", is_flag=True, help="JSON Lines, a document at each look.")
+@click.option("--once", is_flag=True, help="Watch for a second, print the figures, and end.")
+@click.option("--json", "as_json", is_flag=True, help="JSON Lines, one document per refresh.")
 @ledger_options
 def top_command(once: bool, as_json: bool, config_file: Path | None) -> int:
     """Watch jobs, hosts and the slowest units, every second.

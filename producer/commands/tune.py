@@ -51,7 +51,7 @@ def _parse_budget(context: click.Context, option: click.Parameter, text: str) ->
     show_default=True,
     metavar="TIME",
     callback=_parse_budget,
-    help="The command is over after this time, such as 90s or 10m.",
+    help="Time limit of the command, such as 90s or 10m.",
 )
 @click.option(
     "-c",
@@ -98,7 +98,7 @@ def tune_command(**params: Any) -> int:
     assert context is not None
     options = tune_options(context)
     if options.overwrite and not options.in_place:
-        raise UsageError("--overwrite goes with --in-place: give both, or leave it out")
+        raise UsageError("--overwrite needs --in-place: give both, or leave it out")
     if options.write is not None and options.no_write:
         raise UsageError("--write names a file and --no-write writes none: give one of them")
     run = secrets.token_hex(3)

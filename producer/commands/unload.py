@@ -32,7 +32,7 @@ from ringhaul.ledger.kinds import JobKind
     "-m",
     "--mapping",
     metavar="FIELD=COLUMN,...",
-    help="Columns by the names of their fields; *=*: the others; writetime(*), ttl(*): of each.",
+    help="Columns and the names of their fields; *=*: all others; writetime(*), ttl(*): of each.",
 )
 @preserving_options
 @click.option("--where", metavar="CONDITION", help="Rows to unload, as in SQL.")
@@ -82,10 +82,10 @@ from ringhaul.ledger.kinds import JobKind
 @output_options
 @spelling_options()
 @click.option(
-    "--max-rows-per-file", type=click.IntRange(1), metavar="N", help="Begin a new file after N."
+    "--max-rows-per-file", type=click.IntRange(1), metavar="N", help="Start a new file after N."
 )
 @click.option(
-    "--max-file-size", metavar="BYTES", help="Begin a new file after about so much, e.g. 256M."
+    "--max-file-size", metavar="BYTES", help="Start a new file after about this size, e.g. 256M."
 )
 @click.option(
     "--order",

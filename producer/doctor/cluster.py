@@ -32,7 +32,7 @@ class Cluster(NamedTuple):
 
 
 def open_cluster(settings: Settings, keyspace: str | None) -> Cluster:
-    """Connect and check. `keyspace`: of the jobs to come; None: all of the users'.
+    """Connect and check. `keyspace`: the one that jobs will use; None: all of the users'.
 
     Raises `RinghaulError` for a cluster that cannot be used.
     """
@@ -142,7 +142,7 @@ def judge_replication(
     if not lacking:
         where = keyspace or count_text(len(wanted), "keyspace")
         return CLUSTER.ok(check, f"{level} can be reached in {where}")
-    more = f"; the same of {len(lacking) - 1} more" if len(lacking) > 1 else ""
+    more = f"; the same in {len(lacking) - 1} more" if len(lacking) > 1 else ""
     if keyspace is not None:
         return CLUSTER.fault(check, f"{lacking[0]}{more}")
     # A keyspace that no job uses may be as it likes.

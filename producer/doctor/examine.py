@@ -46,7 +46,7 @@ FILES_S = 30.0
 class Subject:
     """What is examined beside the settings."""
 
-    keyspace: str | None = None  #: of the jobs to come; None: all
+    keyspace: str | None = None  #: the one that jobs will use; None: all
     inputs: Sequence[str] = ()
     output: str = ""  #: empty: none
 

@@ -1,4 +1,4 @@
-"""Wait until the cluster as a whole is usable: login works, and all nodes know each other.
+"""Wait until the cluster is usable: login works, and all nodes know each other.
 
 A node answers CQL before its superuser exists. The first node needs a moment to see the last one
 up, and another to report it to drivers: a driver that connects in between knows two of three nodes

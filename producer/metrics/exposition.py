@@ -28,7 +28,7 @@ from ringhaul.ledger.states import JobState
 from ringhaul.ledger.totals import KindTotals
 from ringhaul.schedule.runs import RunState
 
-#: Running jobs with metrics of their own; the others are left out, the oldest first.
+#: How many running jobs have their own metrics; the oldest are left out.
 JOBS_MAX = 100
 JOB_STATES = (*(state.value for state in JobState), "PAUSED", DAMAGED)
 UNIT_STATES = ("waiting", "published", "running", "done", "quarantined")
@@ -41,7 +41,10 @@ COUNTERS: Mapping[str, tuple[str, str]] = {
     "rejected": ("ringhaul_rejected_records", "Records rejected, of committed units."),
     "bytes": ("ringhaul_bytes", "Bytes of input or output, of committed units."),
     "retries": ("ringhaul_request_retries", "Requests that were sent again, of committed units."),
-    "streamed": ("ringhaul_streamed_bytes", "Bytes of SSTables sent to nodes, of committed units."),
+    "streamed": (
+        "ringhaul_streamed_bytes",
+        "Bytes of SSTables that nodes took, of committed units.",
+    ),
     "units": ("ringhaul_units_committed", "Units that were committed."),
     "failed": ("ringhaul_units_failed", "Units given back because of an error."),
     "lost": ("ringhaul_units_lost", "Units whose process or host was lost."),
@@ -89,8 +92,8 @@ def up(value: int) -> Metric:
 
 
 def duration(seconds: float) -> Metric:
-    """Return the metric that says how long the look at the ledger took."""
-    text = "How long this look at the ledger took."
+    """Return the metric for the time that reading the ledger took."""
+    text = "How long reading the ledger took."
     return GaugeMetricFamily("ringhaul_scrape_duration_seconds", text, seconds)
 
 
@@ -135,7 +138,7 @@ def _job_metrics(figures: Figures) -> Iterator[Metric]:
     )
     yield GaugeMetricFamily(
         "ringhaul_longest_standstill_seconds",
-        "How long the job that has made no progress for longest stands still.",
+        "Longest time that a running job has made no progress.",
         max([0.0, *(status.still_s for status in running)]),
     )
 
@@ -233,7 +236,7 @@ def _server_metrics(figures: Figures) -> Iterator[Metric]:
         )
     family = GaugeMetricFamily(
         "ringhaul_redis_check_ok",
-        "Whether a check of the Redis server, as by `ringhaul doctor`, found nothing to say.",
+        "Whether a check of the Redis server, as by `ringhaul doctor`, found no problem.",
         labels=["check"],
     )
     for check in check_server(server):

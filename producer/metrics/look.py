@@ -39,7 +39,7 @@ SCHEDULES_MAX = 500
 
 
 class _Budget:
-    """The time that one look may take, if a server answers, but slowly."""
+    """The time that reading the figures may take, for a server that answers slowly."""
 
     def __init__(self) -> None:
         self._give_up_at = time.monotonic() + BUDGET_S
@@ -47,7 +47,7 @@ class _Budget:
     def check(self) -> None:
         """Raise `LedgerUnavailable` when the time is up."""
         if time.monotonic() > self._give_up_at:
-            raise LedgerUnavailable(f"Redis is too slow: no whole answer in {BUDGET_S:.0f} s")
+            raise LedgerUnavailable(f"Redis is too slow: no complete answer in {BUDGET_S:.0f} s")
 
 
 class Looker:

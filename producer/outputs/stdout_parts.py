@@ -52,7 +52,7 @@ class StdoutParts:
 
     def look(self, ledger: Ledger, status: JobStatus, *, last: bool = False) -> None:
         """Copy the units committed since the last call; if in order, only up to the first gap. The
-        `last` call copies the rest too, since missing units will not come any more.
+        `last` call copies the rest too, since missing units will not be committed any more.
 
         Raises `StdoutClosed` and `OutputUnusable`, after cancelling the job, whose output can no
         longer be written.

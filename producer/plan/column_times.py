@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from producer.plan.selection import is_multi_cell
 from ringhaul.cluster.schema import ColumnSchema, TableSchema, quote_identifier
 
 _TYPES = {"writetime": "bigint", "ttl": "int"}
@@ -30,7 +29,7 @@ def with_times(table: TableSchema) -> TableSchema:
                 for column in table.columns
                 if column.name not in table.primary_key
                 and column.cql_type != "counter"
-                and not is_multi_cell(table, column.name)
+                and not table.is_multi_cell(column.name)
                 for function, cql_type in _TYPES.items()
                 if f"{function}({column.name})" not in table.column_names
             ),

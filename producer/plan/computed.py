@@ -19,11 +19,16 @@ from ringhaul.query.computed import Describe
 from ringhaul.query.errors import QueryError
 from ringhaul.scan.ring import refuse_other_partitioners
 
-_TYPE_HINT = "Cannot infer type"
+#: How an error of the server begins, and what to do.
+_HINTS = {
+    "Cannot infer type": "; such as (int)42 or (text)'abc'",
+    "Cannot use selection function": "; since Cassandra 5.0, the elements of a column that is not "
+    "frozen have times that can be selected. Leave them out",
+}
 
 
 def describe_with(session: Session) -> Describe:
-    """Return what asks the session's cluster."""
+    """Return a function that requests the types of selected items from the session's cluster."""
 
     def describe(table: TableSchema, items: Sequence[str]) -> Sequence[Computed]:
         refuse_other_partitioners(session)
@@ -35,7 +40,7 @@ def describe_with(session: Session) -> Describe:
         except (InvalidRequest, SyntaxException) as error:
             for item in items:
                 _check(session, table, item)
-            raise QueryError(f"the server says: {_said(error)}") from None
+            raise QueryError(f"the server says: {said_by_server(error)}") from None
         except (DriverException, NoHostAvailable, ErrorMessage) as error:
             cluster = session.cluster
             user = getattr(cluster.auth_provider, "username", "")
@@ -65,22 +70,23 @@ def _check(session: Session, table: TableSchema, item: str) -> None:
         if _is_aggregate(session, prepared):
             raise QueryError(
                 f"{quote(item)} is an aggregate of the server, and the ranges of the ring are read "
-                "separately: ask one node (cqlsh), or use the aggregates of `ringhaul query`"
+                "separately: run it with cqlsh, or use the aggregates of `ringhaul query`"
             )
     except (InvalidRequest, SyntaxException) as error:
-        said = _said(error)
-        hint = "; such as (int)42 or (text)'abc'" if said.startswith(_TYPE_HINT) else ""
+        said = said_by_server(error)
+        hint = next((hint for begin, hint in _HINTS.items() if said.startswith(begin)), "")
         raise QueryError(f"{quote(item)}: the server says: {said}{hint}") from None
 
 
-def _said(error: BaseException) -> str:
+def said_by_server(error: BaseException) -> str:
+    """Return the server's words on one line."""
     text = str(getattr(error, "message", None) or error)
     return " ".join(server_message(text).split())
 
 
 def _is_aggregate(session: Session, prepared: PreparedStatement) -> bool:
-    """Return whether it has a row although its range has no token: aggregates always have one.
+    """Return whether the item yields a row although its range is empty, as every aggregate does.
 
-    Read range by range, each range would have one. The server knows more of them than we do.
+    Such an item would yield a row for each range. The server has more aggregates than we know.
     """
     return session.execute(prepared).one() is not None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
 SAMPLE_BYTES = 1 << 20
-#: Searched for records behind those that --skip-rows skips: as many as a long unit has.
+#: Bytes that are searched for records after those that --skip-rows skips: those of a long unit.
 SAMPLE_BLOCKS_MAX = 100
 SAMPLE_SOURCES = 3
 REJECTS_SHOWN = 5
@@ -136,6 +136,8 @@ def dry_run_text(
         lines.append(f" {field:<24} ({meant.label})")
     for field, meant, column in job.sources[0].column_fields:
         lines.append(f" {field:<24} ({meant.label} of {column})")
+    for argument in job.sources[0].arguments:
+        lines.append(f" {argument.field:<24} (for {argument.call})")
     for column, value in (*job.sources[0].constants, *job.sources[0].filled):
         lines.append(f" {value!r:<24} {column}")
     if plan["not_loaded"]:
@@ -158,6 +160,10 @@ def _target_text(job: LoadJob, plan: dict[str, Any]) -> str:
     """Return where rows would go."""
     if job.sstables is not None:
         return f"SSTables of {plan['table']} in {job.sstables.final}"
+    if job.stream is not None and job.stream.folder:
+        return f"{plan['table']} at {plan['consistency']}, imported from {job.stream.folder}"
+    if job.stream is not None and job.stream.by_sidecar:
+        return f"{plan['table']} at {plan['consistency']}, imported through the nodes' Sidecars"
     return f"{plan['table']} at {plan['consistency']}"
 
 

@@ -75,7 +75,7 @@ def shifted_times_notes(
         f"write times are not kept exactly: {', '.join(lists[:SHOWN_MAX])} of {table.name} "
         f"{'is a list that is' if len(lists) == 1 else 'are lists that are'} not frozen, and rows "
         "are written a little later the longer the job takes, 1 us for each ms, so that a retry "
-        "cannot double elements. To keep the times of the other columns, load the lists by a job "
-        "of their own (--skip-columns); --exact-timestamps keeps all, and rejects rows that would "
+        "cannot double elements. To keep the times of the other columns, load the lists in a "
+        "separate job (--skip-columns); --exact-timestamps keeps all, and rejects rows that would "
         "have to be sent again"
     ]

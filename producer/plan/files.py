@@ -60,7 +60,7 @@ def _refuse_columns(request: LoadRequest, file: SourceFile, has: str) -> None:
     for option, given in (("columns", columns), ("no-header", not request.header)):
         if given:
             name = request.dialect.option(option)
-            raise UsageError(f"{file.path}: {name} is of no use: the file has {has}")
+            raise UsageError(f"{file.path}: {name} has no effect: the file has {has}")
 
 
 def settled(

@@ -142,7 +142,7 @@ def _names_of_record(text: bytes, dialect: CsvDialect) -> list[str]:
 
 
 def _check_layout(request: LoadRequest, block: Block, first: bytes, file: SourceFile) -> None:
-    """Refuse a file whose first record shows that its objects do not lie on lines."""
+    """Refuse a file whose first record shows that its objects are not each on one line."""
     if request.dialect.encoding == "utf-8" and _is_utf_16(block.data[:4]):
         raise UsageError(
             f"{file.path}: begins as text in UTF-16 does; give "
@@ -168,7 +168,7 @@ def _is_utf_16(beginning: bytes) -> bool:
 
 
 def _takes_lines(dialect: CsvDialect, block: Block) -> bool:
-    """Whether the first object goes on after its line, and is JSON then."""
+    """Whether the first object continues after its line, and is JSON then."""
     begin, line_end = int(block.starts[0]), int(block.ends[0])
     end = first_document(block.data[begin:], replace(dialect, json_layout="documents"))
     if end is None or begin + end <= line_end:

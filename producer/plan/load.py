@@ -35,15 +35,18 @@ if TYPE_CHECKING:
 UNIT_BYTES_MIN = 1 << 20
 UNIT_BYTES_MAX = 64 << 20
 UNITS_PER_SLOT = 4
-#: Of loads that write SSTables: each unit leaves at least one, and few are better than many. What
-#: is in the largest unit takes some minutes.
+#: Bounds for loads that write SSTables: each unit makes at least one, and few are better than many.
+#: The largest unit takes some minutes.
 SSTABLE_UNIT_BYTES_MAX = 1 << 30
 #: The same with transforms, which may take 100 us a row: a unit must end before its time limit.
 SSTABLE_UNIT_BYTES_TRANSFORMED = 128 << 20
-#: Duration of a unit at its share of `--rate`; so much is repeated if its worker is stopped. A load
-#: of a day by 16 processes is 11,520 such units, about 1 MB of the ledger (ADR 0014).
+#: Duration of a unit at its share of `--rate`, and so the work that is repeated if its worker is
+#: stopped. A load of a day by 16 processes is 11,520 such units: 1 MB of the ledger (ADR 0014).
 UNIT_PACED_S = 120
 UNIT_BYTES_PACED_MIN = 16 << 10
+#: The same of units that make SSTables, under a limit on bytes: many small files would cost the
+#: nodes more than the limit saves them.
+SSTABLE_UNIT_BYTES_PACED_MIN = 256 << 20
 
 
 def plan_load(
@@ -68,15 +71,28 @@ def plan_load(
     sources = tuple(source for source in planned if source is not None)
     sstables = None
     if request.to_sstables is not None:
-        from producer.plan.sstables import plan_sstables  # most loads do not need it
+        from producer.plan.sstable_version import check_reads  # most loads do not need it
+        from producer.plan.sstables import plan_sstables
 
-        sstables = plan_sstables(request.to_sstables, table, metadata, sources, request.ttl_s)
+        version = request.sstable_version
+        sstables = plan_sstables(
+            request.to_sstables, table, metadata, sources, request.ttl_s, version
+        )
+        check_reads(session, version)
     total_bytes = sum(file.size_bytes for file in files)
     stream = None
     if request.via == "streaming":
         from producer.plan.sstable_stream import plan_stream
 
         stream = plan_stream(table, session, settings, sources, request.ttl_s, total_bytes)
+    elif request.via == "import":
+        from producer.plan.sstable_import import plan_import
+
+        stream = plan_import(table, session, settings, sources, request.ttl_s, total_bytes, slots)
+    elif request.via == "sidecar":
+        from producer.plan.sstable_sidecar import plan_sidecar
+
+        stream = plan_sidecar(table, session, settings, sources, request.ttl_s, total_bytes)
     by_file = {source.file: source for source in sources}
     estimates = each_file(list(by_file), lambda file: _estimate(by_file[file], request.dialect))
     records = sum(found.records for found in estimates)
@@ -95,6 +111,7 @@ def plan_load(
             slots,
             records_count=records,
             rows_per_s=request.rows_per_s,
+            bytes_per_s=request.bytes_per_s,
             makes_sstables=sstables is not None or stream is not None,
             transformed=bool(request.transforms),
         ),
@@ -124,6 +141,11 @@ def plan_load(
         from producer.plan.transforms import with_results
 
         job = with_results(job, request, transforms)
+    computed = request.kind is JobKind.LOAD and any(source.filled for source in job.sources)
+    if computed and new_table is None:  # nothing is computed for columns of a new one
+        from producer.plan.arguments import with_arguments  # most loads do not need it
+
+        job = replace(job, sources=with_arguments(session, job.table, job.sources))
     if job.where:
         _check_where(job)
     return replace(job, sources=with_empty(request, files, planned, job.sources))
@@ -162,25 +184,29 @@ def unit_bytes_auto(
     *,
     records_count: int = 0,
     rows_per_s: int = 0,
+    bytes_per_s: int = 0,
     makes_sstables: bool = False,
     transformed: bool = False,
 ) -> int:
     """Return a unit size that gives every worker process several units, none of which takes
     minutes; or one, if units make SSTables.
 
-    `records_count`: estimated number of records. `rows_per_s`: the job's limit, which its worker
-    processes share; 0 if there is none.
+    `records_count`: estimated number of records. `rows_per_s`, `bytes_per_s`: the job's limits,
+    which its worker processes share; 0 if there is none.
     """
     units_per_slot, most_bytes = UNITS_PER_SLOT, UNIT_BYTES_MAX
     if makes_sstables:
         most_bytes = SSTABLE_UNIT_BYTES_TRANSFORMED if transformed else SSTABLE_UNIT_BYTES_MAX
         units_per_slot = 1
     size = min(max(-(-total_bytes // (units_per_slot * slots)), UNIT_BYTES_MIN), most_bytes)
-    if not rows_per_s:
-        return size
-    record_bytes = total_bytes / max(1, records_count)
-    paced_bytes = int(rows_per_s / slots * UNIT_PACED_S * record_bytes)
-    return min(size, max(paced_bytes, UNIT_BYTES_PACED_MIN))
+    if rows_per_s:
+        record_bytes = total_bytes / max(1, records_count)
+        paced_bytes = int(rows_per_s / slots * UNIT_PACED_S * record_bytes)
+        size = min(size, max(paced_bytes, UNIT_BYTES_PACED_MIN))
+    if bytes_per_s:
+        least_bytes = SSTABLE_UNIT_BYTES_PACED_MIN if makes_sstables else UNIT_BYTES_PACED_MIN
+        size = min(size, max(bytes_per_s // slots * UNIT_PACED_S, least_bytes))
+    return size
 
 
 def _estimate(source: LoadSource, dialect: CsvDialect) -> Estimate:

@@ -1,6 +1,6 @@
-"""Fields of a file without header that fill a statement's markers in their order: is it theirs?
+"""Check the order of fields that fill a statement's markers from a file without a header.
 
-An UPDATE has its key last, and files usually have it first. Where both orders fit the types, a
+An UPDATE has its key last, and files usually have it first. If both orders fit the types, the
 wrong one writes wrong rows without an error.
 """
 
@@ -20,7 +20,7 @@ from ringhaul.records.job import LoadJob, LoadSource
 
 
 def orders_by_markers(request: LoadRequest) -> bool:
-    """Return whether nothing but the statement says which field is which."""
+    """Return whether only the order of the statement's markers decides which field is which."""
     return not request.header and not request.columns and not request.mapping
 
 
@@ -30,8 +30,8 @@ def refuse_unsaid_order(request: LoadRequest, names: Sequence[str]) -> None:
     if orders_by_markers(request):
         columns, given = request.dialect.option("columns"), ",".join(names)
         raise UsageError(
-            "the file has no header, and a counter that is added to in a wrong row stays wrong: "
-            f"say which field is which, with {columns} {given} if they are in the markers' order"
+            "the file has no header, and an addition to the counter of a wrong row cannot be "
+            f"undone: name the fields, with {columns} {given} if they are in the markers' order"
         )
 
 
@@ -50,8 +50,8 @@ def order_warning(
     columns = request.dialect.option("columns")
     return (
         f"warning: {source.file.path} has no header, so its fields are taken in the markers' "
-        f"order: {', '.join(names)}. They fit the table's order as well: {', '.join(usual)}. Say "
-        f"which it is: {columns} {','.join(names)} or {columns} {','.join(usual)}"
+        f"order: {', '.join(names)}. They fit the table's order as well: {', '.join(usual)}. Give "
+        f"the right one: {columns} {','.join(names)} or {columns} {','.join(usual)}"
     )
 
 

@@ -41,7 +41,7 @@ from ringhaul.units.reading import open_records
 
 #: Bytes of text read from each sampled file.
 SAMPLE_BYTES = 2 << 20
-#: Searched for records behind those that --skip-rows skips.
+#: Bytes that are searched for records after those that --skip-rows skips.
 SAMPLE_BLOCKS_MAX = 100
 
 
@@ -222,8 +222,8 @@ def _joined(samples: Sequence[_Sample]) -> dict[str, Inferred]:
             wide = widened(before.cql_type, inferred.cql_type)
             if wide is None:
                 raise UsageError(
-                    f"{place}: column {name!r} would be {inferred.cql_type}, and in a file before "
-                    f"{before.cql_type}: load such files into tables of their own"
+                    f"{place}: column {name!r} would be {inferred.cql_type}, and in an earlier "
+                    f"file {before.cql_type}: load such files into separate tables"
                 )
             found[name] = before if wide == before.cql_type else inferred
     return found

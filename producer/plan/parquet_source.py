@@ -28,7 +28,7 @@ def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> 
         raise UsageError(str(error)) from error
     for name, count in Counter(schema.names).items():
         if count > 1:
-            raise UsageError(f"{file.path}: {name!r} names {count} columns of it")
+            raise UsageError(f"{file.path}: {name!r} names {count} columns of the file")
     if request.transforms:
         return LoadSource(file=file, fields=tuple(schema.names), mapping=(), format="parquet")
     row = request.row_fields(schema.names, file.path)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 UNITS_PER_SLOT = 4
 #: Data of a unit by the server's estimates: a few seconds of work.
 UNIT_BYTES = 64 << 20
+#: The largest LIMIT that one worker process reads alone, so that its rows come first in the order
+#: of their tokens: it has read that many when others have hardly started.
+LIMIT_ALONE_MAX = 100_000
 #: Maximum number of partitions that one unit looks up.
 KEYS_PER_UNIT_MAX = 200
 
@@ -39,8 +42,8 @@ class Read:
 
     table: TableSchema
     sql: str
-    #: None: it is all columns of all rows, and was not looked at, as reading SQL takes a command
-    #: longer than all that it does itself.
+    #: None for all columns of all rows: parsing SQL would take longer than everything else that
+    #: the command does.
     select: Select | None
 
     @property
@@ -87,6 +90,13 @@ def read_selected(session: Session, wanted: Wanted) -> Read:
     return replace(read, select=parse_select(read.sql, lambda keyspace, table: read.table))
 
 
+def shares_limit(read: Read, *, in_order: bool) -> bool:
+    """Return whether several units read the rows of a LIMIT, whichever come first. `in_order`: the
+    rows are wanted in the order of their tokens."""
+    limit = None if read.select is None else read.select.limit
+    return limit is not None and limit > LIMIT_ALONE_MAX and not in_order
+
+
 def refuse_local(session: Session, table: TableSchema) -> None:
     """Raise `UsageError` for a table that differs from node to node: ranges are read from any node,
     so the result would be a mixture."""
@@ -96,7 +106,7 @@ def refuse_local(session: Session, table: TableSchema) -> None:
     nodes = len(metadata.all_hosts())
     if local and nodes > 1:
         raise UsageError(
-            f"each of the {nodes} nodes has its own {table.name}: ask the one that is meant "
+            f"each of the {nodes} nodes has its own {table.name}: query the one that you mean "
             "(cqlsh HOST)"
         )
 
@@ -106,7 +116,7 @@ def refuse_virtual(session: Session, table: TableSchema) -> None:
     `system_views.settings`."""
     if session.cluster.metadata.keyspaces[table.keyspace].virtual:
         raise UsageError(
-            f"{table.name} is a virtual table, which has no token ranges: ask its node (cqlsh)"
+            f"{table.name} is a virtual table, which has no token ranges: query its node with cqlsh"
         )
 
 
@@ -129,15 +139,19 @@ def _read(session: Session, wanted: Wanted) -> Read:
     return Read(table=select.table, sql=sql, select=select)
 
 
-def plan_units(session: Session, read: Read, slots: int) -> list[str]:
+def plan_units(
+    session: Session, read: Read, slots: int, *, shares_limit: bool = False
+) -> list[str]:
     """Return the token ranges of each unit, in token order; an empty list if it is certain that no
-    row matches. Rows with a LIMIT are one unit, which ends with the last of them.
+    row matches. Rows with a LIMIT are one unit, which ends with the last of them, or several that
+    share it.
 
     Raises `ClusterError` as `read_ring` does.
     """
     table, select = read.table, read.select
     where = None if select is None else select.where
     limit = None if select is None or select.is_aggregate else select.limit
+    is_alone = limit is not None and not shares_limit
     bounds = FULL_RING
     ring = read_ring(session, table.keyspace)  # refuses partitioners other than Murmur3
     if where is not None:
@@ -145,14 +159,15 @@ def plan_units(session: Session, read: Read, slots: int) -> list[str]:
             return []
         if where.keys is not None:
             found = _key_units(_tokens_of(session, table, where.keys), slots)
-            return found if limit is None else [join_units(found)]
+            return [join_units(found)] if is_alone else found
         if where.tokens:
             bounds = TokenRange(*where.tokens)
+    # Of units cut by the size of the table, most would find that others have reached the LIMIT.
     estimates = [] if limit is not None else read_estimates(session, table.keyspace, table.table)
     units = plan_ranges(
         ring,
         estimates,
-        units_min=UNITS_PER_SLOT * slots if limit is None else 1,
+        units_min=1 if is_alone else UNITS_PER_SLOT * slots,
         bytes_per_unit=UNIT_BYTES,
         bounds=bounds,
     )

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ringhaul.cluster.schema import TableSchema, nearest, quote_identifier
-from ringhaul.cql.types import UnknownType
 from ringhaul.errors import UsageError
 from ringhaul.records.mapping_text import EVERY, Entry, MappingText, Term
-
-_MULTI_CELL = ("list", "set", "map", "udt")
 
 
 def selected_items(table: TableSchema, mapping: MappingText) -> list[str]:
@@ -25,7 +22,7 @@ def selected_items(table: TableSchema, mapping: MappingText) -> list[str]:
         items += [
             f"{function}({quote_identifier(column)})"
             for function in dict.fromkeys(functions)
-            if column and column not in table.primary_key and not is_multi_cell(table, column)
+            if column and column not in table.primary_key and not table.is_multi_cell(column)
         ]
     for entry in mapping.entries:
         items += _time_items(table, entry)
@@ -33,27 +30,22 @@ def selected_items(table: TableSchema, mapping: MappingText) -> list[str]:
 
 
 def without_times(table: TableSchema, mapping: MappingText) -> list[str]:
-    """Return the columns of which `writetime(*)` or `ttl(*)` has none: each element has its own."""
+    """Return the columns that `writetime(*)` or `ttl(*)` leaves out, because each of their elements
+    has its own, and whose times the mapping does not name."""
     if not any(map(_is_every, mapping.entries)):
         return []
     columns = [column for column, *_ in _fields(table, mapping) if column]
-    return [column for column in columns if is_multi_cell(table, column)]
-
-
-def is_multi_cell(table: TableSchema, column: str) -> bool:
-    """Return whether each element of a column has its own write time: a collection or user-defined
-    type that is not frozen."""
-    if table.type_of(column).lower().startswith("frozen"):
-        return False
-    try:
-        return table.parsed_type(column).name in _MULTI_CELL
-    except UnknownType:
-        return False
+    named = {entry.left.text for entry in mapping.entries}
+    return [
+        column
+        for column in columns
+        if table.is_multi_cell(column) and f"writetime({column})" not in named
+    ]
 
 
 def _fields(table: TableSchema, mapping: MappingText) -> Iterator[tuple[str, str, str]]:
-    """Yield (column, its CQL, name of its field). What the server computes is no column, and may
-    have no name but the server's."""
+    """Yield (column, its CQL, name of its field). What the server computes has no column, and
+    perhaps only the server's name for it."""
     mapped = []
     for entry in mapping.entries:
         left, right = entry

@@ -38,7 +38,7 @@ def measure_source(
         if done_s - began_s > seconds:
             break
     if not records:
-        raise UsageError(f"{source.file.path} has no record to try anything with")
+        raise UsageError(f"{source.file.path} has no records: there is nothing to measure")
     whole = all(one.file.whole for one in job.sources)
     return SourceRate(
         rows_s=records / max(read_s, 1e-6),

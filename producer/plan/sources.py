@@ -185,7 +185,7 @@ def read_fields(
     if len(fields) != len(names):
         raise UsageError(
             f"{file.path}: --columns names {len(fields)} fields, its header has {len(names)}: "
-            f"{', '.join(names[:12])}"
+            f"{', '.join(names[:12])}. It names all of them; --mapping loads only some"
         )
     return fields, start
 

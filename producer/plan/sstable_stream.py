@@ -5,34 +5,36 @@ What cannot be streamed is refused here, before anything starts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from cassandra import DriverException
-from cassandra.cluster import NoHostAvailable, Session
+from cassandra.cluster import Session
 
 from config.settings import Settings
-from producer.plan.sstables import by_cql, plan_layout
-from producer.text import bytes_text
-from ringhaul.cluster.consistency import acknowledgements, replication_of
-from ringhaul.cluster.datacentres import local_dc_of
-from ringhaul.cluster.errors import translate_error
-from ringhaul.cluster.permission import check_may_write
+from producer.plan.sstable_nodes import (
+    Replicas,
+    check_cluster,
+    check_input_bytes,
+    check_writer,
+    read_replicas,
+)
+from producer.plan.sstables import by_cql, in_version, layout_of
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.records.job import LoadSource
 from ringhaul.records.sstable_stream import SSTableStream
-from ringhaul.streaming.owners import Node, Owners, lacking
-from ringhaul.streaming.ring import RingChanging, read_owners, read_table_id
+from ringhaul.sstables.version import SSTableVersion
+from ringhaul.streaming.owners import Node
+from ringhaul.streaming.ring import read_table_id
 from ringhaul.streaming.session import StreamingUnsupported, connect, wants_encryption
-from tasks.connect import cluster_config, streaming_tls
+from tasks.connect import streaming_tls
 
 if TYPE_CHECKING:
     from cassandra.metadata import TableMetadata
 
 OPTION = "--via streaming"
-#: A table of ScyllaDB's `system` keyspace. Its nodes stream in another way.
-_SCYLLA_TABLE = "scylla_local"
+#: How the driver calls indexes of class StorageAttachedIndex.
+_SAI = ("sai", "storageattachedindex")
 
 
 def plan_stream(
@@ -50,85 +52,78 @@ def plan_stream(
     to the table, which the storage port would not ask.
     """
     metadata = session.cluster.metadata
-    if is_scylla(metadata.keyspaces["system"].tables):
-        raise SetupUnusable(f"{OPTION}: this cluster is ScyllaDB, which streams in another way")
-    if settings.cluster.secure_connect_bundle is not None:
-        raise SetupUnusable(
-            f"{OPTION} needs the nodes' storage ports, and the proxy of "
-            "cluster.secure_connect_bundle leads to none of them: leave the option out"
-        )
-    layout = plan_layout(OPTION, table, metadata, sources, ttl_s)
+    check_cluster(OPTION, session, settings, scylla="streams in another way", ports="storage ports")
+    layout = layout_of(OPTION, table, metadata, sources)
     _check_indexes(metadata.keyspaces[table.keyspace].tables[table.table], table)
     least_bytes = settings.streaming.input_bytes_min
-    if input_bytes < least_bytes:
-        raise UsageError(
-            f"{OPTION} is for large loads, and the sources have {bytes_text(input_bytes)}: "
-            f"{by_cql(OPTION)}; streaming.input_bytes_min, now {bytes_text(least_bytes)}, decides"
-        )
-    try:
-        check_may_write(session, table)
-    except (DriverException, NoHostAvailable) as error:
-        where = cluster_config(settings).where
-        raise translate_error(error, where=where, user=settings.cluster.user) from error
-    _check_nodes(session, table.keyspace, settings)
+    check_input_bytes(OPTION, "streaming.input_bytes_min", least_bytes, input_bytes)
+    check_writer(session, table, settings)
+    version = _check_nodes(read_replicas(OPTION, session, table.keyspace, settings), settings)
+    layout = in_version(
+        version,
+        layout,
+        OPTION,
+        ttl_s,
+        or_else="; nodes with storage_compatibility_mode NONE store later ones",
+    )
     return SSTableStream(
         table_id=read_table_id(session, table.keyspace, table.table), layout=layout
     )
 
 
-def is_scylla(system_tables: Mapping[str, Any]) -> bool:
-    """Return whether a cluster with these tables in `system` is ScyllaDB."""
-    return _SCYLLA_TABLE in system_tables
+def custom_indexes(described: TableMetadata) -> list[tuple[str, str]]:
+    """Return name and class of a table's indexes that only writes and imports fill."""
+    return [
+        (index.name, str(index.index_options.get("class_name", "custom")).rpartition(".")[2])
+        for index in described.indexes.values()
+        if index.kind == "CUSTOM"
+    ]
+
+
+def is_sai(class_name: str) -> bool:
+    """Return whether an index of this class is a storage-attached one (SAI)."""
+    return class_name.lower() in _SAI
 
 
 def _check_indexes(described: TableMetadata, table: TableSchema) -> None:
     """Raise `UsageError` for a table with an index that only writes or imports fill."""
-    for index in described.indexes.values():
-        if index.kind == "CUSTOM":
-            name = str(index.index_options.get("class_name", "custom")).rpartition(".")[2]
-            raise UsageError(
-                f"{OPTION} cannot fill {table.name}: its index {index.name!r} is of class {name}, "
-                "for which nodes take no streamed SSTables; use --to-sstables and `nodetool "
-                f"import`, or {by_cql(OPTION)}"
-            )
-
-
-def _check_nodes(session: Session, keyspace: str, settings: Settings) -> None:
-    """Raise `SetupUnusable` unless enough storage ports answer."""
-    try:
-        owners = read_owners(session, keyspace, settings.streaming.storage_port)
-    except RingChanging as error:
-        raise SetupUnusable(f"{OPTION}: {error}") from error
-    replication = replication_of(session, keyspace)
-    if replication is None:
-        raise SetupUnusable(
-            f"{OPTION}: keyspace {keyspace} has a replication strategy that is not known: "
-            f"{by_cql(OPTION)}"
+    for name, kind in custom_indexes(described):
+        instead = "use --via import, or " if is_sai(kind) else ""
+        raise UsageError(
+            f"{OPTION} cannot fill {table.name}: its index {name!r} is of class {kind}, for which "
+            f"nodes take no streamed SSTables; {instead}{by_cql(OPTION)}"
         )
-    level = settings.cluster.consistency
-    needed = acknowledgements(level, replication, local_dc_of(session))
-    silent = _silent(owners, settings)
-    having = {node for replicas in owners.sets for node in replicas} - set(silent)
-    for replicas in owners.sets:
-        if lacking(needed, replicas, having):
-            node, why = next((n, silent[n]) for n in replicas if n in silent)
-            raise SetupUnusable(
-                f"{OPTION}: the storage port of {node} does not answer ({why}), and {level} needs "
-                f"it: open it to this host and the workers, or {by_cql(OPTION)}"
-            )
 
 
-def _silent(owners: Owners, settings: Settings) -> dict[Node, str]:
-    """Return the nodes whose storage port does not answer, and why.
+def _check_nodes(replicas: Replicas, settings: Settings) -> SSTableVersion:
+    """Return the latest version of SSTables that all nodes take.
+
+    Raises `SetupUnusable` unless enough storage ports answer.
+    """
+    silent, version = probe(replicas.nodes, settings)
+    node = replicas.needed_of(silent)
+    if node is not None:
+        raise SetupUnusable(
+            f"{OPTION}: the storage port of {node} does not answer ({silent[node]}), and "
+            f"{replicas.level} needs it: open it to this host and the workers, or {by_cql(OPTION)}"
+        )
+    return version
+
+
+def probe(nodes: Sequence[Node], settings: Settings) -> tuple[dict[Node, str], SSTableVersion]:
+    """Return the nodes whose storage port does not answer, and why; and the latest version of
+    SSTables that the others take. Silent ones are taken to be like them.
 
     Raises `SetupUnusable` for one that does, but takes nothing from us.
     """
     tls = streaming_tls(settings)
     silent: dict[Node, str] = {}
-    for node in sorted({node for replicas in owners.sets for node in replicas}):
+    taken = {SSTableVersion.OA}
+    for node in nodes:
         try:
-            connection, _ = connect(node, tls)
+            connection, versions = connect(node, tls)
             connection.close()
+            taken.add(versions.sstables)
         except StreamingUnsupported as error:
             raise SetupUnusable(f"{OPTION}: {error}") from error
         except OSError as error:
@@ -138,4 +133,4 @@ def _silent(owners: Owners, settings: Settings) -> dict[Node, str]:
                     "streaming.tls, with tls_ca, tls_cert and tls_key"
                 ) from error
             silent[node] = str(error.strerror or error)
-    return silent
+    return silent, min(taken)

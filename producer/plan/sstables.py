@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,9 @@ from ringhaul.cql.types import CqlType
 from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.records.job import LoadSource
 from ringhaul.records.sstable_output import SSTableOutput
-from ringhaul.sstables.comparable import is_comparable
+from ringhaul.sstables.comparable import has_order, is_comparable, structure
 from ringhaul.sstables.components import DATA
-from ringhaul.sstables.layout import EXPIRY_S_MAX, Column, Layout
+from ringhaul.sstables.layout import Column, Layout
 from ringhaul.sstables.marshal import (
     class_name,
     composite_class,
@@ -26,6 +27,7 @@ from ringhaul.sstables.marshal import (
     is_multi_cell,
     multi_cell_class,
 )
+from ringhaul.sstables.version import SSTableVersion
 from ringhaul.storage.access import check_place
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ def plan_sstables(
     metadata: Metadata,
     sources: Sequence[LoadSource],
     ttl_s: int,
+    version: SSTableVersion = SSTableVersion.NB,
 ) -> SSTableOutput:
     """Return where SSTables go and what they contain.
 
@@ -49,11 +52,16 @@ def plan_sstables(
     is outside of this host's roots,
     and `SetupUnusable` for a cluster that would not read them.
     """
+    option = "--to-sstables"
+    layout = in_version(
+        version,
+        layout_of(option, table, metadata, sources),
+        option,
+        ttl_s,
+        or_else=", or --sstable-version oa for nodes with storage_compatibility_mode NONE",
+    )
     output = SSTableOutput(
-        folder=str(folder.absolute()),
-        keyspace=table.keyspace,
-        table=table.table,
-        layout=plan_layout("--to-sstables", table, metadata, sources, ttl_s),
+        folder=str(folder.absolute()), keyspace=table.keyspace, table=table.table, layout=layout
     )
     check_place(output.final)
     if os.path.isdir(output.final) and any(n.endswith(DATA) for n in os.listdir(output.final)):
@@ -64,12 +72,8 @@ def plan_sstables(
     return output
 
 
-def plan_layout(
-    option: str,
-    table: TableSchema,
-    metadata: Metadata,
-    sources: Sequence[LoadSource],
-    ttl_s: int,
+def layout_of(
+    option: str, table: TableSchema, metadata: Metadata, sources: Sequence[LoadSource]
 ) -> Layout:
     """Return what SSTables of a table contain. `option`: that wants them, for messages.
 
@@ -79,20 +83,28 @@ def plan_layout(
     described = metadata.keyspaces[table.keyspace].tables[table.table]
     _check_cluster(option, metadata, table.keyspace)
     _check_table(option, described, table)
-    written_s = int(time.time())
     for column, expression in (pair for source in sources for pair in source.filled):
         raise UsageError(
             f"{option}: only a node can compute {expression} for column {column!r}: "
             f"{by_cql(option)}"
         )
-    layout = _layout(option, described, table, sources, written_s)
+    return _layout(option, described, table, sources, int(time.time()))
+
+
+def in_version(
+    version: SSTableVersion, layout: Layout, option: str, ttl_s: int, *, or_else: str = ""
+) -> Layout:
+    """Return a layout in this version. Raises `UsageError` for a TTL that it cannot store.
+
+    `ttl_s`: of the job; 0: the table's. `or_else`: what helps besides a shorter one.
+    """
     life_s = ttl_s or layout.default_ttl_s
-    if written_s + life_s > EXPIRY_S_MAX:
+    if layout.written_s + life_s > version.expiry_s_max:
         raise UsageError(
-            f"{option}: a TTL of {life_s} s ends after 2038-01-19, the last day that SSTables "
-            "of version nb store: give a shorter --ttl"
+            f"{option}: a TTL of {life_s} s ends after {version.last_day}, the last day that "
+            f"SSTables of version {version} store: give a shorter --ttl{or_else}"
         )
-    return layout
+    return replace(layout, version=version)
 
 
 def by_cql(option: str) -> str:
@@ -111,7 +123,8 @@ def _layout(
     compression: dict[str, str] = options.get("compression") or {}
     compressed = compression.get("enabled", "true") != "false" and bool(compression.get("class"))
     loaded = {column for source in sources for column in source.columns}
-    keys = [class_name(table.parsed_type(name), table.keyspace) for name in table.partition_key]
+    key_types = [table.parsed_type(name) for name in table.partition_key]
+    keys = [class_name(kind, table.keyspace) for kind in key_types]
     return Layout(
         partition_key_class=keys[0] if len(keys) == 1 else composite_class(keys),
         clustering=tuple(
@@ -133,12 +146,31 @@ def _layout(
         bloom_fp_chance=float(options.get("bloom_filter_fp_chance") or 0.01),
         index_interval=int(options.get("min_index_interval") or 128),
         chunk_bytes=int(compression.get("chunk_length_in_kb", 16)) * 1024 if compressed else 0,
+        keys=_key_columns(table) if any(map(has_order, key_types)) else (),
     )
+
+
+def _key_columns(table: TableSchema) -> tuple[Column, ...]:
+    return tuple(
+        Column(
+            name=name,
+            class_name=class_name(kind, table.keyspace),
+            cql_type=kind.name,
+            width=fixed_width(kind),
+            ordered=_ordered(kind),
+        )
+        for name, kind in ((name, table.parsed_type(name)) for name in table.partition_key)
+    )
+
+
+def _ordered(kind: CqlType) -> str:
+    """Return the type of frozen values that hold sets or maps; empty for others."""
+    return structure(kind) if has_order(kind) else ""
 
 
 def _clustering_column(option: str, table: TableSchema, name: str, *, descends: bool) -> Column:
     kind = table.parsed_type(name)
-    if not is_comparable(kind.name):
+    if not is_comparable(kind):  # such as a type that a later version has
         raise UsageError(
             f"{option} cannot sort rows by {name!r} of {table.name} yet, a clustering column "
             f"of type {table.type_of(name)}: {by_cql(option)}"
@@ -146,16 +178,18 @@ def _clustering_column(option: str, table: TableSchema, name: str, *, descends: 
     return Column(
         name=name,
         class_name=class_name(kind, table.keyspace),
-        cql_type=kind.name,
+        cql_type=structure(kind),
         width=fixed_width(kind),
         descends=descends,
+        # A node takes values of a reversed type as they come (`AbstractMarker.Raw`).
+        ordered="" if descends else _ordered(kind),
     )
 
 
 def _is_path(kind: CqlType) -> bool:
     """Return whether elements of a set or keys of a map of this type can be sorted, and two that
     compare as equal have the same bytes."""
-    return is_comparable(kind.name) and kind.name != "decimal"
+    return is_comparable(kind) and "decimal" not in structure(kind)
 
 
 def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
@@ -170,7 +204,8 @@ def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
                 width=0,
                 cells=kind.name,
                 static=column.static,
-                path_type="" if kind.name in ("list", "udt") else kind.of[0].name,
+                path_type="" if kind.name in ("list", "udt") else structure(kind.of[0]),
+                ordered=_ordered(kind) if any(map(has_order, kind.of)) else "",
             )
         what = f"a {column.cql_type} that is not frozen"
     if what:
@@ -184,6 +219,7 @@ def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
         cql_type=kind.name,
         width=fixed_width(kind),
         static=column.static,
+        ordered=_ordered(kind),
     )
 
 

@@ -29,8 +29,8 @@ from ringhaul.statements.job import SpanUnit
 from ringhaul.statements.parameter_ranges import Span
 from tasks.connect import cluster_config
 
-#: Bounds of a unit: bytes of a file, rows of ranges. Small, because a unit that must not be
-#: repeated is in doubt as a whole if its worker dies.
+#: Bounds of a unit: bytes of a file, rows of ranges. Small, because all rows of a unit that must
+#: not be repeated are in doubt if its worker dies.
 UNIT_BYTES = (64 << 10, 4 << 20)
 
 

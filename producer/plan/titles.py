@@ -25,7 +25,7 @@ from ringhaul.sources.source import SourceFile
 
 #: A header further down is not found; nothing in front of one may be larger.
 LINES_MAX, BYTES_MAX = 1000, 1 << 20
-#: `auto` looks at so many lines.
+#: `auto` looks at this many lines.
 AUTO_LINES_MAX = 50
 _SEP = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 
@@ -48,13 +48,13 @@ def with_separator(request: LoadRequest, files: Sequence[SourceFile]) -> LoadReq
     if len(found) > 1 or None in named.values():
         other = next(file for file in named if named[file] != named[first])
         raise UsageError(
-            f"{first.path} begins with sep={named[first]}, and {other.path} does not: load them "
+            f"{first.path} begins with sep={named[first]}, but {other.path} does not: load them "
             "one after the other"
         )
     separator = found.pop()
     if request.dialect.delimiter not in (usual, separator):
         raise UsageError(
-            f"{first.path} begins with sep={separator}, and {option} is "
+            f"{first.path} begins with sep={separator}, but {option} is "
             f"{request.dialect.delimiter!r}: leave the option out"
         )
     return replace(request, dialect=replace(request.dialect, delimiter=separator))

@@ -57,7 +57,7 @@ def with_results(job: LoadJob, request: LoadRequest, transforms: tuple[Transform
     """Return the job with the transforms' results known for each source: their names and where they
     go.
 
-    Raises `UsageError` if nothing comes of the first records, or if a result has no column.
+    Raises `UsageError` if the first records yield no row, or if a result has no column.
     """
     kinds = [(source.format, source.fields, _types(source)) for source in job.sources]
     alike: dict[Any, list[LoadSource]] = {}
@@ -119,8 +119,8 @@ def _with_result(
     """Return the source with the result of `batch`, its first records."""
     if RECORD in source.fields:
         raise UsageError(
-            f"{source.file.path}: a field is named {RECORD}, as the column is by which transforms "
-            "tell records; name the fields by --columns"
+            f"{source.file.path}: a field is named {RECORD}, like the column in which transforms "
+            "number the records; give the fields other names with --columns"
         )
     chain = Chain(transforms, declared_columns(transforms))
     try:
@@ -136,13 +136,13 @@ def _with_result(
     results = tuple(dict.fromkeys(results))
     if errors and not any(len(piece.rows) for piece in pieces):
         raise UsageError(
-            f"{source.file.path}: nothing comes of the first "
+            f"{source.file.path}: no row is left of the first "
             f"{count_text(batch.num_rows, 'record')}: {errors[min(errors)]}"
         )
     if not results:
         raise UsageError(
             f"{source.file.path}: {transforms[-1].name} leaves out the first {batch.num_rows:,} "
-            "records, so that its columns are not known: name them by @each_row(columns=[...])"
+            "records, so its columns are not known: name them with @each_row(columns=[...])"
         )
     source = _mapped(results, source, request, job.table)
     _check_types(columns, source, job.table)

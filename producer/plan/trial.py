@@ -12,10 +12,10 @@ from ringhaul.records.job import LoadJob, LoadSource
 
 #: Most files of a sample: each is opened in every trial.
 SOURCES_MAX = 200
-#: A file that is smaller than a sample is loaded so often, at most.
+#: How often a file that is smaller than a sample is loaded, at most.
 PASSES_MAX = 50
-#: The smallest unit of a trial. That of a load would be most of a small sample: the process that
-#: has it would be measured, and others would have nothing to do.
+#: The smallest unit of a trial. A unit of a load would be most of a small sample: only the process
+#: that has it would be measured, and others would have nothing to do.
 UNIT_BYTES_MIN = 64 << 10
 
 
@@ -45,7 +45,7 @@ def cut_sample(
 ) -> Sample:
     """Return the sample of a trial with about this many records.
 
-    `loaded`, `loaded_bytes`: of a first run, `all_loaded`: that was the end of the sources.
+    `loaded`, `loaded_bytes`: of a first run; `all_loaded`: it reached the end of the sources.
     `repeat`: a small source may be loaded several times.
     """
     sources = first_sources(job)

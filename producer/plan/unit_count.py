@@ -28,7 +28,7 @@ class CountedUnits:
 
 
 class _Enough(Exception):
-    """As much was read as a count is worth."""
+    """Enough was read for the count."""
 
 
 def count_units(job: LoadJob) -> CountedUnits:

@@ -11,7 +11,7 @@ from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.unit import TO_THE_END, UNCOUNTED, LoadUnit
 from ringhaul.units.reading import open_records, parquet_metadata
 
-#: Bytes of a whole file that are counted between two checks whether the job has ended.
+#: Bytes of a compressed file that are counted between two checks whether the job has ended.
 COUNT_BYTES = 16 * 2**20
 
 
@@ -27,7 +27,7 @@ def split_sources(
     """Yield all units of a job in order, as they are found.
 
     A compressed file is one unit. It is read here only if a later file needs the number of its
-    records, and its unit is yielded before that. Records behind the last one that is wanted are
+    records, and its unit is yielded before that. Records after the last wanted one are
     not counted: ordinals only have to ascend. An exception ends such a read when `stopped` is
     set. `on_read` gets the number of decoded bytes of each read; an exception from it ends the
     splitting.

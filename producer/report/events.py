@@ -11,7 +11,7 @@ from typing import Any
 from ringhaul.ledger.history import JobEvent, Sample
 from ringhaul.plain_text import as_line
 
-#: Columns of the table, those of a terminal that nobody has widened.
+#: Columns of the table: those of a terminal of the usual size.
 WIDTH = 80
 _INDENT = 4
 #: Longer names are cut. Hosts and "schedule NAME" are mostly shorter.
@@ -19,8 +19,8 @@ _BY_MAX = 22
 
 
 def event_lines(events: Sequence[JobEvent]) -> list[str]:
-    """Return the lines of the table of events. A text that has no room beside the other columns is
-    on lines below them."""
+    """Return the lines of the table of events. A text that does not fit beside the other columns
+    is on lines below them."""
     rows = [_cells(event) for event in events]
     widths = [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(_NAMES)]
     lines = [_line(_NAMES, widths, "TEXT")]

@@ -40,12 +40,12 @@ def state_tone(state: str) -> str:
 
 
 def state_mark(state: str) -> str:
-    """Return the sign of a job's state, which tells it apart without its colour."""
+    """Return the sign of a job's state, so that it can be recognized without its colour."""
     return _STATES.get(state, ("", "?"))[1]
 
 
 def preposition_of(kind: str) -> str:
-    """Return what stands between a kind of job and its table: `load into`, `count of`."""
+    """Return a kind of job with the word before its table: `load into`, `count of`."""
     return _PREPOSITIONS.get(kind, "of")
 
 

@@ -1,7 +1,7 @@
 """All that a report and a page show of one job, read from the ledger in one look.
 
 Everything is bounded, however many units, rejects or hosts there are. Data of rows is in it only if
-the caller asks for it.
+the caller requests it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class JobEnd:
-    """How a job stands or ended, as its command says it."""
+    """The state or the end of a job, as its command reports it."""
 
     exit_code: int
     figures: tuple[Figure, ...]
@@ -104,7 +104,7 @@ class Known:
 
 
 class _Moment(NamedTuple):
-    """A state of an ended job in which nothing changes any more."""
+    """A result about an ended job that cannot change any more."""
 
     job: str
     created_ms: int
@@ -203,7 +203,7 @@ def _units(ledger: Ledger, status: JobStatus, events: Sequence[JobEvent], known:
         host_work(facts),
         timeline_of(facts, ledger.unit_ends(status.job), at_work, seconds),
     )
-    # Those of a running job, or of one that winds down, change with each look.
+    # Those of a running job, or of one whose last units still end, change with each look.
     known.units = units if status.finished and not status.leased else None
     known.units_of = of
     return units
@@ -231,7 +231,7 @@ def closing_of(ledger: Ledger, status: JobStatus, known: Known) -> Closing:
     of = _Moment.of(status)
     if known.closing is None or known.closing_of != of:
         closing = read_closing(ledger, status.job)
-        if not status.finished or status.leased:  # a unit that winds down may still be committed
+        if not status.finished or status.leased:  # a unit that is still ending may be committed
             return closing
         known.closing, known.closing_of = closing, of
     return known.closing

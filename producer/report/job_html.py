@@ -27,8 +27,8 @@ STYLE = "job.css"
 def job_body(detail: JobDetail, *, live: bool = False, actions: str = "") -> str:
     """Return the job as an HTML element of class `rh`; it needs `job_style` on its page.
 
-    `live`: the page is kept up to date, so that it does not say when this was read. `actions`: HTML
-    that stands below the figures.
+    `live`: the page is kept up to date, so it does not show when this was read. `actions`: HTML
+    below the figures.
     """
     snapshot, status = detail.snapshot, detail.status
     processes = sum(host.processes for host in detail.hosts)

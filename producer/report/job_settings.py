@@ -45,15 +45,17 @@ def job_settings(status: JobStatus, job: Job, limit: ErrorLimit) -> tuple[Settin
 
 
 def job_command(status: JobStatus) -> str:
-    """Return the command that made the job; of one that an older version made, what it asked for
-    as far as the job keeps it. Empty if that is not known."""
+    """Return the command that made the job. If an older version made it, return the options in its
+    fingerprint; empty if there is none."""
     if command := status.labels.get(COMMAND_LABEL):
         return as_line(mask(command))
     try:
-        asked = json.loads(status.labels.get(FINGERPRINT_LABEL) or "{}")
+        options = json.loads(status.labels.get(FINGERPRINT_LABEL) or "{}")
     except ValueError:
         return ""
-    words = [f"{name} {value}" for name, value in asked.items()] if isinstance(asked, dict) else []
+    if not isinstance(options, dict):
+        return ""
+    words = [f"{name} {value}" for name, value in options.items()]
     kind = status.labels.get("kind", "load")
     return as_line(mask(" ".join(["ringhaul", kind, *words]))) if words else ""
 

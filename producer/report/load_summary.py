@@ -224,11 +224,12 @@ def _figures(summary: Summary, screen: int | None) -> list[str]:
         )
     if report.repeated_units:
         details.append(f"{count_text(report.repeated_units, 'unit')} done again after a loss")
-    if summary.job.stream is not None:
+    if (stream := summary.job.stream) is not None:
         sent = _streamed_bytes(summary)
+        whom = "by" if stream.is_imported else "to"
         details.append(
-            f"{count_text(report.sstables, 'SSTable')} streamed, {bytes_text(sum(sent.values()))} "
-            f"to {count_text(len(sent), 'node')}"
+            f"{count_text(report.sstables, 'SSTable')} {stream.verb}, "
+            f"{bytes_text(sum(sent.values()))} {whom} {count_text(len(sent), 'node')}"
         )
     if summary.job.transforms or summary.job.where:
         text.append(_records_line(summary))
@@ -314,9 +315,11 @@ def _unlike(summary: Summary) -> str:
 
 def _export_name(job: LoadJob) -> str:
     """Return a file name for the rejects that no source of the job has: a load of `rejects.csv` may
-    have rejects too."""
+    have rejects too. The suffix says how to read them."""
     taken = {os.path.basename(source.file.path) for source in job.sources}
-    names = (f"rejects{f'-{number}' if number > 1 else ''}.csv" for number in count(1))
+    as_json = all(source.format in ("jsonl", "parquet") for source in job.sources)
+    suffix = ".jsonl" if as_json else ".csv"
+    names = (f"rejects{f'-{number}' if number > 1 else ''}{suffix}" for number in count(1))
     return next(name for name in names if name not in taken)
 
 

@@ -1,4 +1,4 @@
-"""The job that a command means that names none."""
+"""Choose the job of a command that names none: the newest."""
 
 from __future__ import annotations
 

@@ -102,9 +102,8 @@ def not_kept(ledger: Ledger, job_id: str) -> str:
     if not count:
         return ""
     what = "keys without a row" if kind is JobKind.LOOKUP else "rows that were not applied"
-    way_on = (
-        "look up smaller lists" if kind is JobKind.LOOKUP else "[applied] of the answers tells all"
-    )
+    in_answers = "the answers' column [applied] shows all"
+    way_on = "look up smaller lists" if kind is JobKind.LOOKUP else in_answers
     return f"{count:,} more, not listed: the ledger keeps {LISTED_MAX:,} {what} of a job; {way_on}"
 
 
@@ -114,7 +113,7 @@ def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
     A source that was decoded as a stream (UTF-16 and the like) is written in its encoding again.
     The header of the source comes first if it had one. Records of Parquet files, which have no
     bytes as text, are written as JSON Lines. Rows of a table are written as JSON Lines too, except
-    those of which the ledger keeps only the place. The file is replaced atomically. Raises
+    those for which the ledger keeps only the place. The file is replaced atomically. Raises
     `UsageError` if headers or formats of the sources differ, since they cannot share a file, and if
     `path` is a source of the job.
     """

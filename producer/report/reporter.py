@@ -74,8 +74,8 @@ def close_job(ledger: Ledger, job_id: str, shown: Shown, *, interrupted: bool = 
 
 
 def print_closing(closing: Closing, shown: Shown) -> None:
-    """Print the closing table to stderr, or the summary as JSON to stdout; and write it to a file
-    if asked.
+    """Print the closing table to stderr, or the summary as JSON to stdout; also write it to a file
+    if one was given.
 
     A quiet command prints only how an unsuccessful job ended. Raises `OutputUnusable` if the file
     cannot be written (disk full).

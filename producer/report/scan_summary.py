@@ -214,7 +214,7 @@ def _missing_verdict(
     """Return the verdict on a job with unreadable ranges: what is missing, where, and why."""
     count = count_text(len(report.missing), "token range")
     lines = [
-        f" complete but for {count} of {job.table.name} that no replica can read: "
+        f" complete except {count} of {job.table.name} that no replica can read: "
         + (f"{report.rows:,} rows {went}" if went else "the result lacks their rows")
         + (f", {report.rejected:,} rejected" if report.rejected else "")
     ]

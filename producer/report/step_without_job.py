@@ -1,4 +1,4 @@
-"""Why there is no job of a schedule's step: its command ended before it made one."""
+"""Explain why a schedule's step has no job: its command ended before it made one."""
 
 from __future__ import annotations
 

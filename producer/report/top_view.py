@@ -104,7 +104,7 @@ def _job_document(status: JobStatus, snapshot: Snapshot) -> dict[str, Any]:
         "kind": status.labels.get("kind"),
         "table": status.labels.get("table"),
         "state": status.state_name,
-        # None of the counts of a damaged job is right.
+        # The counts of a damaged job are not reliable.
         **(dict.fromkeys(figures) if status.damage else figures),
         "priority": status.priority,
         "limits": status.pace.to_json() if str(status.pace) else None,
@@ -177,7 +177,7 @@ def _jobs(view: View) -> tuple[Sequence[Column], _Rows]:
         Column("ROWS/S", right=True),
         Column("ETA", right=True),
         Column("REJECTED", goes=1, right=True),
-        # Most jobs have neither: then these say nothing that tells jobs apart.
+        # Most jobs have neither. Then these columns do not distinguish jobs, and are left out.
         *([Column("PRIORITY", goes=6)] if prioritized else []),
         *([Column("LIMITS", short=12)] if limited else []),
     )

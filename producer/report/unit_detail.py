@@ -21,7 +21,7 @@ from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
 
 LISTED_MAX = 10
-#: Bars of a timeline; of more units, those of a stretch of time are added up.
+#: Bars of a timeline. If there are more units, those of a stretch of time are added up.
 BARS_MAX = 400
 LANES_MAX = 24
 HOSTS_MAX = 50
@@ -216,7 +216,7 @@ def failing_units(
 ) -> tuple[UnitLine, ...]:
     """Return the first units that were given up, that failed, and that took more than one attempt.
 
-    `notes`: what is known of why, by unit.
+    `notes`: the reasons, as far as known, by unit.
     """
     lines: dict[int, UnitLine] = {}
     if status.quarantined:
@@ -298,7 +298,7 @@ def _summed(
     seconds: float,
     stretches: int,
 ) -> list[Bar]:
-    """Return for each lane and stretch of time a bar of the share in which its processes worked."""
+    """Return a bar for each lane and stretch of time: the share in which its processes worked."""
     length_s = seconds / stretches
     busy = [[0.0] * stretches for _ in processes]
     repeated: set[tuple[int, int]] = set()

@@ -13,8 +13,8 @@ from producer.request.options import Following
 from producer.request.settings import is_embedded
 from ringhaul.errors import UsageError
 
-_NO_JOB = "is of a job that runs, and --dry-run makes none: leave one of them out"
-_NOT_FOLLOWED = "is of a command that follows its job, and --detach does not: leave one of them out"
+_NO_JOB = "needs a job, and --dry-run starts none: leave one of them out"
+_NOT_FOLLOWED = "needs a command that follows its job, and --detach ends it: leave one of them out"
 _NOT_SENT = "says how rows are sent, and --to-sstables sends none: leave one of them out"
 #: Two options by their names in a command, and the message.
 PAIRS = {
@@ -45,7 +45,7 @@ PAIRS = {
         "--via says how rows reach the cluster, and --to-sstables sends none: leave one of them out"
     ),
     ("export", "as_json"): (
-        "--export writes the rejected records, --json what is wrong with them: give one of them"
+        "--export writes the rejected records, --json the reasons: give one of them"
     ),
     ("limit", "export"): "--limit applies to what is shown, and --export writes all: leave it out",
 }
@@ -60,8 +60,8 @@ def refuse_together(given: Collection[str]) -> None:
 
 
 def refuse_embedded_detach(loaded: Loaded, options: Following) -> None:
-    """Raise `UsageError` for --detach, at once or by Ctrl-C, if no worker would remain to continue
-    the job."""
+    """Raise `UsageError` for --detach, or `--on-interrupt detach`, if no worker would remain to
+    continue the job."""
     if is_embedded(loaded) and (given := _detaching(options)):
         raise UsageError(f"{given} needs workers that stay: configure a broker and start some")
 

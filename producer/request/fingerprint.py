@@ -1,7 +1,7 @@
-"""The fingerprint of a command: what it asks for, namely which work and where its files go. Its job
-keeps it, so that a later command with the same job id can tell whether it asks for the same.
+"""The fingerprint of a command: which work it requests, and where its files go. The job stores it,
+so that a later command with the same job id can check whether it requests the same.
 
-How the work is done is left out, such as its pace, its consistency level and its display: those may
+Options about how the work is done (speed, consistency level, display) are left out: they may
 differ from try to try. An option counts unless it is listed in `_HOW`.
 """
 

@@ -101,8 +101,8 @@ def header_at_of(options: Spelling, prefix: str = "") -> int | str | None:
     option = option_name("header-at", prefix)
     if not options.header:
         raise UsageError(
-            f"{option} is about the header, and {option_name('no-header', prefix)} says that there "
-            "is none: leave one of them out"
+            f"{option} names the header's line, and {option_name('no-header', prefix)} says that "
+            "there is none: leave one of them out"
         )
     if text == "auto":
         return text
@@ -112,7 +112,7 @@ def header_at_of(options: Spelling, prefix: str = "") -> int | str | None:
 
 
 def mapping_of(options: Spelling, prefix: str = "") -> MappingText:
-    """Return the parsed --mapping. Raises `UsageError` for a text that is none."""
+    """Return the parsed --mapping. Raises `UsageError` for an invalid text."""
     option = option_name("mapping", prefix)
     refuse_blank(option, options.mapping, "FIELD=COLUMN")
     return parse_mapping(options.mapping, option)
@@ -141,7 +141,7 @@ def layout_of(options: Spelling, prefix: str = "") -> tuple[FixedField, ...]:
     if options.file_format != "fixed":
         for option, given in ((at, text), (file, path)):
             if given is not None:
-                raise UsageError(f"{option} is about fixed-width records: add {kind} fixed")
+                raise UsageError(f"{option} applies to fixed-width records: add {kind} fixed")
         return ()
     if text is not None and path is not None:
         raise UsageError(f"{at} and {file} both say where the fields are: give one of them")
@@ -181,13 +181,13 @@ def fields_of(options: Spelling, layout: Sequence[FixedField], prefix: str = "")
     if layout and options.columns is not None:
         columns, mapping = (option_name(name, prefix) for name in ("columns", "mapping"))
         raise UsageError(
-            f"{columns} is of no use: the layout names the fields; {mapping} FIELD=COLUMN loads a "
+            f"{columns} has no effect: the layout names the fields; {mapping} FIELD=COLUMN loads a "
             "field into another column"
         )
     return [field.name for field in layout] or list(comma_list(options.columns))
 
 
-#: What --empty makes of an empty field of a text column, and whether it is a text.
+#: Values of --empty, and whether an empty field of a text column is then a text.
 _EMPTY = {"text": True, "null": False}
 
 

@@ -32,9 +32,10 @@ from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.mapping import RowFields, find_row_fields, row_functions
 from ringhaul.records.mapping_text import MappingText
 from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
+from ringhaul.sstables.version import SSTableVersion
 
 #: Option about how text is written -> the field of a dialect, and the formats that use
-#: it. What only allows something is not among them: it may be allowed where it never is.
+#: it. Options that only allow something are not listed: allowing it does no harm in any format.
 _TEXT_OPTIONS = {
     "delimiter": ("delimiter", {"csv"}),
     "quote": ("quote", {"csv"}),
@@ -59,7 +60,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True, kw_only=True)
 class LoadRequest:
-    """What a load is asked to do."""
+    """What a load should do."""
 
     keyspace: str
     table: str
@@ -89,6 +90,7 @@ class LoadRequest:
     strategy: str = "pipeline"
     unit_bytes: int = 0
     rows_per_s: int = 0  #: The job's limit at its start; 0: none
+    bytes_per_s: int = 0  #: The same in bytes, as `ringhaul throttle` counts them
     max_errors: str = "1000"
     transforms: Sequence[str] = ()  #: `module:function`, in the order in which they run
     where: str = ""
@@ -100,8 +102,9 @@ class LoadRequest:
     #: The table is created first, for what the files hold; with this key, or the usual one.
     create_table: bool = False
     primary_key: str | None = None
-    via: str = "cql"  #: cql | streaming: how rows reach the cluster
+    via: str = "cql"  #: cql | streaming | import | sidecar: how rows reach the cluster
     to_sstables: Path | None = None  #: write SSTables to this folder, and no rows to the cluster
+    sstable_version: SSTableVersion = SSTableVersion.NB  #: of those in this folder
 
     @property
     def wanted_row_fields(self) -> RowFields:
@@ -124,19 +127,20 @@ class LoadRequest:
 
 
 def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
-    """Raise `UsageError` for an option about text that no file of these formats uses: the data is
-    probably not what the user takes it for."""
+    """Raise `UsageError` for an option about text that no file of these formats uses: the data
+    probably has another format than the user thinks."""
     dialect, usual = request.dialect, CsvDialect()
     for option, (name, readers) in _TEXT_OPTIONS.items():
         if readers.isdisjoint(formats) and getattr(dialect, name) != getattr(usual, name):
             names = {"csv": "CSV", "fixed": "fixed-width text", "jsonl": "JSON Lines"}
             known = " or ".join(names[reader] for reader in sorted(readers))
             raise UsageError(
-                f"{dialect.option(option)} is of no use: nothing that is read is {known}; "
+                f"{dialect.option(option)} has no effect: no file that is read is {known}; "
                 f"{dialect.option('format')}, or a file's suffix, says what it is"
             )
     if request.header_at is not None and "csv" not in formats:
-        raise UsageError(f"{dialect.option('header-at')} is of no use: nothing that is read is CSV")
+        option = dialect.option("header-at")
+        raise UsageError(f"{option} has no effect: no file that is read is CSV")
 
 
 #: Row timestamps are int64; half of it leaves room for the ordinals of any input.
@@ -148,7 +152,7 @@ def check_request(request: LoadRequest) -> None:
     them is accessed."""
     ErrorLimit.parse(request.max_errors)
     if request.empty and request.transforms:
-        raise UsageError("--empty is about fields, and --transform decides what becomes of them")
+        raise UsageError("--empty has no effect with --transform, which decides what fields become")
     if request.partitioned and (request.transforms or request.create_table):
         other = "--transform" if request.transforms else "--create-table"
         raise UsageError(
@@ -175,7 +179,7 @@ def check_request(request: LoadRequest) -> None:
     if request.exact_timestamps and request.strategy not in ("pipeline", "single"):
         raise UsageError(
             "--exact-timestamps needs --strategy pipeline or single: the driver sends rows again "
-            "by itself"
+            "on its own"
         )
     if request.times and not request.header and not request.columns:
         raise UsageError(
@@ -194,7 +198,7 @@ def _refuse_untyped(request: LoadRequest) -> None:
     """Raise `UsageError` for a request whose files do not show the table's columns."""
     if request.transforms:
         raise UsageError(
-            "--create-table looks at the files, and --transform changes what they hold: create the "
+            "--create-table reads the files, and --transform changes their content: create the "
             "table first (cqlsh, or `ringhaul local cql` for the local stack)"
         )
     if not request.header and not request.columns:
@@ -256,7 +260,8 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         timestamp=options.timestamp,
         strategy=load.strategy,
         unit_bytes=load.unit_bytes,
-        rows_per_s=options.rate or 0,
+        rows_per_s=options.pace.limits.rows_per_s,
+        bytes_per_s=options.pace.limits.bytes_per_s,
         max_errors=load.max_errors,
         transforms=options.transforms,
         where=options.where or "",
@@ -268,32 +273,37 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         primary_key=options.primary_key,
         via=options.via,
         to_sstables=options.to_sstables,
+        sstable_version=SSTableVersion(options.sstable_version),
     )
     refuse_blank("--primary-key", options.primary_key, "A,B or (A,B),C")
     for name in ("primary_key", "yes"):
         if name in options.given and not options.create_table:
             option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} goes with --create-table: give both, or leave it out")
+            raise UsageError(f"{option} needs --create-table: give both, or leave it out")
     if "sstable_size" in options.given and request.via == "cql" and not request.to_sstables:
         raise UsageError(
-            "--sstable-size goes with --via streaming or --to-sstables: give one of them, or leave "
-            "it out"
+            "--sstable-size needs --to-sstables, or a --via other than cql: give one of "
+            "them, or leave it out"
         )
-    if request.via == "streaming":
-        _refuse_beside_streaming(options.given)
+    if "sstable_version" in options.given and not request.to_sstables:
+        raise UsageError(
+            "--sstable-version needs --to-sstables (with --via streaming the nodes decide): "
+            "give both, or leave it out"
+        )
+    if request.via != "cql":
+        _refuse_beside(f"--via {request.via}", options.given)
     check_request(request)
     return request
 
 
-def _refuse_beside_streaming(given: Collection[str]) -> None:
-    """Raise `UsageError` for an option that does not go with --via streaming."""
+def _refuse_beside(via: str, given: Collection[str]) -> None:
+    """Raise `UsageError` for an option that does not go with SSTables."""
     if "strategy" in given:
         raise UsageError(
-            "--strategy says how requests are sent, and --via streaming sends none: leave one of "
-            "them out"
+            f"--strategy says how requests are sent, and {via} sends none: leave one of them out"
         )
     if "create_table" in given:
         raise UsageError(
-            "--via streaming needs the table's options, such as its compression: create the table "
+            f"{via} needs the table's options, such as its compression: create the table "
             "first (`--create-table --dry-run` prints a statement for what the files hold)"
         )

@@ -40,7 +40,7 @@ def one_file_of(options: UnloadOptions) -> OneFile | None:
     if output == "-":
         given = options.single_file and "--single-file"
         if given := given or (options.file_name_format is not None and "--file-name-format"):
-            raise UsageError(f"{given} is about files, and -o - makes none: leave it out")
+            raise UsageError(f"{given} applies to files, and -o - makes none: leave it out")
         return None
     path = local_path(output)
     if output.endswith("/") or (path is not None and os.path.isdir(path)):
@@ -63,10 +63,10 @@ def one_file_of(options: UnloadOptions) -> OneFile | None:
 
 def with_file_format(options: UnloadOptions, file: OneFile) -> UnloadOptions:
     """Return the options with the format and compression of the file's name, and its folder as the
-    output. Raises `UsageError` if they say otherwise, and for options about several files."""
+    output. Raises `UsageError` if the options contradict the name, or ask for several files."""
     if options.max_rows_per_file or options.max_file_size:
         raise UsageError(
-            "--max-rows-per-file and --max-file-size begin new files, and there is to be one: "
+            "--max-rows-per-file and --max-file-size make several files, and you want one: "
             "leave them out, or give a folder without --single-file"
         )
     if not file.name:

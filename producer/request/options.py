@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringhaul.ledger.kinds import JobKind
-from ringhaul.ledger.pace import Limits, Pace
+from ringhaul.ledger.pace import NO_LIMITS, Limits, Pace
 
 if TYPE_CHECKING:
     from producer.request.cqlshrc import Cqlshrc
@@ -65,13 +65,13 @@ class Following(Showing):
 class Sharing:
     """How much of the cluster and of the workers a job may use."""
 
-    rate: int | None  #: rows/s; None: no limit
+    rate: Limits | None  #: None: no limit
     priority: str
 
     @property
     def pace(self) -> Pace:
         """The job's limits at its start."""
-        return Pace(limits=Limits(rows_per_s=self.rate or 0))
+        return Pace(limits=self.rate or NO_LIMITS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,9 +182,10 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     profile_dir: Path | None = None
     create_table: bool = False
     primary_key: str | None = None
-    via: str = "cql"  #: or streaming
+    via: str = "cql"  #: or streaming, import, sidecar
     to_sstables: Path | None = None  #: a folder
     sstable_size: str | None = None
+    sstable_version: str = "nb"
     yes: bool = False  #: the statement that --create-table shows need not be confirmed
 
 

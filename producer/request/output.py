@@ -37,7 +37,7 @@ def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
     kind = options.format or "csv"
     if to_stdout and (options.max_rows_per_file or options.max_file_size):
         raise UsageError(
-            "--max-rows-per-file and --max-file-size are about files, and -o - makes none: leave "
+            "--max-rows-per-file and --max-file-size apply to files, and -o - makes none: leave "
             "them out, or give -o a folder"
         )
     if to_stdout and kind == "parquet":
@@ -63,7 +63,7 @@ def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
     size = options.max_file_size
     if to_stdout and given.get("json_layout") not in (None, "lines"):
         raise UsageError(
-            f"--json-layout {options.json_layout}: an array is one for each file, and -o - writes "
+            f"--json-layout {options.json_layout}: each file has its own array, and -o - writes "
             "parts one after the other: give -o a folder"
         )
     if options.quote_all:

@@ -73,7 +73,7 @@ def prompting_for_file(user: str | None, given: str | None) -> Iterator[str | No
         yield given
         return
     if given is not None:
-        raise UsageError("-p and --password-file both say what the password is: give one of them")
+        raise UsageError("-p and --password-file both give the password: leave one of them out")
     refuse_blank("--user", user, "a name")
     with _private_file(_ask(user)) as path:
         yield path

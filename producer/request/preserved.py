@@ -9,8 +9,8 @@ from ringhaul.records.mapping_text import EVERY, Entry, MappingText, Term
 
 
 def preserving(mapping: MappingText, options: Preserving) -> MappingText:
-    """Return the mapping with the entries that the options stand for; without a mapping all columns
-    go by their names."""
+    """Return the mapping with the entries that the options add; without a mapping, all columns are
+    matched by name."""
     wanted = []
     if options.preserve_timestamp:
         wanted.append(Entry(Term(f"writetime({EVERY})")))

@@ -1,4 +1,4 @@
-"""Apply `--dialect NAME`: fill in the options that it stands for."""
+"""Apply `--dialect NAME`: fill in the options that it sets."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def check_row_query(sql: str) -> Wanted:
     check_wanted(wanted)
     if not has_limit(sql):
         raise UsageError(
-            "this SELECT has neither an aggregate nor a LIMIT, and query does not show a whole "
+            "this SELECT has neither an aggregate nor a LIMIT, and query does not show a complete "
             "table: add LIMIT 10, write all rows with `ringhaul unload --query`, or look at a few "
             "with `ringhaul peek`"
         )

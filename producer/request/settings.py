@@ -59,7 +59,8 @@ def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
     given = {key: value for key, value in flags.items() if value is not None}
     if given.get("broker.url") == "":
         raise UsageError(
-            "--broker is empty: give redis://host:port/database, or none for workers of our own"
+            "--broker is empty: give redis://host:port/database, or none for the command's own "
+            "workers"
         )
     if given.get("broker.url") == NO_BROKER:
         given |= dict.fromkeys(_OF_THE_BROKER, "")

@@ -47,7 +47,7 @@ def check_inputs(options: ExecOptions) -> None:
     of_values = any(name.startswith(_VALUES) for name in options.given)
     if options.ranges and (of_values or "nulls" in options.given):
         raise UsageError(
-            "the --values options and --nulls are about a file: give none of them with --range"
+            "the --values options and --nulls apply to a file: give none of them with --range"
         )
 
 

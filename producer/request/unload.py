@@ -20,7 +20,7 @@ from ringhaul.records.mapping_text import MappingText, parse_mapping
 
 @dataclass(frozen=True, kw_only=True)
 class UnloadRequest:
-    """What an unload is asked to do."""
+    """What an unload should do."""
 
     wanted: Wanted
     output: Output  #: for one file, of its folder: see `in_one_file`
@@ -34,7 +34,7 @@ def unload_request(options: UnloadOptions, loaded: Loaded, job_id: str) -> Unloa
     refuse_two_on_stdout(options.output, options)
     if options.dry_run and options.rate is not None:
         # A load's plan depends on it, as its units are smaller.
-        raise UsageError("--rate limits a job that runs, and --dry-run makes none: leave one out")
+        raise UsageError("--rate limits a job that runs, and --dry-run starts none: leave one out")
     wanted = _wanted(options)
     refuse_blank("--mapping", options.mapping, "FIELD=COLUMN")
     check_wanted(wanted)
@@ -42,7 +42,7 @@ def unload_request(options: UnloadOptions, loaded: Loaded, job_id: str) -> Unloa
     if options.transforms:
         limit = ErrorLimit.parse(options.max_errors or loaded.settings.load.max_errors)
     elif options.max_errors:
-        raise UsageError("--max-errors is about transforms: without one no row is rejected")
+        raise UsageError("--max-errors applies to transforms: without one no row is rejected")
     file = one_file_of(options)
     if file is not None:
         options = with_file_format(options, file)
@@ -63,10 +63,10 @@ def _wanted(options: UnloadOptions) -> Wanted:
     if options.sql is not None:
         for name in ("keyspace", "table", "columns", "mapping", "where"):
             if getattr(options, name) is not None:
-                raise UsageError(f"--query says it all: leave --{name} out")
+                raise UsageError(f"--query is a complete SELECT: leave --{name} out")
         if options.preserve_timestamp or options.preserve_ttl:
             raise UsageError(
-                "--query says it all: its SELECT can have writetime(COLUMN) and ttl(COLUMN)"
+                "--query is a complete SELECT: write writetime(COLUMN) and ttl(COLUMN) in it"
             )
         return Wanted(sql=options.sql)
     if options.table is None:

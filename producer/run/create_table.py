@@ -54,10 +54,10 @@ def wanted_table(
     said = differences(planned.table.schema, found)
     if said:
         raise UsageError(
-            f"--create-table: {found.name} exists and is not what the files suggest: "
+            f"--create-table: {found.name} exists and differs from what the files suggest: "
             f"{'; '.join(said)}. Leave out --create-table to load into it as it is"
         )
-    shown.say(f"{found.name} exists already, as the files suggest it")
+    shown.say(f"{found.name} exists already, and matches the files")
     return None
 
 

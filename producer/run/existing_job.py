@@ -80,7 +80,7 @@ def _continue(options: JobOptions, kind: JobKind) -> tuple[int | None, bool]:
             return None, False
         found = JobKind.of_labels(status.labels)
         if found is not kind:
-            raise UsageError(f"--job-id {job_id}: there is a job of this id, and it is a {found}")
+            raise UsageError(f"--job-id {job_id}: the job with this id is a {found}")
         _refuse_other(options, status)
         running = status.state is JobState.RUNNING
         if running and not status.sealed and kind.scans:
@@ -102,7 +102,7 @@ def _refuse_other(options: JobOptions, status: JobStatus) -> None:
     found = differences(was, options.fingerprint) if was else []
     if found:
         raise UsageError(
-            f"--job-id {status.job}: the job of this id is about something else "
+            f"--job-id {status.job}: the job with this id does something else "
             f"({'; '.join(found)}); give another id"
         )
 

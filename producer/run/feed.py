@@ -47,7 +47,7 @@ class Feeder:
         self._thread.start()
 
     def stop(self) -> None:
-        """The job has ended: stop soon, and say nothing to the ledger."""
+        """The job has ended: stop soon, and write nothing to the ledger."""
         self._stopped.set()
 
     @property
@@ -58,7 +58,7 @@ class Feeder:
         self._thread.join(timeout_s)
 
     def _run(self) -> None:
-        """Feed the job to its end, however long Redis is away meanwhile: the watch tells of it."""
+        """Feed the job to its end, however long Redis is unavailable: the watch reports that."""
         while True:
             try:
                 if self.error is None:
@@ -67,9 +67,9 @@ class Feeder:
                     self._ledger.fail(self._job_id, _words(self.error))
                 return
             except LedgerUnavailable:
-                # Units go by their numbers: beginning again adds those that are missing.
+                # Units are identified by number: starting again adds only those that are missing.
                 self.bytes_split = 0
-            except (JobMissing, JobDamaged, _Stopped):  # the watch tells of it
+            except (JobMissing, JobDamaged, _Stopped):  # the watch reports it
                 return
             except LedgerRefused as error:  # the watching command gets it, too
                 self.error = self.error or error
@@ -80,7 +80,7 @@ class Feeder:
                 self.error = self.error or error
 
     def _feed(self) -> None:
-        """Append every unit, then seal; begin again from the ledger's count when it lost some."""
+        """Append every unit, then seal; start again from the ledger's count when it lost some."""
         count = self._append(0)
         while count is not None:
             known = self._ledger.seal(self._job_id, self._epoch, count)
@@ -89,7 +89,7 @@ class Feeder:
             # With fewer units the ledger lost some; unless another feeder sealed the job with them.
             if known > count or self._ledger.status(self._job_id).sealed:
                 raise SourceChanged(
-                    f"the input makes {count_text(count, 'unit')} now and made {known:,} when the "
+                    f"the input has {count_text(count, 'unit')} now and had {known:,} when the "
                     "job started: a file was changed since; start again with a new job"
                 )
             count = self._append(known)
@@ -105,7 +105,7 @@ class Feeder:
                 continue
             batch.append(unit.pack())
             self.bytes_split += max(unit.length_bytes, 0)
-            # After a whole file's unit comes a long read of that file: what there is goes out now.
+            # After the unit of a complete file, that file is read, which takes long: send now.
             keep = unit.length_bytes != TO_THE_END and time.monotonic() < due
             if keep and len(batch) < BATCH_UNITS:
                 continue

@@ -34,8 +34,8 @@ def publish_end(
     again: bool = False,
 ) -> None:
     """Write the manifest of an ended unload, lookup or exec, move the SSTables of a load to their
-    folder, or print the result of a complete count or query to `result`, by default to where the
-    command wanted it.
+    folder, remove what imports left, or print the result of a complete count or query to `result`,
+    by default to where the command wanted it.
 
     Does nothing for other jobs. What was written once is not written again, unless `again` is set,
     since a user may have moved or replaced it. A result that goes elsewhere, or to standard output,
@@ -119,9 +119,7 @@ def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | N
     if output is not None:
         _print_result(ledger, status.job, job, output)
     elif job.kind.is_load:
-        from ringhaul.load.publish_sstables import publish_sstables
-
-        publish_sstables(ledger, status.job, job.sstables)
+        _write_of_load(ledger, status.job, job)
     elif job.kind == "unload":
         from ringhaul.scan.finish import is_joined, publish_manifest
 
@@ -131,6 +129,17 @@ def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | N
         from ringhaul.statements.finish import publish_ask_manifest
 
         publish_ask_manifest(ledger, status)
+
+
+def _write_of_load(ledger: Ledger, job_id: str, job: Any) -> None:
+    if job.sstables is not None:
+        from ringhaul.load.publish_sstables import publish_sstables
+
+        publish_sstables(ledger, job_id, job.sstables)
+    else:
+        from ringhaul.imports.folder import remove_job_folders
+
+        remove_job_folders(job.stream.folder, job_id)
 
 
 def _published_job(ledger: Ledger, status: JobStatus) -> Any:

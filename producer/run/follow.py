@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from producer.outputs.stdout import json_text
@@ -12,14 +12,30 @@ from producer.report.progress import open_progress
 from producer.report.reporter import Shown, close_job
 from producer.run.watch import Detached, Watch
 from producer.services.embedded import EmbeddedBroker, EmbeddedWorker
-from ringhaul.errors import EXIT_STILL_RUNNING
+from producer.services.ledger import on_behalf_of
+from ringhaul.errors import EXIT_STILL_RUNNING, LedgerUnavailable
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobMissing
 from ringhaul.ledger.states import JobState
 
 if TYPE_CHECKING:
     from producer.run.feed import Feeder
+
+
+@contextmanager
+def cancelled_by_interrupt(ledger: Ledger, job_id: str) -> Iterator[None]:
+    """Cancel the job if Ctrl-C ends the block, in which it is created and not watched yet.
+
+    Otherwise it would stay, without the command that splits its input or publishes its first units.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        with suppress(JobMissing, LedgerUnavailable):
+            ledger.cancel(job_id, by=on_behalf_of())
+        raise
 
 
 def follow_job(

@@ -48,13 +48,13 @@ def gone_words(job_id: str, job: Any) -> str:
         return text + _load_words(job)
     if job.kind == "exec":
         return text + (
-            "Its statement may have run for any of the values. Run the command again only if it "
-            "may run twice for the same ones."
+            "Its statement may have run for any of the values. Run the command again only if the "
+            "statement may run twice for the same values."
         )
     if getattr(job, "output", None) is not None and not getattr(job, "streams", False):
         return text + (
-            f"Nothing was written to a table. Files of it may be in {job.output.url}, which has "
-            "no manifest: remove them, and run the command again."
+            f"Nothing was written to a table. Files of the job may be in {job.output.url}, which "
+            "has no manifest: remove them, and run the command again."
         )
     return text + "Nothing was written to a table: run the command again."
 
@@ -62,8 +62,8 @@ def gone_words(job_id: str, job: Any) -> str:
 def _load_words(job: LoadJob) -> str:
     first = datetime.fromtimestamp(job.base_us / 1_000_000, UTC).isoformat(timespec="seconds")
     return (
-        f"Rows of it may be in {job.table.name}, with write times from {job.base_us} ({first}) "
-        f"on. To do it again, run the same command with --timestamp {job.base_us}: the same "
-        "records of unchanged files get the same write times, and rows that are there already stay "
-        "as they are."
+        f"Rows of the job may be in {job.table.name}, with write times from {job.base_us} "
+        f"({first}) on. To load again, run the same command with --timestamp {job.base_us}: "
+        "records of unchanged files get the same write times, and rows that are already there do "
+        "not change."
     )

@@ -17,7 +17,7 @@ from producer.request.command_line import COMMAND_LABEL, command_line
 from producer.request.fingerprint import FINGERPRINT_LABEL
 from producer.request.options import JobOptions
 from producer.request.settings import is_embedded
-from producer.run.follow import follow_job, leave_job
+from producer.run.follow import cancelled_by_interrupt, follow_job, leave_job
 from producer.run.gone import reporting_lost_job
 from producer.services.embedded import default_workers
 from producer.services.ledger import READ_PATIENCE_MS, on_behalf_of
@@ -139,29 +139,30 @@ def _run(stack: ExitStack, options: JobOptions, services: Services, plan: Plan, 
     ledger = open_ledger(services.settings)
     queue = label if worker is None else private_queue(job_id)
     trace = stack.enter_context(job_trace(services.settings, job_id, plan.job.kind))
-    create_job(
-        ledger,
-        job_id,
-        plan,
-        queue,
-        fingerprint=options.fingerprint,
-        pace=options.pace,
-        priority=options.priority,
-        labels=trace.labels,
-    )
-    plan.on_created()
-    if options.job_id is not None:
-        _check_units(ledger, job_id, plan)
-    shown = Shown.from_options(options)
-    if note := idle_workers_note(services, ledger):
-        shown.say(note)
-    shown.say(f"{job_id}  {plan.headline}")
-    feeder = None
-    if plan.split is not None:
-        from producer.run.feed import Feeder  # readers of files: of no use where there are none
+    with cancelled_by_interrupt(ledger, job_id):
+        create_job(
+            ledger,
+            job_id,
+            plan,
+            queue,
+            fingerprint=options.fingerprint,
+            pace=options.pace,
+            priority=options.priority,
+            labels=trace.labels,
+        )
+        plan.on_created()
+        if options.job_id is not None:
+            _check_units(ledger, job_id, plan)
+        shown = Shown.from_options(options)
+        if note := idle_workers_note(services, ledger):
+            shown.say(note)
+        shown.say(f"{job_id}  {plan.headline}")
+        feeder = None
+        if plan.split is not None:
+            from producer.run.feed import Feeder  # readers of files: of no use where there are none
 
-        feeder = Feeder(ledger, job_id, 1, plan.split)
-        feeder.start()
+            feeder = Feeder(ledger, job_id, 1, plan.split)
+            feeder.start()
     if options.detach:
         return trace.ended(leave_job(ledger, job_id, shown, feeder))
     on_look, on_end = plan.on_look, plan.on_end
@@ -238,7 +239,5 @@ def _check_units(ledger: Ledger, job_id: str, plan: Plan) -> None:
     """
     units = [spec for _, spec in ledger.unit_specs(job_id)]
     if plan.split is None and units != list(plan.units):
-        ledger.fail(job_id, "two commands handed out its units at once, and not the same ones")
-        raise UsageError(
-            f"job {job_id} was handed out by two commands at once: run the command again"
-        )
+        ledger.fail(job_id, "two commands added different units to it at the same time")
+        raise UsageError(f"two commands ran job {job_id} at the same time: run the command again")

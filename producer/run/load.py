@@ -26,11 +26,11 @@ from producer.request.load import LoadRequest
 from producer.request.options import LoadOptions
 from producer.run.feed import Feeder
 from producer.run.finish import publish_end
-from producer.run.follow import follow_job, leave_job
+from producer.run.follow import cancelled_by_interrupt, follow_job, leave_job
 from producer.run.given_load import read_given
 from producer.run.gone import reporting_lost_job
 from producer.run.spool_cleanup import drop_if_done, forget_spooled
-from producer.run.sstable_folder import compile_kernels, prepare_sstables
+from producer.run.sstable_folder import prepare_sstables
 from producer.services.preflight import Visibility
 from producer.services.start import Services
 from producer.services.workers import (
@@ -44,7 +44,7 @@ from ringhaul.errors import EXIT_COMPLETE
 from ringhaul.ledger.labels import KIND_LABEL, PUBLISHES_LABEL, QUEUE_LABEL
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
-from tasks.connect import open_ledger, spill_bounds
+from tasks.connect import open_ledger
 from tasks.tracing import job_trace
 from tasks.transforms import transforms_of
 
@@ -133,44 +133,42 @@ def _run(
     job_id, embedded = services.job_id, services.worker is not None
     settings = services.settings
     ledger = open_ledger(settings)
-    if job.sstables is not None:
-        prepare_sstables(job.sstables, job_id)
-    if embedded and (job.sstables is not None or job.stream is not None):
-        compile_kernels()
-        spill_bounds(settings, job).check_disk(
-            min(job.unit_bytes, job.total_bytes), job_workers.slots
-        )
-    ledger.create(
-        job_id,
-        {
-            KIND_LABEL: job.kind,
-            "table": job.table.name,
-            "bytes_total": str(job.total_bytes),
-            QUEUE_LABEL: job_workers.label,
-            FINGERPRINT_LABEL: options.fingerprint,
-            COMMAND_LABEL: command_line(),
-            **({PUBLISHES_LABEL: "1"} if job.publishes else {}),
-            **labels,
-        },
-        json.dumps(job.to_json()),
-        error_limit=ErrorLimit.parse(request.max_errors),
-        max_starts=None if job.repeatable else 1,
-        pace=options.pace,
-        priority=options.priority,
-    )
-    on_created()
-    feeder = Feeder(ledger, job_id, 1, job)
-    feeder.start()
-    if "-" in options.sources:
-        forget_spooled(ledger, settings.state_dir)
     shown = Shown.from_options(options)
-    if note := idle_workers_note(services, ledger):
-        shown.say(note)
-    verb = "load ->" if job.kind == "load" else job.kind
-    shown.say(
-        f"{job_id}  {verb} {job.table.name}   {count_text(len(job.sources), 'file')}"
-        f"  {bytes_text(job.total_bytes)}   {job_workers.text}"
-    )
+    if job.sstables is not None or job.stream is not None:
+        slots = job_workers.slots
+        if warning := prepare_sstables(job, job_id, settings, slots, own_workers=embedded):
+            shown.warn(warning)
+    with cancelled_by_interrupt(ledger, job_id):
+        ledger.create(
+            job_id,
+            {
+                KIND_LABEL: job.kind,
+                "table": job.table.name,
+                "bytes_total": str(job.total_bytes),
+                QUEUE_LABEL: job_workers.label,
+                FINGERPRINT_LABEL: options.fingerprint,
+                COMMAND_LABEL: command_line(),
+                **({PUBLISHES_LABEL: "1"} if job.publishes else {}),
+                **labels,
+            },
+            json.dumps(job.to_json()),
+            error_limit=ErrorLimit.parse(request.max_errors),
+            max_starts=None if job.repeatable else 1,
+            pace=options.pace,
+            priority=options.priority,
+        )
+        on_created()
+        feeder = Feeder(ledger, job_id, 1, job)
+        feeder.start()
+        if "-" in options.sources:
+            forget_spooled(ledger, settings.state_dir)
+        if note := idle_workers_note(services, ledger):
+            shown.say(note)
+        verb = "load ->" if job.kind == "load" else job.kind
+        shown.say(
+            f"{job_id}  {verb} {job.table.name}   {count_text(len(job.sources), 'file')}"
+            f"  {bytes_text(job.total_bytes)}   {job_workers.text}"
+        )
     if options.detach:
         return leave_job(ledger, job_id, shown, feeder)
     code = follow_job(

@@ -55,7 +55,7 @@ def _plan(
 ) -> Plan:
     read = read_select(session, wanted)
     if kind is JobKind.QUERY and not (read.select and read.select.is_aggregate):
-        raise UsageError("this SELECT is about rows: `ringhaul unload --query` writes them")
+        raise UsageError("this SELECT returns rows: `ringhaul unload --query` writes them")
     job = ReadJob(
         kind=kind,
         cluster_name=session.cluster.metadata.cluster_name,

@@ -140,13 +140,14 @@ def _check_resumable(job: Job, status: JobStatus) -> None:
     """Raise `JobOver` or `UsageError` for a job that no command can continue."""
     if not job.repeatable and job.kind.is_load:
         raise JobOver(
-            f"{status.job} writes lists at exact times, so no unit may run twice, and how much of "
-            "one that was cut short is written is not known: delete its rows and load them again"
+            f"{status.job} writes lists at exact times, so no unit may run twice, and it is not "
+            "known which rows of an interrupted unit were written: delete its rows and load them "
+            "again"
         )
     if not job.repeatable:
         raise JobOver(
-            f"{status.job} runs a statement that must not run twice, and how much was done of a "
-            "unit that was cut short is not known: run the command again with the values that are "
+            f"{status.job} runs a statement that must not run twice, and it is not known for which "
+            "values of an interrupted unit it ran: run the command again with the values that are "
             "left"
         )
     if job.streams_rows:
@@ -157,7 +158,7 @@ def _check_resumable(job: Job, status: JobStatus) -> None:
     refuse_over(status)
     if job.input is None and not status.sealed:
         raise UsageError(
-            f"job {status.job} was cut short before all its units were there: run the command again"
+            f"job {status.job} was interrupted before all its units existed: run the command again"
         )
     for source in job.input.sources if job.input is not None else ():
         check_unchanged(source.file)

@@ -27,9 +27,10 @@ from ringhaul.cluster.connect import close_session, consistency_level, open_sess
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.errors import EXIT_COMPLETE, UsageError
+from ringhaul.scan.options import ScanOptions, ScanTarget
 from ringhaul.scan.pages import PageReader
 from ringhaul.scan.ranges import TokenRange, unpack_ranges
-from ringhaul.scan.scan import RangeScan, ScanOptions, ScanTarget
+from ringhaul.scan.scan import RangeScan
 from ringhaul.scan.statement import first_page_rows, scan_fetches, scan_statement
 from tasks.connect import cluster_config
 
@@ -78,7 +79,7 @@ def run_peek(options: PeekOptions) -> int:
 
 def _said(rows: pa.Table, wanted: int) -> str:
     said = count_text(rows.num_rows, "row")
-    return f"{said}; -n shows more" if rows.num_rows == wanted else f"{said}: all there are"
+    return f"{said}; -n shows more" if rows.num_rows == wanted else f"{said}: these are all"
 
 
 def run_row_query(options: QueryOptions) -> int:
@@ -86,7 +87,7 @@ def run_row_query(options: QueryOptions) -> int:
     for name, option in _OF_A_JOB.items():
         if name in options.given:
             raise UsageError(
-                f"{option} is about a job, and a SELECT of rows makes none: leave it out, or use "
+                f"{option} applies to jobs, and a SELECT of rows makes none: leave it out, or use "
                 "`ringhaul unload --query`"
             )
     output = result_output(options)

@@ -102,7 +102,7 @@ def run_exec(options: ExecOptions, services: Services) -> int:
         statement = prepare_statement(session, loaded, options.statement)
         names = unique_names(statement.markers.names)
         if not names:
-            raise UsageError("the statement has no marker (?): there is nothing to run it over")
+            raise UsageError("the statement has no marker (?) for the values of a file or a range")
         refuse_same_names(statement.result.names)
         effect = statement.effect
         if effect.reads and "nulls" in options.given:

@@ -27,7 +27,7 @@ def run_throttle(job: str, config_file: Path | None, options: ThrottleOptions) -
     if options.as_json:
         print(json_text({"job": job, **found.to_json()}))
     else:
-        # Limits that were asked for are data for stdout; a change is a message for stderr.
+        # The limits are data, for stdout; the message about a change goes to stderr.
         click.echo(
             f"{job}: {found}" if str(found) else f"{job} has no limits", err=pace is not None
         )
@@ -44,12 +44,12 @@ def wanted_pace(options: ThrottleOptions) -> Pace | None:
     hours = options.between or options.timezone is not None
     if options.off:
         if limits != NO_LIMITS or hours:
-            raise UsageError("--off takes all limits away: leave the other options out")
+            raise UsageError("--off removes all limits: leave the other options out")
         return NO_PACE
     if limits == NO_LIMITS:
         if hours:
             raise UsageError(
-                "--between says when limits hold: give --rows-per-second, --mb-per-second or "
+                "--between says when limits apply: give --rows-per-second, --mb-per-second or "
                 "--in-flight, too"
             )
         return None

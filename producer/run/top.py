@@ -29,7 +29,7 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Workers
 
 LOOK_EVERY_S = 1.0
-#: Without Redis, a look fails this soon, so that the screen says so.
+#: Without Redis, a look fails this soon, so that the screen can show the failure.
 PATIENCE_MS = 500
 #: How many ended jobs are shown, newest first.
 ENDED_SHOWN = 5
@@ -76,7 +76,7 @@ class Look:
         )
 
     def _samples(self, status: JobStatus) -> list[Sample]:
-        with suppress(JobDamaged):  # a job that lost its history is whole
+        with suppress(JobDamaged):  # a job that lost only its history is complete
             return self._history.recent(status)
         return []
 

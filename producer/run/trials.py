@@ -33,7 +33,7 @@ from tasks.connect import open_ledger
 
 #: Label of a trial: the run of `ringhaul tune` that it belongs to.
 TUNE_LABEL = "tune"
-#: A trial is cut off when it takes so many times the usual: its rate until then says enough.
+#: A trial is cut off when it takes this many times as long as usual: its rate until then suffices.
 CUT_AFTER = 2.5
 
 
@@ -43,7 +43,7 @@ class TrialFailed(ClusterError):
 
 @dataclass
 class Trials:
-    """Runs trials of one job, and keeps what was measured."""
+    """Runs trials of one job, and keeps the measurements."""
 
     run: str  #: id of the run of `ringhaul tune`
     settings: Settings  #: with the broker
@@ -61,8 +61,8 @@ class Trials:
         self.ledger = open_ledger(self.settings)
 
     def first(self, setup: Setup, seconds: float) -> tuple[Figures, bool]:
-        """Run the beginning of the load for some seconds, so that all is warm; return also whether
-        that was all of it. Raises as `measure` does."""
+        """Load the beginning for some seconds, so that everything is warm; also return whether that
+        reached the end. Raises as `measure` does."""
         sample = Sample(
             sources=first_sources(self.job), records=0, bytes_count=self.job.total_bytes
         )
@@ -70,7 +70,7 @@ class Trials:
         return figures, state is JobState.COMPLETE or state is JobState.PARTIAL
 
     def measure(self, setup: Setup, sample: Sample, seconds: float) -> float:
-        """Load a sample with a setup; return the rate in rows/s. `seconds`: what it may be expected
+        """Load a sample with a setup; return the rate in rows/s. `seconds`: how long it is expected
         to take.
 
         Raises `TrialFailed` if the load fails, and `KeyboardInterrupt` after Ctrl-C.
@@ -84,7 +84,7 @@ class Trials:
         """End and remove the trial that was running, if any."""
         if not self._running:
             return
-        # With a connection of its own: the other may have been left in the middle of an answer.
+        # On a new connection: the other one may be in the middle of an answer.
         ledger = open_ledger(self.settings, patience_ms=1500)
         with suppress(RinghaulError):
             ledger.cancel(self._running)

@@ -1,4 +1,4 @@
-"""Run `ringhaul tune`: plan the load, try setups on a sample of it, say what limits, keep the best.
+"""Run `ringhaul tune`: plan the load, try setups on a sample, report the limit, keep the best.
 
 The time is bounded hard: an alarm ends whatever is running some seconds before the budget is over,
 and the rest is for cleaning up.

@@ -37,7 +37,7 @@ from ringhaul.plain_text import lines_of
 from ringhaul.records.job import LoadJob
 from tasks.transforms import transforms_of
 
-#: About so many trials fit into the time; bounds of the seconds of one.
+#: About how many trials fit into the time, and bounds of the seconds of one.
 TRIALS = 80
 TRIAL_MIN_S, TRIAL_MAX_S = 0.5, 5.0
 #: How long the first load runs, in trials: connections, caches and the server's compiler get warm.
@@ -45,7 +45,7 @@ TRIAL_MIN_S, TRIAL_MAX_S = 0.5, 5.0
 FIRST_TRIALS = 2.0
 ROWS_MIN = 5_000
 FIRST_SHARE = 0.15
-#: The sample grows at most so often, while the rate is not within this of what it was taken to be.
+#: How often the sample grows at most, while the rate is not within this share of the estimate.
 CALIBRATIONS = 3
 CLOSE = 1.3
 SOURCE_S = 1.0
@@ -59,7 +59,7 @@ WORKER_BYTES = 250 * 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """What the trials of a run are made with."""
+    """What all trials of a run share."""
 
     trials: Trials
     start: Setup  #: the settings as they are
@@ -113,8 +113,8 @@ def prepare(
 
 
 def first_loads(prepared: Prepared, stops_s: float, *, repeat: bool) -> tuple[Sample, float, Space]:
-    """Load the beginning until all is warm, and choose by that the sample, the seconds of a trial,
-    and the space.
+    """Load the beginning until everything is warm. From that, choose the sample, the seconds of a
+    trial, and the space of setups.
 
     `stops_s`: when trials end, on the monotonic clock. `repeat`: a small source is loaded several
     times. Raises `ClusterError` if no row was written.
@@ -191,7 +191,7 @@ def _plan(options: TuneOptions, services: Services, shown: Shown) -> tuple[LoadJ
         job = plan_load(request, files, session, loaded.settings, workers.slots)
         visibility.judge(workers.workers, shown.warn)
     for statement in left_behind(session.cluster.metadata, request.keyspace):
-        shown.warn(f"another run has a scratch table; if it was killed, drop that: {statement};")
+        shown.warn(f"another run has a scratch table; if it was killed, run: {statement};")
     return job, workers
 
 
@@ -231,11 +231,11 @@ def _table(
 
 
 def _refuse_lists(job: LoadJob) -> None:
-    """Raise `UsageError` for lists that each trial would make longer: see `appends`."""
+    """Raise `UsageError` for lists to which each trial would append: see `appends`."""
     if job.lists:
         raise UsageError(
             f"--in-place writes the same rows again and again, and {job.lists[0]} is a list that "
-            "is not frozen: it would have its elements several times. Leave --in-place out"
+            "is not frozen: its elements would be repeated. Leave --in-place out"
         )
 
 
@@ -247,7 +247,7 @@ def _refuse_rows(session: Session, table: TableSchema, options: TuneOptions) -> 
     key = quote_identifier(table.partition_key[0])
     if session.execute(f"SELECT {key} FROM {keyspace}.{name} LIMIT 1").one() is not None:
         raise UsageError(
-            f"{table.name} has rows, and --in-place writes the sample's rows over those of the "
+            f"{table.name} has rows, and --in-place writes the sample's rows over those with the "
             "same keys: leave --in-place out to use a scratch table, or add --overwrite"
         )
 
@@ -273,7 +273,7 @@ def _start_workers(
 
 
 def _ignore_interrupts() -> None:
-    """Take no Ctrl-C until the stack is closed: what is left is cleaning up, which is bounded."""
+    """Ignore Ctrl-C until the stack is closed: only a clean-up is left, whose time is bounded."""
     _set_handlers(dict.fromkeys(_INTERRUPTS, signal.SIG_IGN))
 
 
@@ -284,7 +284,7 @@ def _set_handlers(handlers: Mapping[int, Any]) -> None:
 
 
 def _round_trip_ms(session: Session) -> float:
-    """Return the lowest time of a trivial request, when nothing else is under way."""
+    """Return the lowest time of a trivial request, while nothing else runs."""
     lowest_s = float("inf")
     for _ in range(ROUND_TRIPS):
         began_s = time.perf_counter()

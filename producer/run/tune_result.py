@@ -1,4 +1,4 @@
-"""What a run of `ringhaul tune` ends with: the report, and the settings file."""
+"""The result of `ringhaul tune`: the report, and the settings file."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def evidence_of(found: Found, prepared: Prepared) -> Evidence:
 
 
 def report(found: Found, prepared: Prepared, evidence: Evidence, shown: Shown) -> None:
-    """Print the table, what limits, and the best setup; or JSON."""
+    """Print the table, the limit, and the best setup; or JSON."""
     start, figures = prepared.start, prepared.trials.figures
     verdict = judge(evidence)
     if shown.as_json:
@@ -98,7 +98,7 @@ def _report_lines(
     if not changed:
         yield f" best      the settings as they are, {rate_text(evidence.rate)} rows/s"
     else:
-        gain = "" if found.gain is None else f", {found.gain:.2f} times the rate of before"
+        gain = "" if found.gain is None else f", {found.gain:.2f} times the rate before"
         yield from wrapped(f"{setup_text(found.best, changed)}{gain}", " best      ")
     if note := drift_note(prepared.trials.figures[found.best]):
         yield from wrapped(note, " note      ")

@@ -14,7 +14,7 @@ from config.settings import Loaded
 from producer.outputs.stdout import json_text, prints_to_stderr
 from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.outputs.stdout_spool import spool_folder
-from producer.plan.scan import Read, plan_units, read_select
+from producer.plan.scan import Read, plan_units, read_select, shares_limit
 from producer.plan.selection import without_times
 from producer.report.reporter import Shown
 from producer.request.one_file import OneFile, in_one_file
@@ -30,6 +30,7 @@ from producer.run.finish import publish_end
 from producer.run.job import Plan, plan_slots, run_read
 from producer.services.start import Services
 from producer.text import count_text
+from ringhaul.cql.names import spell_name
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import OutputFormat, refuse_blank_lines
@@ -72,13 +73,13 @@ def _is_named(file: OneFile | None) -> bool:
 
 
 def _say_dropped(options: UnloadOptions, fmt: OutputFormat, types: Sequence[CqlType]) -> None:
-    """Say which patterns leave out a part of their values, if there are such columns."""
+    """Warn about patterns that leave out a part of their values, if there are such columns."""
     found = {scalar for cql_type in types for scalar in _scalars(cql_type)}
     for kind in ("timestamp", "time"):
         if kind in found and fmt.values is not None and (pattern := fmt.values.dropped_by(kind)):
             Shown.from_options(options).say(
                 f"--{kind}-format {pattern} leaves out a part of each {kind}: a load of these "
-                "files gives back what it shows"
+                "files restores only the rest"
             )
 
 
@@ -100,6 +101,8 @@ def _plan(
     read = read_select(session, request.wanted)
     output = request.output
     limit = None if read.select is None else read.select.limit
+    in_order = options.order == "token"
+    is_shared = shares_limit(read, in_order=in_order)
     if request.file is not None:
         output = in_one_file(output, request.file, read.table, services.job_id)
     timeless = without_times(read.table, request.wanted.mapping)
@@ -107,7 +110,9 @@ def _plan(
         Shown.from_options(options).say(
             f"write times and TTLs of {', '.join(timeless[:3])}"
             f"{f' and {len(timeless) - 3:,} more' if len(timeless) > 3 else ''} are not unloaded: "
-            "of a collection or user-defined type that is not frozen each element has its own"
+            "each element of a collection or user type that is not frozen has its own. With "
+            f'Cassandra 5.0, -m \'*=*, writetime(*), "writetime({timeless[0]})"='
+            f"maxwritetime({spell_name(timeless[0])})' unloads the newest"
         )
     if read.select is not None:
         if read.select.is_aggregate:
@@ -136,13 +141,14 @@ def _plan(
         columns=tuple(columns),
         transforms=tuple(options.transforms),
         results=results,
-        token_order=options.order == "token" or limit is not None,
+        token_order=in_order or (limit is not None and not is_shared),
         limit=limit,
+        shares_limit=is_shared,
         computed=read.select.computed if read.select is not None else (),
         streams=options.output == STDOUT,
         skip_failed=options.skip_failed,
     )
-    units = plan_units(session, read, slots)
+    units = plan_units(session, read, slots, shares_limit=is_shared)
     to_stdout = options.output == STDOUT
     headline = (
         f"unload {job.table.name} -> {'standard output' if to_stdout else output.place}   "
@@ -215,8 +221,8 @@ def _results(functions: Sequence[Transform], read: Read) -> tuple[tuple[str, Cql
 
     if RECORD in read.names:
         raise UsageError(
-            f"a column is named {RECORD}, as the one is by which transforms tell rows: name it "
-            "otherwise by --query SELECT ... AS"
+            f"a column is named {RECORD}, like the one in which transforms number rows: give it "
+            "another name with --query SELECT ... AS"
         )
     try:
         return planned_results(read.names, read.types, functions)
@@ -225,7 +231,7 @@ def _results(functions: Sequence[Transform], read: Read) -> tuple[tuple[str, Cql
 
 
 def _refuse_blank_lines(select: Select, output: Output) -> None:
-    """Raise `UsageError` if a row could become a blank line, which no reader takes for a record."""
+    """Raise `UsageError` if a row could become a blank line, which readers skip."""
     column = select.items[0].scalar.column
     if column is None or not column.is_column or column.name not in select.table.never_null:
         refuse_blank_lines(output.format, select.names)

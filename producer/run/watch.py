@@ -196,7 +196,7 @@ class Watch:
             self._workers = _count_workers(self._ledger, status)
             now_s = time.monotonic()
             self._workers_due = now_s + (now_s - began_s) / LIST_SHARE
-        with suppress(JobDamaged):  # a job that lost its history is whole
+        with suppress(JobDamaged):  # a job that lost only its history is complete
             self._samples = History(self._ledger.caller).recent(status)
         latencies = {int(k): v for k, v in self._ledger.latencies(self._job_id).items()}
         self._facts = {

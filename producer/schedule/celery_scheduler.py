@@ -20,10 +20,14 @@ from tasks.connect import open_ledger, use_storage
 class ScheduleScheduler(beat.Scheduler):  # type: ignore[misc]
     """Checks the schedules at each tick. It keeps no state on this host."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        self._beat: Beat | None = None  # Celery creates one scheduler only for its banner
+    def __init__(self, *args: Any, lazy: bool = False, **options: Any) -> None:
+        """`lazy`: Celery creates this one only to print its banner."""
+        self._beat: Beat | None = None
         self._stopping = False
-        super().__init__(*args, **options)
+        if not lazy:
+            # Before anything is imported or built, which a signal must not interrupt.
+            self._take_signals()
+        super().__init__(*args, lazy=lazy, **options)
 
     @property
     def info(self) -> str:
@@ -34,7 +38,6 @@ class ScheduleScheduler(beat.Scheduler):  # type: ignore[misc]
         if self._stopping:
             raise SystemExit
         if self._beat is None:
-            self._take_signals()
             loaded = load_settings()
             use_storage(loaded.settings)
             self._beat = Beat(loaded, open_ledger(loaded.settings))

@@ -197,7 +197,7 @@ class RunWork:
             self._step_ended(EXIT_CRASH, now_ms, f"could not start the command: {error}")
 
     def _error_file(self) -> str:
-        """Return the path of a new file for what the step's command ends with. Raises `OSError`."""
+        """Return the path of a new file for the error of the step's command. Raises `OSError`."""
         self._forget_error()
         number, self._error = tempfile.mkstemp(prefix="ringhaul-step-")
         os.close(number)

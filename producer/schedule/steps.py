@@ -115,7 +115,7 @@ def _check_query(options: QueryOptions, loaded: Loaded) -> None:
     refuse_two_on_stdout(options.output, options)
     check_wanted(Wanted(sql=options.sql))
     if wants_rows(options.sql):
-        raise UsageError("a step runs a job, and this SELECT is about rows: use unload --query")
+        raise UsageError("a step runs a job, but this SELECT returns rows: use unload --query")
 
 
 @_check.register
@@ -143,13 +143,13 @@ def _check_exec(options: ExecOptions, loaded: Loaded) -> None:
 #: Options that would leave the run without a job to follow, and why.
 _REFUSED = {
     "detach": "a step ends with its job",
-    "dry_run": "a step does something",
+    "dry_run": "a step has to do its work",
     "create_table": "a step loads into a table that exists",
     "job_id": "the id follows from the schedule and the due time",
-    "on_interrupt": "beat lets go of a job when it is stopped",
+    "on_interrupt": "beat detaches from a job when it is stopped",
     "config_file": "the settings are beat's own",
     "broker": "the broker is beat's own",
-    "profile_dir": "it looks at embedded workers",
+    "profile_dir": "it applies to embedded workers",
     "workers": "it applies to embedded workers",
 }
 
@@ -212,7 +212,7 @@ def run_arguments(schedule: Schedule, run: Run, index: int, folder: Path) -> lis
     """
     strange = find_strange(schedule.arrive, str(folder), [file.path for file in run.files])
     if strange is not None:
-        raise UsageError(f"{strange!r} is not among the files of arrive: it is not taken")
+        raise UsageError(f"{strange!r} is not among the files of arrive: it is ignored")
     try:
         arguments = step_arguments(schedule, run, index)
     except ValueError as error:
@@ -226,7 +226,7 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
     name = arguments[0]
     command = find_command(name) if name in STEP_COMMANDS else None
     if command is None:
-        raise UsageError(f"{name} is no command of a step")
+        raise UsageError(f"{name} is not a command that a step may have")
     try:
         context = command.make_context(name, list(arguments[1:]), obj=AS_STEP)
     except Exit:

@@ -1,4 +1,4 @@
-"""A hard end of a command's work: an alarm that ends whatever it is waiting for."""
+"""A hard time limit for a command: an alarm that interrupts whatever it is waiting for."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ AGAIN_S = 0.5
 
 
 class TimeOver(KeyboardInterrupt):
-    """The time is over. Like Ctrl-C, so that nothing takes it for a failure, least of all of a
-    user's transform."""
+    """The time is over. It is raised like Ctrl-C, so that no code mistakes it for a failure, such
+    as one of a user's transform."""
 
 
 @contextmanager
@@ -52,6 +52,6 @@ def stops_before(ends_s: float) -> float:
 def too_short(trials: int) -> UsageError:
     """Return the error of a run that compared nothing."""
     return UsageError(
-        f"the time was over before anything could be compared, after "
+        f"the time was over before two settings could be compared, after "
         f"{count_text(trials, 'trial')}: give more with --budget"
     )

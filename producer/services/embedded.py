@@ -50,7 +50,7 @@ def default_workers() -> int:
 
 
 class EmbeddedBroker:
-    """The private Valkey. While the block runs, child processes find it through their
+    """The private Valkey. Within the block, child processes find it through their
     environment."""
 
     def __init__(self, state_dir: Path) -> None:

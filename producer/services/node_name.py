@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-#: More workers of one host than anybody starts by hand; further ones are named by their process.
+#: More workers than anybody starts on one host by hand; further ones are named by their process.
 NUMBERS_MAX = 64
 #: The locked files, for as long as this process lives.
 _held: list[int] = []

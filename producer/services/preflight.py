@@ -1,7 +1,7 @@
 """Check, before a job exists, that the workers' hosts see its input and its output.
 
-Workers read and write by themselves. A file that is missing on one host would fail the job after an
-hour on the first unit that host takes; here it fails at once, with the host's name.
+Workers open files themselves. A file that is missing on one host would fail the job at the first
+unit that this host takes, perhaps after an hour. This check fails at once, with the host's name.
 """
 
 from __future__ import annotations

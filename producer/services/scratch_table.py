@@ -77,7 +77,7 @@ class ScratchTable:
         return find_table(metadata, self._like.keyspace, self._table)
 
     def drop(self, by_s: float) -> None:
-        """Drop the table, if it was created, by `by_s` on the monotonic clock.
+        """Drop the table, if it was created, until `by_s` on the monotonic clock.
 
         Raises `NotDropped`, with the statement.
         """
@@ -90,7 +90,7 @@ class ScratchTable:
         except _REFUSED as error:
             raise NotDropped(
                 f"the scratch table {self.name} could not be dropped: {self._translated(error)}. "
-                f"When the cluster is well again: {statement};"
+                f"When the cluster works again, run: {statement};"
             ) from error
         self._wanted = False
 

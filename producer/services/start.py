@@ -110,7 +110,7 @@ def start_job(
 
 
 def start_tune(stack: ExitStack, options: TuneOptions, run: str) -> Services:
-    """Read the settings and start what `tune` needs but its workers; `stack` ends it.
+    """Read the settings and start what `tune` needs, except its workers; `stack` ends it.
 
     `Services.loaded` has the settings as they are. The environment, which workers get, has no
     bounds on requests: a trial has its own.
@@ -168,12 +168,11 @@ def _report_profiles(stack: ExitStack, loaded: Loaded, options: LoadOptions) -> 
 
 
 def _profile_flags(loaded: Loaded, profile_dir: Path) -> dict[str, Any]:
-    """Return the settings that --profile DIR stands for. Raises `UsageError` if the folder cannot
-    be used."""
+    """Return the settings for --profile DIR. Raises `UsageError` if the folder cannot be used."""
     if not is_embedded(loaded):
         raise UsageError(
-            "--profile looks at embedded workers, and a broker is configured: start a worker with "
-            "ringhaul worker --profile cprofile instead"
+            "--profile applies to embedded workers, and a broker is configured: start a worker "
+            "with ringhaul worker --profile cprofile instead"
         )
     kind = loaded.settings.worker.profile
     return {

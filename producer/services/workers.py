@@ -40,7 +40,7 @@ class JobWorkers:
 
 
 def standing_ledger(services: Services) -> Ledger | None:
-    """Return the ledger that lists running workers; None if the command has workers of its own."""
+    """Return the ledger that lists running workers; None if the command has its own workers."""
     if services.worker is not None or is_embedded(services.loaded):
         return None
     return open_ledger(services.loaded.settings, READ_PATIENCE_MS)
@@ -84,8 +84,8 @@ def choose_workers(
 
 
 def idle_workers_note(services: Services, ledger: Ledger) -> str:
-    """Return a note about standing workers of the local broker, which take no units of a job that
-    has workers of its own; empty if there are none, or if they were turned down (`none`)."""
+    """Return a note about standing workers of the local broker, which take no units if a command
+    starts its own; empty if there are none, or if the user did not want them (`none`)."""
     origin = services.loaded.origins["broker.url"]
     if services.broker is None or origin not in ("default", "local stack"):
         return ""
@@ -102,14 +102,17 @@ def idle_workers_note(services: Services, ledger: Ledger) -> str:
 def route_warning(near: Sequence[str], queue: str, alive: Sequence[Worker]) -> str:
     """Return a warning if the chosen queue is unsuitable for rows in the data centres `near`."""
     if not any(queue in worker.queues for worker in alive):
-        return "no worker is up, and units wait for one: start some with `ringhaul worker`"
+        return (
+            "no worker is up, and units wait for one: start some with `ringhaul worker`, or give "
+            "--broker none to use this command's own"
+        )
     standing = [worker for worker in alive if QUEUE_LOAD in worker.queues]
     unplaced = [worker for worker in standing if worker.queues == (QUEUE_LOAD,)]
     if queue == QUEUE_LOAD:
         if not near or len(unplaced) == len(standing):
             return ""
         return (
-            f"no worker is of a data centre that holds the rows ({', '.join(near)}): any worker "
+            f"no worker is in a data centre that holds the rows ({', '.join(near)}): any worker "
             "takes units; see cluster.local_dc"
         )
     if not unplaced:
@@ -117,6 +120,6 @@ def route_warning(near: Sequence[str], queue: str, alive: Sequence[Worker]) -> s
     hosts = ", ".join(sorted({worker.host for worker in unplaced})[:5])
     return (
         f"{count_text(len(unplaced), 'worker')} without cluster.local_dc ({hosts}) "
-        f"{'takes' if len(unplaced) == 1 else 'take'} no unit while others are of a data centre "
+        f"{'takes' if len(unplaced) == 1 else 'take'} no unit while others are in a data centre "
         "that holds the rows: set it on every host or on none"
     )

@@ -9,8 +9,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from producer.translate.hocon import as_bool, as_text
-from producer.translate.settings import ALIASES, HANDLERS, SHORTCUTS, UNITS, find_group
-from producer.translate.translation import Draft, NotTranslatable, Translation
+from producer.translate.setting_names import ALIASES, SHORTCUTS
+from producer.translate.settings import HANDLERS, UNITS, find_group
+from producer.translate.translation import Draft, NotTranslatable, Translation, suggest
 
 #: Python's `shlex` takes quadratic time in the length of a word: 50 ms for this one. The longest
 #: command line of Windows.
@@ -20,7 +21,7 @@ LINE_CHARACTERS_MAX = 32_767
 _SWITCHES = frozenset(
     ("schema.preserveTimestamp", "schema.preserveTtl", "engine.dryRun", "connector.csv.header")
 )
-#: Options of exec that are called the same as those of load.
+#: Options of exec with the same names as those of load.
 _OF_EXEC = (
     "--params --nulls --rate --job-id --consistency --contact-points --port --local-dc --user "
     "--password"
@@ -92,10 +93,13 @@ def read_settings(words: Sequence[str]) -> dict[str, tuple[str, str]]:
 def _full_name(written: str) -> str:
     if written.startswith("--"):
         name = written[2:].removeprefix("dsbulk.")
+        if name.startswith(("driver.basic.", "driver.advanced.", "driver.profiles.")):
+            name = f"datastax-java-{name}"  # a short form since version 1.4
         return ALIASES.get(name, name)
     name = SHORTCUTS.get(written[1:], "")
     if not name:
-        raise NotTranslatable(f"dsbulk: it has no option {written}")
+        near = suggest(written, [f"-{shortcut}" for shortcut in SHORTCUTS])
+        raise NotTranslatable(f"dsbulk: it has no option {written}{near}")
     return name
 
 
@@ -142,7 +146,8 @@ def _translate(draft: Draft, settings: _Settings) -> None:
         draft.option = written
         handler = handlers.get(name) or find_group(name)
         if handler is None:
-            raise NotTranslatable(f"dsbulk: it has no setting {written}")
+            names = [f"--{known.replace('*', settings.connector)}" for known in handlers]
+            raise NotTranslatable(f"dsbulk: it has no setting {written}{suggest(written, names)}")
         handler(value, draft)
     if draft.command != "count":
         _set_times(draft, settings)

@@ -14,7 +14,7 @@ from producer.translate.cqlsh_line import translate_cqlsh, translate_statements
 from producer.translate.translation import NotTranslatable, Translation
 from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, UsageError
 
-#: A longer script holds something else than commands.
+#: A longer text is not a script of commands.
 CHARACTERS_MAX = 1_000_000
 NOTE_WIDTH = 80
 _BULK_LOADER = frozenset({"dsbulk", "dsbulk.sh", "dsbulk.cmd"})
@@ -34,7 +34,7 @@ def translate_command(text: str, as_json: bool) -> int:
     if text == "-":
         text = sys.stdin.read(CHARACTERS_MAX + 1)
     if len(text) > CHARACTERS_MAX:
-        raise UsageError(f"translate: more than {CHARACTERS_MAX:,} characters are no command")
+        raise UsageError(f"translate: more than {CHARACTERS_MAX:,} characters are not a command")
     try:
         found = translate(text)
     except NotTranslatable as error:
@@ -47,7 +47,10 @@ def translate_command(text: str, as_json: bool) -> int:
         for note in translation.notes:
             mark = "no counterpart" if note.lost else "note"
             text = f" {mark}: {note.option}: {note.text}"
-            for line in textwrap.wrap(text, NOTE_WIDTH, subsequent_indent="    "):
+            # Options stay in one piece: they are copied from here.
+            for line in textwrap.wrap(
+                text, NOTE_WIDTH, subsequent_indent="    ", break_on_hyphens=False
+            ):
                 print(line, file=sys.stderr)
     return EXIT_COMPLETE if all(one.complete for one in found) else EXIT_REJECTS
 
@@ -98,7 +101,7 @@ def _program(line: str) -> str:
 
 
 def _quote_at_end(line: str, quote: str) -> str:
-    """Return the quote that is open behind a line of a shell; `quote`: the one before it."""
+    """Return the quote that is open at the end of a line of a shell; `quote`: at its start."""
     escaped = False
     for char in line:
         if escaped:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from producer.translate.copy_statement import CopyStatement
-from producer.translate.translation import Draft, NotTranslatable, Translation
+from producer.translate.translation import Draft, NotTranslatable, Translation, suggest
 
 Handler = Callable[[str, Draft], None]
 _YES = frozenset({"true", "1", "yes", "on", "t", "y"})
@@ -51,14 +51,15 @@ def translate_copy(statement: CopyStatement, draft: Draft | None = None) -> Tran
 def apply_options(options: Iterable[tuple[str, str]], draft: Draft, *, reads: bool) -> None:
     """Set what options of COPY FROM, or of COPY TO, are in ringhaul; `options`: NAME, value.
 
-    Raises `NotTranslatable` for a name that is none.
+    Raises `NotTranslatable` for a name that COPY does not have.
     """
     direction = "FROM" if reads else "TO"
     for name, value in options:
         draft.option = name
         handler = COPY_OPTIONS[direction].get(name)
         if handler is None:
-            raise NotTranslatable(f"COPY {direction} has no option {name}")
+            near = suggest(name, COPY_OPTIONS[direction])
+            raise NotTranslatable(f"COPY {direction} has no option {name}{near}")
         handler(value, draft)
 
 
@@ -146,7 +147,7 @@ _BOTH: Mapping[str, Handler] = {
     "BOOLSTYLE": _words,
     "NUMPROCESSES": _option("--workers"),
     "MAXATTEMPTS": _note("a setting of the workers: load.retries_max"),
-    "REPORTFREQUENCY": _note("--progress says how progress is shown"),
+    "REPORTFREQUENCY": _note("--progress decides how progress is shown"),
     "RATEFILE": _note("--summary FILE writes the figures at the end"),
     "CONFIGFILE": _option("--cqlshrc"),
 }
@@ -169,7 +170,7 @@ _FROM: Mapping[str, Handler] = {
     "REQUESTTIMEOUT": _note("a setting of the workers: cluster.request_timeout_s"),
     "MAXINFLIGHTMESSAGES": _note("a setting of the workers: load.in_flight_requests_max"),
     "MAXBACKOFFATTEMPTS": _note("not needed: requests wait while nodes are overloaded"),
-    "MAXPENDINGCHUNKS": _note("not needed: two units for each process are out at most"),
+    "MAXPENDINGCHUNKS": _note("not needed: each process has at most two units queued"),
     "CHILDTIMEOUT": _note("not needed: another worker takes the unit of one that hangs"),
 }
 _TO: Mapping[str, Handler] = {

@@ -83,7 +83,7 @@ class _Reader:
         options = tuple(self._options())
         self._skip(";")
         if (token := self._look()).kind != "end":
-            raise NotTranslatable(f"COPY: {token.value!r} stands behind the statement")
+            raise NotTranslatable(f"COPY: {token.value!r} follows the statement")
         return CopyStatement(table, keyspace, columns, reads, files, options)
 
     def _columns(self) -> tuple[str, ...]:

@@ -59,7 +59,10 @@ def translate_statements(text: str) -> list[Translation]:
                     draft.add("--consistency", level)
                 found.append(translate_copy(read_copy(statement), draft))
             case _:
-                raise NotTranslatable(f"{words[0]}: only COPY, USE and CONSISTENCY are translated")
+                raise NotTranslatable(
+                    f"{words[0]}: only COPY, USE and CONSISTENCY, and commands of dsbulk, are "
+                    "translated"
+                )
     return found
 
 
@@ -100,7 +103,7 @@ def _add(name: str) -> Handler:
 
 def _password(_: str, draft: Draft) -> None:
     draft.add("--password")
-    draft.note("a password is no argument: -p asks for it, --password-file FILE reads it")
+    draft.note("a password is not an argument: -p asks for it, --password-file FILE reads it")
 
 
 def _note(text: str) -> Handler:
@@ -111,7 +114,7 @@ def _lose(text: str) -> Handler:
     return lambda _, draft: draft.lose(text)
 
 
-_SHOWN = _note("it says how cqlsh shows things")
+_SHOWN = _note("it decides how cqlsh displays results")
 _OPTIONS: Mapping[str, Handler] = {
     "--execute": lambda _, __: None,
     "--file": _lose("give the statements of the file"),
@@ -125,8 +128,8 @@ _OPTIONS: Mapping[str, Handler] = {
     "--cqlshrc": _add("--cqlshrc"),
     "--request-timeout": _note("a setting of the workers: cluster.request_timeout_s"),
     "--connect-timeout": _note("a setting of the workers: cluster.connect_timeout_s"),
-    "--protocol-version": _note("not needed: it is found out"),
-    "--cqlversion": _note("not needed: it is found out"),
+    "--protocol-version": _note("not needed: ringhaul finds it out"),
+    "--cqlversion": _note("not needed: ringhaul finds it out"),
     "--encoding": _SHOWN,
     "--color": _SHOWN,
     "--no-color": _SHOWN,

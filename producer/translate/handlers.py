@@ -1,4 +1,4 @@
-"""What becomes of a setting of another tool: the kinds of it that are the same for many. Pure."""
+"""Common ways to translate a setting of another tool. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def in_each_file(name: str) -> Handler:
 
 
 def flag(name: str, *, when: bool = True) -> Handler:
-    """The option stands for the value `when`."""
+    """Set the option if the value is `when`."""
 
     def handle(value: str, draft: Draft) -> None:
         if as_bool(value) is when:
@@ -57,7 +57,7 @@ def lose(text: str) -> Handler:
 
 
 def nothing(_: str, __: Draft) -> None:
-    """Another setting says all."""
+    """Another setting covers it."""
 
 
 def lose_unless(usual: str, text: str) -> Handler:

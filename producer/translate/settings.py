@@ -1,6 +1,6 @@
 """Every setting of DataStax Bulk Loader, and what it is in ringhaul. Pure.
 
-The names, shortcuts and defaults are those of its settings reference, version 1.11. A `*` in a name
+The names and defaults are those of its settings reference, version 1.11. A `*` in a name
 stands for the connector in use.
 """
 
@@ -20,60 +20,9 @@ from producer.translate.handlers import (
     unlimited,
 )
 from producer.translate.hocon import as_bool, as_list, as_text
+from producer.translate.setting_names import ALLOWED, COMPRESSION, DENIED, SHORTCUTS
 from producer.translate.translation import Draft, NotTranslatable
 
-#: Shortcut -> setting. Those of connectors stand for the connector in use.
-SHORTCUTS: Mapping[str, str] = {
-    "c": "connector.name",
-    "url": "connector.*.url",
-    "delim": "connector.csv.delimiter",
-    "header": "connector.csv.header",
-    "quote": "connector.csv.quote",
-    "escape": "connector.csv.escape",
-    "comment": "connector.csv.comment",
-    "encoding": "connector.*.encoding",
-    "skipRecords": "connector.*.skipRecords",
-    "maxRecords": "connector.*.maxRecords",
-    "maxConcurrentFiles": "connector.*.maxConcurrentFiles",
-    "newline": "connector.csv.newline",
-    "nullValue": "connector.csv.nullValue",
-    "k": "schema.keyspace",
-    "t": "schema.table",
-    "m": "schema.mapping",
-    "query": "schema.query",
-    "timestamp": "schema.preserveTimestamp",
-    "ttl": "schema.preserveTtl",
-    "nullStrings": "codec.nullStrings",
-    "locale": "codec.locale",
-    "timeZone": "codec.timeZone",
-    "h": "datastax-java-driver.basic.contact-points",
-    "port": "datastax-java-driver.basic.default-port",
-    "dc": "datastax-java-driver.basic.load-balancing-policy.local-datacenter",
-    "cl": "datastax-java-driver.basic.request.consistency",
-    "u": "datastax-java-driver.advanced.auth-provider.username",
-    "p": "datastax-java-driver.advanced.auth-provider.password",
-    "b": "datastax-java-driver.basic.cloud.secure-connect-bundle",
-    "maxErrors": "log.maxErrors",
-    "logDir": "log.directory",
-    "verbosity": "log.verbosity",
-    "maxConcurrentQueries": "engine.maxConcurrentQueries",
-    "dryRun": "engine.dryRun",
-    "reportRate": "monitoring.reportRate",
-    "stats": "stats.modes",
-    "partitions": "stats.numPartitions",
-    "f": "config",
-}
-#: Older names and other spellings of settings.
-ALIASES: Mapping[str, str] = {
-    "driver.hosts": SHORTCUTS["h"],
-    "driver.port": SHORTCUTS["port"],
-    "driver.auth.username": SHORTCUTS["u"],
-    "driver.auth.password": SHORTCUTS["p"],
-    "driver.query.consistency": SHORTCUTS["cl"],
-    "driver.policy.lbp.dcAwareRoundRobin.localDc": SHORTCUTS["dc"],
-    "executor.maxConcurrentQueries": SHORTCUTS["maxConcurrentQueries"],
-    "schema.nullStrings": "codec.nullStrings",
-}
 #: Unit -> its name in ringhaul.
 UNITS = {
     "NANOSECONDS": "ns",
@@ -88,7 +37,17 @@ _LANGUAGES = ("en", "fr", "de", "es", "it", "pt", "nl", "sv", "da", "pl")
 
 
 def _hosts(value: str, draft: Draft) -> None:
-    draft.add("--contact-points", ",".join(as_list(value)))
+    hosts, ports = [], dict[str, None]()
+    for text in as_list(value):
+        host, colon, port = text.rpartition(":")
+        with_port = bool(colon) and port.isdecimal() and ":" not in host
+        hosts.append(host if with_port else text)
+        ports |= {port: None} if with_port else {}
+    draft.add("--contact-points", ",".join(hosts))
+    if ports:
+        draft.add("--port", next(iter(ports)))
+    if len(ports) > 1:
+        draft.lose("all nodes listen on one port: --port")
 
 
 def _null_strings(value: str, draft: Draft) -> None:
@@ -208,7 +167,7 @@ def _locale(value: str, draft: Draft) -> None:
 def _unit(value: str, draft: Draft) -> None:
     unit = UNITS.get(as_text(value).upper())
     if unit is None:
-        raise NotTranslatable(f"codec.unit: {value!r} is no unit of time")
+        raise NotTranslatable(f"codec.unit: {value!r} is not a unit of time")
     draft.add("--epoch-unit", unit)
 
 
@@ -296,13 +255,13 @@ def _prompt(value: str, draft: Draft) -> None:
 
 def _password(_: str, draft: Draft) -> None:
     draft.add("--password")
-    draft.note("a password is no argument: -p asks for it, --password-file FILE reads it")
+    draft.note("a password is not an argument: -p asks for it, --password-file FILE reads it")
 
 
 _SETTING = "a setting: see docs/reference/settings.md"
 #: Whole groups without a counterpart.
 _PREFIXES: Mapping[str, Handler] = {
-    "monitoring.": note("--progress, --summary and `ringhaul metrics` are there for it"),
+    "monitoring.": note("use --progress, --summary and `ringhaul metrics`"),
     "log.": note("`ringhaul errors JOB`, and `ringhaul resume JOB` for checkpoints"),
     "executor.continuousPaging.": note("not needed: pages follow the rows"),
     "batch.": note("not needed: batches follow the replicas and the server's limits"),
@@ -310,7 +269,6 @@ _PREFIXES: Mapping[str, Handler] = {
     "driver.": note(_SETTING),
     "datastax-java-driver.": note(_SETTING),
     "runner.": note("not needed"),
-    "schema.graph": lose("graphs cannot be moved"),
 }
 
 
@@ -321,6 +279,7 @@ def find_group(name: str) -> Handler | None:
 
 _ALL: Mapping[str, Handler] = {
     "connector.name": nothing,
+    "log.verbosity": note("--quiet prints less; logging.level is a setting of the workers"),
     "schema.keyspace": option("--keyspace"),
     "schema.table": option("--table"),
     SHORTCUTS["h"]: _hosts,
@@ -330,9 +289,11 @@ _ALL: Mapping[str, Handler] = {
     SHORTCUTS["u"]: option("--user"),
     SHORTCUTS["p"]: _password,
     SHORTCUTS["b"]: option("--secure-connect-bundle"),
-    "datastax-java-driver.advanced.protocol.compression": note(
-        "a setting of each host: cluster.compression, none or lz4"
-    ),
+    COMPRESSION: note("a setting of each host: cluster.compression, none or lz4"),
+    SHORTCUTS["maxRetries"]: note("a setting of each host: load.retries_max"),
+    SHORTCUTS["lbp"]: note("not needed: rows go to their replicas, of --local-dc first"),
+    ALLOWED: note("a setting of each host: cluster.allowed_nodes"),
+    DENIED: note("a setting of each host: cluster.denied_nodes"),
     "runner.promptForPasswords": _prompt,
     "executor.maxPerSecond": unlimited("--rate"),
     "executor.maxBytesPerSecond": _bytes_rate,
@@ -342,6 +303,10 @@ _ALL: Mapping[str, Handler] = {
     "engine.executionId": option("--job-id"),
     "engine.dataSizeSamplingEnabled": note("not needed"),
     "schema.splits": note("not needed: units follow the size of the table"),
+    **dict.fromkeys(
+        (f"schema.{name}" for name in ("graph", "vertex", "edge", "from", "to")),
+        lose("graphs cannot be moved"),
+    ),
     "config": lose("give the file's settings in the command"),
     "codec.timeZone": option("--timezone"),
     "codec.locale": _locale,
@@ -356,7 +321,7 @@ _ALL: Mapping[str, Handler] = {
     "codec.number": lose_unless("#,###.##", "numbers have separators, but no pattern"),
     "codec.formatNumbers": lose_unless("false", "numbers are written with all their digits"),
     "codec.geo": lose("types of DataStax Enterprise cannot be moved"),
-    "codec.uuidStrategy": lose_unless("random", "a timeuuid must stand in the file as one"),
+    "codec.uuidStrategy": lose_unless("random", "the file must have a complete timeuuid"),
 }
 _FILES: Mapping[str, Handler] = {
     "connector.*.url": nothing,

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 
 class NotTranslatable(ValueError):
     """The text is not a command that can be translated; the message says why."""
+
+
+def suggest(written: str, known: Iterable[str]) -> str:
+    """Return `; did you mean -delim?`, in the spelling of `known`, or "" if no name is near."""
+    spellings = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(written.lower(), list(spellings), n=1)
+    return f"; did you mean {spellings[near[0]]}?" if near else ""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What keeps a load from being faster, judged by what was measured. Pure."""
+"""Judge from measurements what limits the speed of a load. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from enum import StrEnum
 
 from producer.text import bytes_text, count_text, ms_text, rate_text
 
-#: Share of their time in which worker processes compute, from which on they are the limit: the rest
-#: is reading, waiting for units, and answers that come while they compute.
+#: If worker processes compute for this share of their time or more, they are the limit: the rest
+#: is reading, waiting for units, and answers that arrive while they compute.
 BUSY_WORKERS = 0.75
 #: The same of all cores of this host, whatever runs on them.
 BUSY_HOST = 0.90
-#: Share of the rate at which the source can be read, from which on it is the limit.
+#: If a load reaches this share of the rate at which its source is read, the source is the limit.
 SOURCE_SHARE = 0.6
-#: Round trips above this are a network; the answers of one that is not busy take little longer.
+#: Longer round trips are due to the network; if that is not busy, answers take little longer.
 FAR_MS = 2.0
 ON_THE_WAY = 2.0
 
@@ -64,7 +64,7 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What limits, why that is thought, and what to do."""
+    """What limits a load, the reason for that judgement, and what to do."""
 
     limit: Limit
     reason: str

@@ -19,10 +19,10 @@ from producer.tuning.setup import Knob, Setup, Space, Value, applies
 
 #: Rounds of one setting, at most.
 ROUNDS_MAX = 5
-#: After so many rounds, a value is out if its median is this much below the best one.
+#: After this many rounds, a value is dropped if its median is this much below the best one.
 DROP = (0.40, 0.20, 0.10, 0.05)
-#: A value that is to replace the best so far is measured beside it in this many rounds, if there is
-#: time, and in `ROUNDS_MIN` in any case: a busy neighbour may spoil a single one.
+#: Before a value replaces the best so far, both are measured in this many rounds, if there is
+#: time, and in `ROUNDS_MIN` in any case: a busy neighbour may spoil a single round.
 CONFIRMED = 3
 ROUNDS_MIN = 2
 #: A value replaces that of the best setup if it is this much faster: less is noise, and a setting
@@ -53,7 +53,7 @@ Trials = Generator[Setup, float, None]
 
 @dataclass
 class Line:
-    """What was measured of one value of a setting."""
+    """The measurements of one value of a setting."""
 
     knob: Knob
     setup: Setup
@@ -91,7 +91,7 @@ class Found:
     """What the search has found; it is complete at any time, so that it may be cut off."""
 
     best: Setup
-    #: Races in their order: the values of a setting, as they stand in the space.
+    #: Races in their order: the values of a setting, in the order of the space.
     races: list[list[Line]] = field(default_factory=list)
     gains: list[float] = field(default_factory=list)  #: of the best setup to the first, by round
 
@@ -102,7 +102,7 @@ class Found:
 
     @property
     def tried(self) -> set[Knob]:
-        """The settings of which values were compared."""
+        """The settings whose values were compared."""
         return {race[0].knob for race in self.races if any(line.chosen for line in race)}
 
     def race(self, knob: Knob) -> list[Line]:
@@ -150,7 +150,7 @@ class _Clock:
         self._trials += trials
 
     def fit(self, trials: int, by: float) -> bool:
-        """Return whether so many further trials end by a share of the time."""
+        """Return whether this many further trials end within a share of the time."""
         now = self.spent()
         return now + trials * (now - self._began) / max(1, self._trials) <= by
 

@@ -1,4 +1,4 @@
-"""Put settings into the text of a `ringhaul.toml`; what else stands in it stays. Pure.
+"""Put settings into the text of a `ringhaul.toml`, and keep the rest of it. Pure.
 
 A line of the text is either changed here or kept as it is: comments, other settings and their order
 are the user's. The result is read again, so that a way of writing TOML that is not understood here
@@ -73,7 +73,7 @@ def _with_section(
                 body.append(_line(key[1], left.pop(key[1])))
             continue
         body.append(line)
-    # Missing ones behind the last setting: comments that follow it may be about the next section.
+    # Put missing ones after the last setting: comments after it may be about the next section.
     last = next((n for n in range(len(body), 0, -1) if _is_setting(body[n - 1])), 0)
     body[last:last] = [_line(*pair) for pair in left.items()]
     return [*lines[:first], *noted, *body, *lines[end:]]

@@ -9,7 +9,8 @@ from enum import StrEnum
 Value = str | int
 
 MIB = 2**20
-#: Most worker processes that are tried beyond those of the settings: sessions cost the cluster.
+#: How many more worker processes than the settings have are tried at most: each session costs the
+#: cluster something.
 WORKERS_MAX = 128
 #: Requests in flight. 0: no bound but the adaptive one, which goes to 1,024 next to the node.
 IN_FLIGHT = (64, 256, 2048)

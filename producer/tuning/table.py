@@ -28,7 +28,7 @@ _NAMES: Mapping[Knob, tuple[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What was measured of one trial, besides its rate."""
+    """The measurements of one trial."""
 
     rate: float  #: rows/s; 0: it failed
     rows: int

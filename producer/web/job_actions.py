@@ -95,7 +95,7 @@ def _cancel(ledger: Ledger, status: JobStatus, form: Form) -> None:
 def _throttle(ledger: Ledger, status: JobStatus, form: Form) -> None:
     pace = wanted_pace(throttle_options(form))
     if pace is None:
-        raise UsageError("give at least one limit, or take all limits away")
+        raise UsageError("give at least one limit, or remove all limits")
     _expect_running(status.job, ledger.throttle(status.job, pace, by=BY_PAGE))
 
 

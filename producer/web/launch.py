@@ -37,7 +37,7 @@ _DB = ("web", "tasks")
 
 def refuse_unsafe(arguments: Sequence[str]) -> None:
     """Raise `UsageError` for an option that shows a secret in the process list, and if Flower's API
-    is to be open to everybody."""
+    would be open to everybody."""
     for argument in arguments:
         name = argument.lstrip("-").partition("=")[0].replace("-", "_")
         if argument.startswith("-") and name in _SECRET_OPTIONS:

@@ -47,7 +47,7 @@ class Handler(ChangesGuarded, BaseHandler):  # type: ignore[misc]
         self.site = site
 
     def set_default_headers(self) -> None:
-        """Set Flower's headers, but for those that open its API to other sites."""
+        """Set Flower's headers, except those that open its API to other sites."""
         super().set_default_headers()
         for name in _CROSS_SITE:
             self.clear_header(f"Access-Control-Allow-{name}")

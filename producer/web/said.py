@@ -1,6 +1,6 @@
-"""What a page says after a change: carried from the form to the next page by a signed cookie.
+"""The message of a page after a change, carried from the form to the next page in a signed cookie.
 
-An argument of the URL would do, but anybody could write a link that says of a running job that it
+With an argument of the URL instead, anybody could write a link whose page claims that a running job
 was cancelled.
 """
 

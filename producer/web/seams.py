@@ -56,8 +56,8 @@ def flower_templates(application: Application) -> Path:
 
 
 def _seams(application: Application) -> Iterator[tuple[str, Callable[[], bool]]]:
-    """Yield what may be different, in words, and whether it is as it was."""
-    yield "its application is none of Tornado's", lambda: isinstance(application, Application)
+    """Yield what may be different, in words, and a check that it is not."""
+    yield "its application is not one of Tornado", lambda: isinstance(application, Application)
     yield "it loads templates in its own way", lambda: "template_loader" not in application.settings
     yield (
         "it has other metrics",
@@ -66,7 +66,7 @@ def _seams(application: Application) -> Iterator[tuple[str, Callable[[], bool]]]
     yield "its options have other names", lambda: _has_options(application)
     yield "its base handler cannot be imported", lambda: bool(_base_handler())
     base = _base_handler()
-    yield "its base handler is none of Tornado's", lambda: issubclass(base, RequestHandler)
+    yield "its base handler is not one of Tornado", lambda: issubclass(base, RequestHandler)
     yield (
         "its base handler has other methods",
         lambda: all(callable(getattr(base, name, None)) for name in METHODS),

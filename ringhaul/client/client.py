@@ -117,8 +117,8 @@ class Client:
     ) -> LoadResult:
         """Load a table in memory, or files, into `KEYSPACE.TABLE`.
 
-        Rejects are no error: see `rejected`, `check()` and the option `max_errors`. With `job_id`
-        the call may be repeated: it follows, continues or reports the job of that id.
+        Rejects are not an error: see `rejected`, `check()` and the option `max_errors`. With
+        `job_id` the call may be repeated: it follows, continues or reports the job of that id.
         """
         found = self._calls.on_records(
             "load", data, table, Wait(progress=progress, timeout=timeout), options
@@ -136,7 +136,7 @@ class Client:
     ) -> VerifyResult:
         """Compare a table in memory, or files, with `KEYSPACE.TABLE`; change nothing.
 
-        Differences are no error: see `missing`, `differing` and `check()`.
+        Differences are not an error: see `missing`, `differing` and `check()`.
         """
         found = self._calls.on_records(
             "verify", data, table, Wait(progress=progress, timeout=timeout), options

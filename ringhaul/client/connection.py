@@ -103,7 +103,7 @@ class Connection:
 
 
 class Messages:
-    """The JSON Lines of a command, of which the last of each kind are kept."""
+    """The JSON Lines of a command: the last of each kind are kept."""
 
     ended: Ended
 
@@ -117,7 +117,7 @@ class Messages:
         self.job: str | None = None  #: the last one that was named
 
     def hear(self, line: bytes) -> None:
-        """Take one line of standard output. What is no message is logged, like standard error."""
+        """Take one line of standard output. If it is not a message, log it, like standard error."""
         try:
             message = json.loads(line)
         except ValueError:

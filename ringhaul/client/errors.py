@@ -38,7 +38,7 @@ class CommandMissing(ClientError):
 
 
 class CommandFailed(ClientError):
-    """The command cannot continue, for a reason that no other class stands for."""
+    """The command cannot continue, for a reason that no other class describes."""
 
 
 class ClusterError(CommandFailed):

@@ -21,7 +21,7 @@ from pathlib import Path
 from ringhaul.client.errors import UsageError
 
 _CALL, _LOCK, _NAMED = "call-", "lock", "named"
-#: What a killed program left behind without a lock is removed after so many seconds.
+#: Seconds after which files without a lock, which a killed program left behind, are removed.
 LEFT_BEHIND_S = 86_400.0
 
 
@@ -86,7 +86,7 @@ class Folder:
 
 
 def _hold(path: Path, target: Path) -> int:
-    """Give the file its name, unless one of this name is there; return a shared lock on it."""
+    """Give the file its name, unless a file of this name exists; return a shared lock on it."""
     while True:
         with suppress(FileExistsError):
             os.link(path, target)

@@ -1,4 +1,4 @@
-"""One job: how it stands, its end, its rejects and events."""
+"""One job: its state, its end, its rejects and events."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Job:
         return f"Job({self.id!r})"
 
     def status(self) -> JobResult:
-        """Return how the job stands: its result, also while it runs (`state`)."""
+        """Return the state of the job: its result, also while it runs (`state`)."""
         document, ended = self._connection.read_document("status", ["--json"], [self.id])
         return read_result(one_document(document, ended))
 
     def wait(self, *, progress: Watcher = None, timeout: float | None = None) -> JobResult:
         """Return the result once the job has ended. Ctrl-C and a timeout leave the job running.
 
-        Raises a `JobError` if it did not end well. Rejects are no error.
+        Raises a `JobError` if it did not end well. Rejects are not an error.
         """
         return self._connection.run_job(
             "status", ["--follow"], [self.id], progress=progress, timeout=timeout

@@ -1,13 +1,13 @@
 """A process between a program and its command: it ends the command when the program is gone.
 
-Run by its path, with the folder of the call and the command line behind it. The program holds the
-other end of this process's standard input, and writes one byte for each signal: `i` for Ctrl-C, `k`
-for SIGKILL. When that end is closed, or another process has become the parent, the program was
-killed: the command gets Ctrl-C, later a second one, at last SIGKILL. The exit code is the
-command's; 128 + N after a signal N, as in a shell. If the program is gone, the folder is removed,
-which may hold a password.
+It is run by its path; its arguments are the folder of the call and the command line. The program
+holds the other end of this process's standard input, and writes one byte for each signal: `i` for
+Ctrl-C, `k` for SIGKILL. When that end is closed, or another process has become the parent, the
+program was killed: the command gets Ctrl-C, later a second one, at last SIGKILL. The exit code is
+the command's; 128 + N after a signal N, as in a shell. If the program is gone, the folder is
+removed, which may hold a password.
 
-The program starts this process in a session of its own, so that Ctrl-C on a terminal, which goes to
+The program starts this process in a new session, so that Ctrl-C on a terminal, which goes to
 all processes there, reaches the command only once.
 """
 

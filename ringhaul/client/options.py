@@ -30,7 +30,7 @@ class JobOptions(TypedDict, total=False):
     job_id: Value
     on_interrupt: Literal["cancel", "detach"]
     priority: Literal["high", "normal", "low"]
-    rate: int
+    rate: Value
     report: Path
     summary: Path
     workers: int
@@ -90,6 +90,7 @@ class LoadOptions(JobOptions, total=False):
     skip_columns: Listed
     skip_rows: int
     sstable_size: Value
+    sstable_version: Literal["nb", "oa"]
     strategy: Literal["pipeline", "single", "token-batch", "concurrent"]
     thousands_sep: Value
     time_format: Repeated
@@ -104,7 +105,7 @@ class LoadOptions(JobOptions, total=False):
     ttl: int
     ttl_field: Value
     unit_size: Value
-    via: Literal["cql", "streaming"]
+    via: Literal["cql", "streaming", "import", "sidecar"]
     where: Value
     yes: Flag
 

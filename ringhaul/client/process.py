@@ -158,7 +158,7 @@ def running(
     that ends early, by Ctrl-C or by an error, interrupts it and waits for its end.
 
     `password`: of the cluster; the command reads it from a file that only this user can read.
-    `timeout_s`: the command is interrupted after so many seconds.
+    `timeout_s`: the command is interrupted after this many seconds.
     """
     with tempfile.TemporaryDirectory(prefix="ringhaul-client-") as folder:
         whole = {**os.environ, **env}

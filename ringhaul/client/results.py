@@ -23,7 +23,7 @@ Figures = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class JobResult:
-    """How a job ended, or how it stands."""
+    """How a job ended, or its current state."""
 
     job: str  #: its id
     kind: str  #: load, verify, unload, count, query, lookup or exec
@@ -155,7 +155,7 @@ class Reject:
     stage: str  #: split, parse, cast, transform, key, write, missing, differs, read or doubt
     column: str | None
     reason: str
-    data: bytes | None  #: the record as it stands in the file; None: not kept
+    data: bytes | None  #: the record as it is in the file; None: not kept
 
 
 @dataclass(frozen=True, kw_only=True)

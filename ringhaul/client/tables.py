@@ -29,7 +29,7 @@ def require_pyarrow() -> None:
         import pyarrow  # noqa: F401
     except ImportError as error:
         raise UsageError(
-            "tables need pyarrow, which this environment has not: pip install pyarrow"
+            "tables need pyarrow, which is not installed here: pip install pyarrow"
         ) from error
 
 
@@ -152,7 +152,7 @@ def write_keys(keys: object, columns: Sequence[str], path: Path) -> None:
     import pyarrow as pa
 
     if not isinstance(keys, Iterable):
-        raise UsageError(f"{type(keys).__name__} is no list of keys")
+        raise UsageError(f"{type(keys).__name__} is not a list of keys")
     rows = [key if isinstance(key, tuple) else (key,) for key in keys]
     for row in rows:
         if len(row) != len(columns):

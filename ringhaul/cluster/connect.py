@@ -236,7 +236,7 @@ def close_session(session: Session, timeout_s: float = 5.0) -> bool:
 
 
 def renew_pools(session: Session) -> Collection[Future[bool]]:
-    """Reopen a session's broken connections that do not come back by themselves.
+    """Reopen a session's broken connections that the driver does not reopen.
 
     If a cluster has several sessions, the driver drops a session's pool when its connection breaks
     and makes another when the host comes up again; but a host to which another session is connected
@@ -302,9 +302,17 @@ def tls_context(
     except OSError as error:
         raise UsageError(f"{section}.tls_ca: {ca} cannot be used: {error}") from error
     context.check_hostname = verify_hostname
+
+    def refuse_password() -> str:
+        # OpenSSL would ask for it at the terminal, which workers do not have.
+        raise UsageError(
+            f"{section}.tls_key: {key or cert} is protected by a password: use a key without one, "
+            "in a file that only its user can read (`openssl pkey -in KEY -out NEW`)"
+        )
+
     if cert:
         try:
-            context.load_cert_chain(cert, key or None)
+            context.load_cert_chain(cert, key or None, password=refuse_password)
         except OSError as error:
             raise UsageError(
                 f"{section}.tls_cert {cert} with {section}.tls_key {key} cannot be used: {error}"
@@ -327,7 +335,7 @@ def _connect(cluster: Cluster, local_dc: str, nodes: NodeFilter) -> Session:
 
 
 def _check_host_ids(cluster: Cluster, wanted: tuple[str, ...]) -> None:
-    """Raise `ClusterError` if the cluster has none of the nodes that it is known by."""
+    """Raise `ClusterError` if the cluster has none of the nodes in `host_ids`."""
     there = {str(host.host_id) for host in cluster.metadata.all_hosts()}
     if wanted and not there.intersection(wanted):
         raise ClusterError(

@@ -135,7 +135,7 @@ def refused(level: str, replication: Replication, use: Use) -> str:
         return ""
     if level == "EACH_QUORUM" and replication.by_dc is None:
         return (
-            "consistency EACH_QUORUM goes with conditions (IF) only in keyspaces of "
+            "consistency EACH_QUORUM allows conditions (IF) only in keyspaces of "
             f"NetworkTopologyStrategy, keyspace {replication.keyspace} is of "
             f"{replication.strategy}: choose another --consistency, such as QUORUM"
         )

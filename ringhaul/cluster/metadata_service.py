@@ -1,4 +1,4 @@
-"""The metadata service of a managed cluster: which nodes there are, behind which proxy."""
+"""The metadata service of a managed cluster: its nodes, and the proxy in front of them."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class ColumnSchema:
     name: str
     cql_type: str
     static: bool = False
-    selector: str = ""  #: what reads it, if it is no column of the table: `writetime("v")`
+    selector: str = ""  #: what reads it, if it is not a column of the table: `writetime("v")`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +93,16 @@ class TableSchema:
     def type_of(self, column: str) -> str:
         """Return the CQL type of an existing column."""
         return next(c.cql_type for c in self.columns if c.name == column)
+
+    def is_multi_cell(self, column: str) -> bool:
+        """Return whether each element of an existing column has its own write time: a collection
+        or user-defined type that is not frozen."""
+        if self.type_of(column).lower().startswith("frozen"):
+            return False
+        try:
+            return self.parsed_type(column).name in ("list", "set", "map", "udt")
+        except UnknownType:
+            return False
 
     @cached_property
     def types(self) -> dict[str, CqlType]:

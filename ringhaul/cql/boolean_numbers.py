@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ringhaul.cql.column import Mask, TextColumn
 from ringhaul.cql.text_format import TextFormat
 
-_WORD_BYTES_MAX = 64  #: longer values are no words
+_WORD_BYTES_MAX = 64  #: longer values are not words
 
 
 def with_numbers(column: TextColumn, fmt: TextFormat) -> TextColumn:

@@ -76,7 +76,7 @@ def _unpack(block: memoryview, length: int) -> bytes | None:
 def compress_frames(data: memoryview) -> bytes:
     """Return requests with their bodies compressed, except where that does not make them smaller.
 
-    `data`: whole frames, as `frames` builds them.
+    `data`: complete frames, as `frames` builds them.
     """
     parts: list[bytes | memoryview] = []
     at, end = 0, len(data)
@@ -103,7 +103,7 @@ class Expanded(NamedTuple):
 
 
 def expand_frames(data: bytes) -> Expanded:
-    """Return all whole responses in `data` with plain bodies. Raises `FrameError`."""
+    """Return all complete responses in `data` with plain bodies. Raises `FrameError`."""
     parts: list[bytes] = []
     at, size = 0, len(data)
     while size - at >= HEADER_BYTES:

@@ -76,7 +76,7 @@ def _rounded(whole: str, fraction: str, rounding: str, negative: bool) -> str:
     }[rounding]
     if not away:
         return whole
-    # The last digit that is no 9 grows by one; the nines after it become zeros.
+    # The last digit that is not a 9 grows by one; the nines after it become zeros.
     kept = whole.rstrip("9")
     nines = len(whole) - len(kept)
     head = kept[:-1] + str(int(kept[-1]) + 1) if kept else "1"

@@ -267,12 +267,12 @@ class Parsed(NamedTuple):
     #: Stream ids of the VOID results, in order.
     voids: NDArray[np.int16]
     others: Sequence[Reply]
-    #: Bytes of whole frames; the rest of the buffer is the beginning of the next frame.
+    #: Bytes of complete frames; the rest of the buffer is the beginning of the next frame.
     consumed_bytes: int
 
 
 def parse_replies(data: bytes | bytearray | memoryview) -> Parsed:
-    """Parse all whole replies in `data`. Raises `FrameError` for bytes that are not a reply."""
+    """Parse all complete replies in `data`. Raises `FrameError` for bytes that are not a reply."""
     voids: list[NDArray[np.int16]] = []
     others: list[Reply] = []
     at, size = 0, len(data)

@@ -8,7 +8,7 @@ in it: joining only computes offsets, and touches no byte per row. On the wire:
 | list, set | int32 count, then for each element its int32 length and its bytes |
 | map | int32 count, then for each entry length and bytes of key and value |
 | tuple, user-defined type | for each field its length (-1: null) and its bytes |
-| vector | the elements' bytes alone if they all have one width by their type, else each behind its length as an unsigned vint |
+| vector | the elements' bytes alone if they all have one width by their type, else each after its length as an unsigned vint |
 """  # noqa: E501
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ NUMBERS = frozenset(
 _NUMBER = r"^\s*[+-]?[0-9]*[.,]?[0-9]*(?:[eE][+-]?[0-9]+)?\s*$"
 _ISO = r"^\s*[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}(?:[Tt ][0-9]{2}:|\s*$)"
 _MS_NS = 10**6
-#: Longer texts are no timestamps, and copying a bad one of many MiB would cost.
+#: Longer texts are not timestamps, and copying a bad one of many MiB would cost time.
 _LENGTH_MAX = 256
 
 Encode = Callable[[TextColumn, TextFormat], Encoded]
@@ -43,7 +43,7 @@ def taking_moments(encode: Encode) -> Encode:
 def _with_numbers(column: TextColumn, fmt: TextFormat) -> TextColumn:
     """Return the column with digits in the place of timestamps.
 
-    A timestamp that is not a whole number of units stays, and is no number.
+    A timestamp that is not a whole number of units stays as it is, and is rejected as a number.
     """
     among = (column.lengths <= _LENGTH_MAX) & ~column.matches(_NUMBER)
     if not among.any():

@@ -39,7 +39,7 @@ def listed_names(text: str | None, option: str) -> list[str]:
 
 def read_names(text: str | None, option: str) -> list[str]:
     """Split a list into CQL names. Raises `UsageError` as `listed_names` does, and for quotes that
-    do not enclose a whole name."""
+    do not enclose a complete name."""
     return [_read_name(part, option) for part in listed_names(text, option)]
 
 
@@ -48,7 +48,7 @@ def _read_name(text: str, option: str) -> str:
     if quoted:
         return quoted[1].replace('""', '"')
     if '"' in text:
-        raise UsageError(f"{option} {text}: double quotes must be around a whole name")
+        raise UsageError(f"{option} {text}: double quotes must enclose a complete name")
     return text.lower()
 
 

@@ -68,7 +68,8 @@ def parse_json(text: bytes, decoder: json.JSONDecoder = _DECODER) -> Json:
     except UnicodeDecodeError as error:
         reason = f"invalid UTF-8 at byte {error.start + 1}"
     except json.JSONDecodeError as error:
-        reason = f"not JSON: {error.msg} at character {error.pos + 1}"
+        # Python ends some of its messages with "at": it puts line and column behind them.
+        reason = f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}"
     except RecursionError:
         reason = "not readable JSON: its nesting is too deep"
     # Outside of the handlers: as its context, the first error would keep a copy of the text.

@@ -84,7 +84,7 @@ def pattern_parts(pattern: str, *, kind: str = "timestamp", language: str = "en"
 def compile_pattern(
     pattern: str, *, any_digits: bool = False, kind: str = "timestamp", language: str = "en"
 ) -> re.Pattern[str]:
-    """Return the expression that a whole text must match. Raises `UsageError`, the pattern first.
+    """Return the expression that all of a text must match. Raises `UsageError`, the pattern first.
 
     Groups: year, year_of_century, year_since_2000, month, month_name, day, hour, hour12, half,
     minute, second, fraction, zone, region; only those that the pattern has. With `any_digits`,

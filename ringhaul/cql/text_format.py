@@ -127,7 +127,7 @@ class TextFormat:
 
     @property
     def epoch_ms(self) -> int:
-        """Milliseconds from 1970 to `epoch`. Raises `UsageError` if that is no moment."""
+        """Milliseconds from 1970 to `epoch`. Raises `UsageError` if that is not a date and time."""
         match = _EPOCH.fullmatch(self.epoch.strip())
         if match is not None:
             year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())

@@ -136,7 +136,7 @@ class RequestBounds:
 
 
 def _lower(one: int, other: int) -> int:
-    """Return the lower of two bounds; 0 is none."""
+    """Return the lower of two bounds; 0 means no bound."""
     return min(one, other) if one and other else one or other
 
 

@@ -2,14 +2,15 @@
 
 An error that does not say what caused it (WRITE_FAILURE, a server error) may come from a replica in
 trouble or from the row itself: a vector that an index refuses, a value that trips the server. What
-happens to other rows meanwhile tells the two apart. Such a row is sent alone, after growing pauses.
+happens to other rows meanwhile shows which it is. Such a row is sent alone, after growing pauses.
 If its replicas took another row between two of its failures, that is a witness against the row. Two
 witnesses convict it. If no other row is on its way, a control write decides: a write to the same
-key that changes nothing (`control.py`).
+key that changes nothing (`control.py`). The row is convicted if it fails again after its replicas
+took one. Otherwise they may just have recovered.
 
 Errors about the moment (timeouts, overload) are retried as often as `load.retries_max` allows,
 whether or not other rows succeed. Only then is the row judged: it may be too large to be written in
-time.
+time. The control write is made one try earlier.
 """
 
 from __future__ import annotations
@@ -90,6 +91,7 @@ class Suspect(NamedTuple):
 
     first_s: float  #: time of the first failure
     last_s: float  #: time of the latest failure
+    previous_s: float  #: time of the failure before it; that of the first if there was one only
     #: When any row was accepted last, before the first failure: one that was accepted after it may
     #: be the first that replicas take again.
     taken_before_s: float
@@ -121,7 +123,7 @@ class Blame:
     """Evidence that the rows of one unit give about each other."""
 
     def __init__(self, retries_max: int) -> None:
-        """`retries_max`: tries of one request beyond the first; convictions need no more."""
+        """`retries_max`: tries of one request beyond the first; convictions may need one more."""
         self._tries_max = retries_max + 1
         # The last tries are those of a single row; with few tries in all, requests are never split.
         late = self._tries_max - ALONE_TRIES
@@ -159,12 +161,13 @@ class Blame:
         self.watching = True
         self._failing.setdefault(replica_set, set()).add(row)
         if before is None:
-            return Suspect(now_s, now_s, self.taken_s, hosts=frozenset([host]))
+            return Suspect(now_s, now_s, now_s, self.taken_s, hosts=frozenset([host]))
         witness = self._taken_s.get((host, replica_set), before.last_s) > before.last_s
         hosts = before.hosts | {host}
         return Suspect(
             before.first_s,
             now_s,
+            before.last_s,
             before.taken_before_s,
             before.times + 1,
             before.witnesses + witness,
@@ -179,11 +182,11 @@ class Blame:
         """
         if suspect.times < min(ALONE_TRIES, self._tries_max):
             return Ruling.AGAIN
-        if suspect.witnesses >= WITNESSES:
+        if self._is_refuted(suspect, replica_set):
             return Ruling.ROW
         took = self._control(suspect, replica_set, control)
         if took:
-            return Ruling.ROW
+            return Ruling.AGAIN
         patient = suspect.times >= min(PATIENT_TRIES, self._tries_max)
         if took is not None:
             return Ruling.CLUSTER if patient else Ruling.AGAIN
@@ -192,12 +195,31 @@ class Blame:
         return Ruling.OPEN if suspect.times >= self._tries_max else Ruling.AGAIN
 
     def rule_at_last(
-        self, suspect: Suspect | None, replica_set: int, control: Callable[[], Controlled]
+        self,
+        suspect: Suspect | None,
+        tries_left: int,
+        replica_set: int,
+        control: Callable[[], Controlled],
     ) -> bool:
-        """Return whether a row is to blame that timed out as often as allowed."""
+        """Return whether a row is to blame that timed out as often as allowed.
+
+        Call it after each failure. `control`: as in `rule`, called before the last try.
+        """
         if suspect is None or suspect.times < ALONE_TRIES or self._tries_max <= 2 * ALONE_TRIES:
             return False
-        return suspect.witnesses >= WITNESSES or bool(self._control(suspect, replica_set, control))
+        if tries_left <= 0:
+            return self._is_refuted(suspect, replica_set)
+        if tries_left == 1 and suspect.witnesses < WITNESSES:
+            self._control(suspect, replica_set, control)
+        return False
+
+    def _is_refuted(self, suspect: Suspect, replica_set: int) -> bool:
+        """Return whether its replicas took other rows, or a control write, while the row failed."""
+        if suspect.witnesses >= WITNESSES:
+            return True
+        kept = self._controls.get(replica_set, _NEVER)
+        since_s = max(suspect.first_s, suspect.previous_s - CONTROL_HOLDS_S)
+        return bool(kept.took) and since_s < kept.at_s < suspect.last_s
 
     def _control(
         self, suspect: Suspect, replica_set: int, control: Callable[[], Controlled]

@@ -47,7 +47,7 @@ NEAR_CONNECT_S = 0.005
 #: Stream ids of requests that are not rows: PREPARE, and the liveness probe. Windows use lower ids.
 CONTROL_STREAM = 32767
 PROBE_STREAM = 32766
-#: Round trips of which `sound` returns the shortest.
+#: How many round trips `sound` measures; it returns the shortest.
 SOUNDINGS = 3
 
 
@@ -152,7 +152,7 @@ class NodeConnection(Generic[Work]):
     def put(self, data: memoryview) -> None:
         """Send what can be sent now and keep the rest; the bytes must not change until then.
 
-        `data`: whole frames.
+        `data`: complete frames.
         """
         self._out.append(memoryview(compress_frames(data)) if self._compressed else data)
         self.push()

@@ -1,7 +1,7 @@
 """Control writes: test whether the replicas of a row accept any write to its key.
 
-A control write is an UPDATE of the row's key whose only value is unset. It takes the whole path of
-a write (commit log, memtable, indexes, acknowledgements) and changes nothing: no row appears, no
+A control write is an UPDATE of the row's key whose only value is unset. It takes the path of any
+write (commit log, memtable, indexes, acknowledgements) and changes nothing: no row appears, no
 value is touched.
 """
 

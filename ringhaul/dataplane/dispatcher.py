@@ -27,36 +27,25 @@ from ringhaul.cql.failures import with_reasons
 from ringhaul.cql.frames import (
     ErrorCode,
     FrameError,
-    Opcode,
     Reply,
     ServerError,
     execute_values,
-    prepare_body,
     read_error,
-    read_prepared_id,
 )
 from ringhaul.dataplane import liveness
-from ringhaul.dataplane.base import (
-    FAILED_ALONE,
-    ConnectionsRefused,
-    RequestFailed,
-    Target,
-    exhausted_error,
-)
+from ringhaul.dataplane.base import FAILED_ALONE, RequestFailed, Target, exhausted_error
 from ringhaul.dataplane.blame import Blame, Cause, Controlled, Ruling, Suspect, cause_of_code
+from ringhaul.dataplane.choice import ReplicaChoice
 from ringhaul.dataplane.connection import CONTROL_STREAM, NodeConnection, WireError, wait
 from ringhaul.dataplane.control import Control
-from ringhaul.dataplane.pacing import BOUNDLESS, TICK_S, Leave
-from ringhaul.dataplane.retry import Verdict, backoff_s, classify_code
+from ringhaul.dataplane.pacing import TICK_S, Leave
+from ringhaul.dataplane.preparation import prepare, take_prepared
+from ringhaul.dataplane.retry import OVERLOAD_CODES, Verdict, backoff_s, classify_code
 from ringhaul.dataplane.routing import Routing
 from ringhaul.dataplane.window import BLOCK_REQUESTS, WindowStats
 from ringhaul.dataplane.work import Bounds, Failed, Hooks, Rows, Segment, Work
 from ringhaul.errors import ClusterError
 
-#: How long rows wait for any of their replicas before the unit is given back.
-NO_REPLICA_S = 30.0
-#: How long they wait where replicas accept no further connection and the driver can take over.
-REFUSED_S = 3.0
 #: How often to look for a connection while none is open.
 OPENING_POLL_S = 0.02
 #: While every connection has more than a block of requests pending, responses gather for this long
@@ -64,13 +53,6 @@ OPENING_POLL_S = 0.02
 GATHER_S = 0.002
 #: A throttle that held rows up for longer is limiting (see `_send`); then receive for this long.
 PACED_S = 0.05
-#: Errors that mean the server is overloaded: the window shrinks.
-_OVERLOAD_CODES = (
-    ErrorCode.OVERLOADED,
-    ErrorCode.WRITE_TIMEOUT,
-    ErrorCode.READ_TIMEOUT,
-    ErrorCode.UNAVAILABLE,
-)
 
 
 class Dispatcher(ABC, Generic[Rows]):
@@ -102,7 +84,9 @@ class Dispatcher(ABC, Generic[Rows]):
         self._failed: dict[tuple[int, bool], Failed[Rows]] = {}
         self._blame = Blame(bounds.retries_max)
         self._control_write = Control(target.session, target.prepared, bounds.consistency)
-        self._stranded: dict[int, float] = {}  # replica sets without a connection, since when
+        self._choice = ReplicaChoice(
+            self._plane, self._routing, self._wire, item=self.item, has_fallback=self.has_fallback
+        )
         self._paced = False
         self._plane.check()
         self._ticked_at = self._looked_at_s = time.monotonic()
@@ -115,7 +99,7 @@ class Dispatcher(ABC, Generic[Rows]):
     def _take(self, connection: NodeConnection[Work[Rows]], looked_at_s: float) -> None:
         """Take the responses on a connection; they came after `looked_at_s`.
 
-        Pass errors to `_take_error`, and responses on CONTROL_STREAM to `_prepared`.
+        Pass errors to `_take_error`, and responses that are not about a row to `_control`.
         """
 
     @abstractmethod
@@ -185,8 +169,8 @@ class Dispatcher(ABC, Generic[Rows]):
             return self._control_write.take(execute_values(work.frames.buffer[begin:end].tobytes()))
 
         if cause is Cause.LATE:
-            at_last = work.tries >= self._bounds.retries_max
-            return at_last and self._blame.rule_at_last(suspect, work.replica_set, control)
+            tries_left = self._bounds.retries_max - work.tries
+            return self._blame.rule_at_last(suspect, tries_left, work.replica_set, control)
         ruling = self._blame.rule(suspect, work.replica_set, control)
         if ruling in (Ruling.CLUSTER, Ruling.OPEN):
             raise exhausted_error(
@@ -271,8 +255,9 @@ class Dispatcher(ABC, Generic[Rows]):
         queue = self._queues[replica_set]
         while queue:
             leave = self._callbacks.leave()
-            more = not self._paced and self._requests_left(leave) > 0
-            connection = self._choose(replica_set, queue[0].work.suspect) if more else None
+            more = not self._paced and self._choice.requests_left(leave) > 0
+            suspect = queue[0].work.suspect
+            connection = self._choice.choose(replica_set, suspect) if more else None
             if connection is None:
                 # Move to the end of the line, so that other queues get what becomes free.
                 self._queues[replica_set] = self._queues.pop(replica_set)
@@ -281,7 +266,7 @@ class Dispatcher(ABC, Generic[Rows]):
             begin = segment.first
             frames, window = segment.work.frames, connection.window
             while segment.first < segment.last:
-                room = min(window.room(), self._requests_left(leave))
+                room = min(window.room(), self._choice.requests_left(leave))
                 if not room:
                     break
                 last = min(segment.first + room, segment.last)
@@ -308,18 +293,6 @@ class Dispatcher(ABC, Generic[Rows]):
                 connection.put(data)
         del self._queues[replica_set]
 
-    def _requests_left(self, leave: Leave) -> int:
-        """Return how many requests the job's limit of unanswered ones allows to send now.
-
-        As with a window, 0 until half the limit or a whole block is free.
-        """
-        if leave.requests == BOUNDLESS:
-            return BOUNDLESS
-        free = leave.requests - sum(
-            connection.window.requests for connection in self._plane.open_connections()
-        )
-        return free if free >= min(BLOCK_REQUESTS, max(leave.requests // 2, 1)) else 0
-
     def _throttle(self, rows: int) -> float:
         """Wait for permission to send; return the time when it was given."""
         before_s = time.monotonic()
@@ -328,50 +301,8 @@ class Dispatcher(ABC, Generic[Rows]):
         self._paced = now_s - before_s > PACED_S
         return now_s
 
-    def _choose(
-        self, replica_set: int, suspect: Suspect | None
-    ) -> NodeConnection[Work[Rows]] | None:
-        """Return the replica with room and the fewest unanswered requests, local data centre first.
-
-        Hosts that have not failed a suspect request are preferred for it. Among equals, the one
-        unused for longest is chosen: a load too slow to fill any window is spread over all. None if
-        no replica has room now.
-        """
-        hosts = self._routing.replica_sets[replica_set]
-        failed = suspect.hosts if suspect is not None else frozenset[object]()
-        best: NodeConnection[Work[Rows]] | None = None
-        reachable = False
-        nearest = ""
-        for host in hosts:
-            if reachable and host.datacenter != nearest:
-                break
-            connection = self._wire(host)
-            if connection is None:
-                continue
-            reachable, nearest = True, host.datacenter
-            if connection.control_sent_at_s is not None or not connection.window.room():
-                continue
-            if best is None or (connection.host in failed, _load(connection)) < (
-                best.host in failed,
-                _load(best),
-            ):
-                best = connection
-        if reachable:
-            self._stranded.pop(replica_set, None)
-            return best
-        now_s = time.monotonic()
-        stranded_s = now_s - self._stranded.setdefault(replica_set, now_s)
-        refused = self._plane.refused(hosts)
-        if refused and stranded_s > (REFUSED_S if self.has_fallback else NO_REPLICA_S):
-            raise ConnectionsRefused(self._plane.why_absent(hosts))
-        if stranded_s > NO_REPLICA_S:
-            raise RequestFailed(
-                f"no replica took {self.item} for {NO_REPLICA_S:.0f} s: "
-                f"{self._plane.why_absent(hosts)}"
-            )
-        return None
-
     def _wire(self, host: Host) -> NodeConnection[Work[Rows]] | None:
+        """Return the connection to a host, ready for this unit; None while it has none."""
         connection = self._plane.connection(host)
         if connection is not None and connection.window.stats is not self._window_stats:
             self._borrow(connection)
@@ -444,33 +375,16 @@ class Dispatcher(ABC, Generic[Rows]):
             case Verdict.RETRY:
                 self._erred(connection.host, work, index, error)
         if error.code == ErrorCode.UNPREPARED:
-            self._prepare(connection)
-        elif error.code in _OVERLOAD_CODES:
+            prepare(connection, self._target.prepared)
+        elif error.code in OVERLOAD_CODES:
             connection.window.overloaded(now_s)
-
-    def _prepare(self, connection: NodeConnection[Work[Rows]]) -> None:
-        """Prepare the statement again after the server forgot it (a schema change, a restart)."""
-        if connection.control_sent_at_s is None:
-            connection.send_control(
-                Opcode.PREPARE, prepare_body(self._target.prepared.query_string)
-            )
-
-    def _prepared(self, connection: NodeConnection[Work[Rows]], reply: Reply) -> None:
-        connection.control_sent_at_s = None
-        if reply.opcode == Opcode.ERROR:
-            error = read_error(reply.body)
-            if classify_code(error.code, error.message) is Verdict.RETRY:
-                raise WireError(f"{connection.host.address}: {error.name}: {error.message}")
-            raise ClusterError(f"the cluster {self.refusal}: {error.message}")
-        if read_prepared_id(reply.body) != self._target.prepared.query_id:
-            raise FrameError("the server returned a different id for the statement")
 
     def _control(self, connection: NodeConnection[Work[Rows]], reply: Reply) -> bool:
         """Handle a response that is not about a row; return whether it was one."""
         if connection.take_probe(reply):
             return True
         if reply.stream == CONTROL_STREAM:
-            self._prepared(connection, reply)
+            take_prepared(connection, reply, self._target.prepared, self.refusal)
         # Negative ids are events, which this connection did not subscribe to.
         return reply.stream == CONTROL_STREAM or reply.stream < 0
 
@@ -522,32 +436,11 @@ class Dispatcher(ABC, Generic[Rows]):
         since_s = connection.silent_since_s()
         if since_s is None or now_s - since_s <= liveness.SILENT_S:
             return
-        found = liveness.judge(connection, since_s, self._stand_ins(connection), now_s)
+        stand_ins = self._choice.stand_ins(connection)
+        found = liveness.judge(connection, since_s, stand_ins, now_s)
         for silent in found.probe:
             with self._caring_for(silent):
                 silent.probe()
         if found.dead:
-            self._lost(
-                connection,
-                f"{connection.host.address}: no sign of life for {now_s - since_s:.1f} s",
-            )
-
-    def _stand_ins(
-        self, connection: NodeConnection[Work[Rows]]
-    ) -> list[set[NodeConnection[Work[Rows]]]]:
-        """Return the other open connections for each replica set whose rows wait on this one."""
-        others = {
-            other.host: other for other in self._plane.open_connections() if other is not connection
-        }
-        numbers = {work.replica_set for work in connection.window.works()}
-        sets = (self._routing.replica_sets[number] for number in numbers)
-        return [{others[host] for host in hosts if host in others} for hosts in sets]
-
-
-def _load(connection: NodeConnection[Work[Rows]]) -> tuple[bool, int, float]:
-    """Sort key: whether it is being probed, its pending requests, when it last sent one."""
-    return (
-        connection.probed_at_s is not None,
-        connection.window.requests,
-        connection.window.sent_at_s,
-    )
+            reason = f"{connection.host.address}: no sign of life for {now_s - since_s:.1f} s"
+            self._lost(connection, reason)

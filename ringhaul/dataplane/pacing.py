@@ -96,6 +96,13 @@ class Pacing:
         rows = min(throttle.rows_at_once, int(throttle.bytes_at_once / self._row_bytes))
         return Leave(max(1, rows), throttle.requests_max)
 
+    def spend(self, bytes_max: int) -> int:
+        """Pay for as many of some bytes as may go at once, wait until they may be sent, and return
+        their number."""
+        count = min(bytes_max, self._throttle.bytes_at_once)
+        self.pay(0, count)
+        return count
+
     def pay(self, rows: int, bytes_count: int) -> None:
         """Pay for rows and bytes, and wait until they may be sent."""
         throttle = self._throttle

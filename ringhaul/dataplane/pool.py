@@ -110,7 +110,7 @@ class ConnectionPool:
         #: succeeded.
         self.batches, self.batches_tried = True, False
         self._cluster = session.cluster
-        #: What each connection is limited to, unless a unit has bounds of its own.
+        #: The bounds of each connection, unless a unit has its own.
         self.requests_max, self.far_max = requests_max, far_max
         self._bytes_max = bytes_max
         self._soundings: dict[Host, Sounding] = {}

@@ -9,6 +9,7 @@ from enum import Enum
 from cassandra import (
     AuthenticationFailed,
     CoordinationFailure,
+    FunctionFailure,
     InvalidRequest,
     Unauthorized,
     WriteFailure,
@@ -40,6 +41,14 @@ _FATAL_CODES = (
     ErrorCode.CONFIG_ERROR,
 )
 
+#: Errors that mean the server is overloaded: the window shrinks.
+OVERLOAD_CODES = (
+    ErrorCode.OVERLOADED,
+    ErrorCode.WRITE_TIMEOUT,
+    ErrorCode.READ_TIMEOUT,
+    ErrorCode.UNAVAILABLE,
+)
+
 
 #: Server messages that say the table is no longer the one the job was made for. They come when the
 #: server re-prepares the statement, with the same error code as a refused row. The pattern matches
@@ -58,6 +67,8 @@ def classify(error: BaseException) -> Verdict:
     Unknown errors are retried: the budget is small, and a row is rejected only for what the server
     says about that row.
     """
+    if isinstance(error, FunctionFailure):
+        return Verdict.ROW
     if isinstance(error, InvalidRequest):
         return Verdict.FATAL if _is_schema_change(str(error)) else Verdict.ROW
     if isinstance(
@@ -69,6 +80,8 @@ def classify(error: BaseException) -> Verdict:
 
 def classify_code(code: int, text: str) -> Verdict:
     """Classify an ERROR response of the native protocol by the same rules as `classify`."""
+    if code == ErrorCode.FUNCTION_FAILURE:  # a function in the statement fails on these values
+        return Verdict.ROW
     if code == ErrorCode.INVALID:
         return Verdict.FATAL if _is_schema_change(text) else Verdict.ROW
     if code in _FATAL_CODES:

@@ -121,7 +121,7 @@ class Window(Generic[Work]):
         self.requests = 0  #: unanswered
         self.bytes_count = 0  #: of blocks with an unanswered request
         self._cap = self._far_max
-        self._adapted = LIMIT_FIRST  # the limit, but for the cap
+        self._adapted = LIMIT_FIRST  # the limit, before the cap is applied
         self._set_limit(LIMIT_FIRST)
 
     def note_in(self, stats: WindowStats) -> None:

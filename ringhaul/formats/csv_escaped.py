@@ -1,5 +1,5 @@
 """Read the fields of a block with compiled kernels, where pyarrow's parser cannot: dialects with
-an escape character, a delimiter of several bytes, blanks around fields that are to be dropped, or
+an escape character, a delimiter of several bytes, blanks to drop around fields, or
 texts that stand for empty fields, or in their place.
 
 A null text is compared with a field as written in the file, before escapes are decoded, as MySQL,
@@ -28,7 +28,7 @@ class EscapedColumns(NamedTuple):
     columns: list[pa.BinaryArray]
     #: For each column: the rows with a NUL byte that is written literally, not as an escape.
     nuls: list[npt.NDArray[np.bool_]]
-    #: Number of fields of every record, also of those that are no row.
+    #: Number of fields of every record, including those that do not become a row.
     counts: npt.NDArray[np.int64]
     #: Index of each row's record; ascending.
     records: npt.NDArray[np.int64]
@@ -172,7 +172,7 @@ def _between_quotes(
     dialect: CsvDialect,
 ) -> tuple[Offsets, Offsets, npt.NDArray[np.bool_]]:
     """Return what is between the quotes of the fields `quoted`, and which fields have nothing
-    behind their quotes; without blanks, if these are dropped."""
+    after their quotes; without blanks, if these are dropped."""
     begins, stops = begins + 1, stops - 1
     whole = quoted & (stops >= begins)
     whole[whole] = view[stops[whole]] == ord(dialect.quote or "")

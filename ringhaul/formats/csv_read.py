@@ -126,7 +126,7 @@ def read_block(
         data, escaped = _escaped(block, dialect, len(field_names), indexes, own)
         rows, nuls = TextRows(escaped.columns, escaped.records), escaped.nuls
         rejects = [
-            _miscounted(record, int(escaped.counts[record]), len(field_names))
+            _miscounted(record, int(escaped.counts[record]), len(field_names), dialect)
             for record in np.setdiff1d(records, escaped.records, assume_unique=True).tolist()
         ]
     else:
@@ -353,7 +353,7 @@ def _regular(
         if dialect.allow_extra_fields if count > fields_count else dialect.allow_missing_fields:
             allowed[count].append(record)
         else:
-            rejects.append(_miscounted(record, count, fields_count))
+            rejects.append(_miscounted(record, count, fields_count, dialect))
     if not allowed:
         return rows, rejects
     parts = [rows]
@@ -376,9 +376,17 @@ def _regular(
     return TextRows(columns, every_record[order]), rejects
 
 
-def _miscounted(record: int, count: int, fields_count: int) -> FieldReject:
-    reason = f"has {count} field{'s' if count != 1 else ''}, expected {fields_count}"
-    return FieldReject(record, None, reason, None)
+def _miscounted(record: int, count: int, fields_count: int, dialect: CsvDialect) -> FieldReject:
+    if count > fields_count:
+        hint = f"{dialect.option('allow-extra-fields')} leaves out the rest"
+    else:
+        hint = f"{dialect.option('allow-missing-fields')} takes the others as nulls"
+    return FieldReject(record, None, _count_reason(count, fields_count, hint), None)
+
+
+@lru_cache(maxsize=64)  # records of one block share the text
+def _count_reason(count: int, fields_count: int, hint: str) -> str:
+    return f"has {count} field{'s' if count != 1 else ''}, expected {fields_count}; {hint}"
 
 
 def holds_nul(column: pa.BinaryArray) -> npt.NDArray[np.bool_]:

@@ -9,9 +9,9 @@ splitter must agree with it on every byte:
 - the escape character, if there is one, makes the next byte ordinary, inside and outside quotes;
   what the two stand for depends on the escape style (`escapes.py`).
 
-pyarrow does not read a delimiter of several bytes, nor blanks that are to be dropped: `csv_escaped`
-does. Such a delimiter is searched from left to right, without overlaps: with `||` the record
-`a|||b` is `a` and `|b`.
+pyarrow cannot read a delimiter of several bytes, or drop blanks: `csv_escaped` can. Such a
+delimiter is searched from left to right, without overlaps: with `||` the record `a|||b` is `a` and
+`|b`.
 """
 
 import codecs
@@ -32,7 +32,7 @@ Decoding = Literal["none", "block", "stream"]
 #: Which characters end a record: LF, CRLF and a lone CR, or LF alone.
 LINE_ENDS = ("any", "lf")
 #: Around which fields blanks (spaces and tabs) are dropped: ``text``: outside quotes, so that a
-#: field may be quoted behind blanks; ``quoted``: inside quotes, too.
+#: field may be quoted after blanks; ``quoted``: inside quotes, too.
 TRIMS = ("none", "text", "quoted")
 BLANKS = " \t"
 #: Longer delimiters are typing errors.
@@ -45,7 +45,7 @@ NULL_STRINGS_MAX = 100
 #: in JSON (``\\u0001``), a blob twice as many. A third more is for the rest of a record: names in
 #: JSON, delimiters, other columns.
 RECORD_BYTES_MAX = 128 * 2**20
-#: Encodings of Python that are not for files, but for host names or for nothing.
+#: Encodings of Python that are for host names, or of no use, but not for files.
 _NO_FILES = ("idna", "punycode", "undefined")
 
 
@@ -196,7 +196,7 @@ class CsvDialect:
         for option, character in (*(("delimiter", one) for one in self.delimiter), *others):
             if character is not None and has_meaning(character, self.escape_style):
                 raise UsageError(
-                    f"{option}: {character!r} behind the escape character stands for another one "
+                    f"{option}: {character!r} after the escape character means another character "
                     f"in escape style {self.escape_style}; give another character or style"
                 )
 

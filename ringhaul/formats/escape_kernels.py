@@ -53,15 +53,15 @@ def find_fields(
 
     `begins`, `stops`, `kinds`: shape (records, fields), all kinds `UNQUOTED`. Fields beyond are
     only counted, and nothing is written for missing ones. A character that the dialect does not
-    have is -1. `rest`: the bytes of the delimiter behind its first, `delimiter`. `trim`: fields are
-    found without the blanks around them, and a quote behind blanks opens.
+    have is -1. `rest`: the bytes of the delimiter after its first, `delimiter`. `trim`: fields are
+    found without the blanks around them, and a quote after blanks opens.
     """
     fields_max = begins.shape[1]
     for record in range(starts.size):
         at, end = starts[np.uintp(record)], ends[np.uintp(record)]
         field = 0
         begin = at
-        last = at  # one behind the last byte that is no blank
+        last = at  # one after the last byte that is not a blank
         inside = False
         first = True
         while at <= end:

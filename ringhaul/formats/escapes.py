@@ -54,7 +54,7 @@ def has_meaning(character: str, style: str) -> bool:
 
 @lru_cache
 def meanings(style: str) -> npt.NDArray[np.uint8]:
-    """For each byte behind the escape character, shape (256,), the byte that it stands for."""
+    """For each byte after the escape character, shape (256,), the byte that it stands for."""
     import numpy as np  # not for commands that only name the styles
 
     table = np.arange(256, dtype=np.uint8)

@@ -1,7 +1,7 @@
 """Say where the fields of fixed-width records are: `--columns-at`, or a layout file.
 
 Positions are numbers of characters, from 1; both ends belong to the field. What lies between
-fields, and behind the last one, is not read. Fields must not overlap.
+fields, and after the last one, is not read. Fields must not overlap.
 """
 
 from __future__ import annotations

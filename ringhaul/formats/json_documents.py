@@ -2,7 +2,7 @@
 array, separated by commas or record separators (RFC 7464), with comments if those are allowed.
 
 A record is an object at the top level. Between records only blanks, commas, brackets, record
-separators and comments are passed over; anything else there is a record, too, which is rejected
+separators and comments are skipped; anything else there is a record, too, which is rejected
 when it is parsed. Where a record begins, nothing of what came before matters: units and blocks may
 begin at any record, also in the middle of an array of any size.
 

@@ -136,7 +136,7 @@ def _read(
             file.reader.set_batch_size(pace.rows())
     if done != pace.rows_count:
         raise pa.ArrowInvalid(
-            f"row group {group} has {done:,} whole rows where its footer says {pace.rows_count:,}"
+            f"row group {group} has {done:,} complete rows, but its footer says {pace.rows_count:,}"
         )
 
 

@@ -69,7 +69,7 @@ def leaves_of(
 
 
 def place_of(chunk: pq.ColumnChunkMetaData, names: Sequence[str]) -> int | None:
-    """Return which of the columns `names` a chunk belongs to; None: none of them."""
+    """Return which of the columns `names` a chunk belongs to; None: to none."""
     return _place(str(chunk.path_in_schema), names)
 
 

@@ -103,7 +103,7 @@ def group_reads(
 ) -> Reads:
     """Return how to read the columns `columns` of a row group; pyarrow asks in this order.
 
-    A group that can be held whole is read sequentially, if most of it is wanted. Otherwise its
+    A group that fits in memory is read sequentially, if most of it is wanted. Otherwise its
     columns are read side by side, in pieces sized so that one of each column and those read ahead
     together take `HELD_BYTES`, or `COLUMN_BYTES` for each of many columns.
     """

@@ -42,7 +42,7 @@ VALUE_BYTES = 16
 ELEMENT_BYTES = 16
 #: Largest factor by which a codec can decompress. The other codecs have no such bound.
 _TIMES = {"UNCOMPRESSED": 1, "SNAPPY": 22, "LZ4": 256, "LZ4_RAW": 256, "GZIP": 1033}
-#: Pages of old writers may reach this far behind the end of a chunk in the footer.
+#: Pages of old writers may extend this far beyond the end of a chunk in the footer.
 _PADDING_BYTES = 100
 
 
@@ -198,9 +198,7 @@ class _Walk:
         self._held.check(self._leaf.path, page, min(page.stored_bytes, self._stop - page.start))
         if page.kind == DICTIONARY:
             if self.dictionary is not None or self._end:
-                raise pa.ArrowInvalid(
-                    f"column {self._leaf.path} has a dictionary behind its values"
-                )
+                raise pa.ArrowInvalid(f"column {self._leaf.path} has a dictionary after its values")
             self.dictionary = page
         elif page.values_count:
             self._ahead.append((self._end, self._end + page.values_count, page))

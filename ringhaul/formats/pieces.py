@@ -156,7 +156,7 @@ class _Cutter:
                 if not scan.consumed_bytes:
                     # One record fills the window, and may end beyond it.
                     end = self._end_of_first()
-                    if end is not None and end <= longest:
+                    if end is not None and (end <= longest or not self._begins_record(end)):
                         yield from self._take_first(end)
                         continue
                     if end is None and not self.at_end and len(self.buffer) < longest + 2:
@@ -174,6 +174,10 @@ class _Cutter:
         if self.dialect.json_layout != "lines":
             return first_document(self.buffer, self.dialect)
         return first_record(self.buffer, self.dialect, final=self.at_end, tick=self.tick).end
+
+    def _begins_record(self, end: int) -> bool:
+        """Return whether what ends at `end` of the buffer is a record. Nothing else is too long."""
+        return self.dialect.json_layout != "lines" or is_record(self.buffer, end, self.dialect)
 
     def _take_first(self, end: int) -> Iterator[Piece]:
         """Take the line that ends at `end` of the buffer, which may not be a record."""
@@ -253,7 +257,7 @@ class _Cutter:
         return Piece(kept, size_bytes, position, self.position, starts, ends, defect, line_end)
 
     def _take_unclosed(self) -> Piece:
-        """Take a JSON object that is not closed, and all that follows it: what stands there may be
+        """Take a JSON object that is not closed, and all that follows it, which may be
         its own parts, which must not be read as records."""
         position, line_end = self.position, self.dialect.line_end
         kept, dropped_bytes, lines = self.buffer[:DEFECT_BYTES_MAX], 0, 0
@@ -281,7 +285,7 @@ class _Cutter:
         return self._defective(kept, dropped_bytes, lines, defect)
 
     def _defective(self, kept: bytes, size_bytes: int, lines: int, defect: str) -> Piece:
-        """Return a piece of one JSON object that must not be parsed, and go on behind it."""
+        """Return a piece of one JSON object that must not be parsed, and continue after it."""
         position = self.position
         self.position = Position(
             position.offset_bytes + size_bytes, position.ordinal + 1, position.line + lines

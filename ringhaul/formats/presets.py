@@ -66,7 +66,7 @@ def _characters(preset: Preset) -> dict[str, Any]:
 def input_options(
     name: str, given: Collection[str], *, quote: str, escape: str
 ) -> dict[str, str | bool | tuple[str, ...]]:
-    """Return the options of `load` that the preset `name` stands for, except those in `given`.
+    """Return the options of `load` that the preset `name` sets, except those in `given`.
 
     `quote`, `escape`: the values of these options, which count if they are among `given`.
     """
@@ -81,7 +81,7 @@ def input_options(
 
 
 def output_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of an output that the preset `name` stands for.
+    """Return the options of an output that the preset `name` sets.
 
     Options that were not given are None in `options`, or missing.
     """

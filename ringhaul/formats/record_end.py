@@ -32,7 +32,7 @@ Tick = Callable[[], None]
 #: What the bytes so far mean for the next one. In the first two states a quote opens.
 _RECORD_BEGINS, _FIELD_BEGINS, _PLAIN, _QUOTED, _QUOTE_IN_QUOTED = range(5)
 _ESCAPED, _QUOTED_ESCAPED, _COMMENT, _END = range(5, 9)
-#: Behind these: so many bytes of a delimiter of several bytes were read.
+#: After these: how many bytes of a delimiter of several bytes were read.
 _IN_DELIMITER = _END + 1
 #: A line end in one of these states does not end the record. A state is less than 256.
 _HIDING = np.isin(np.arange(256), (_QUOTED, _ESCAPED, _QUOTED_ESCAPED))

@@ -1,7 +1,7 @@
 """Find where records begin and end. Shared by the splitter and the reader.
 
 A scan never looks at fields. It only needs to know which line ends are *hidden*, that is inside
-quotes or behind an escape character. There are three ways to find out, fastest first:
+quotes or after an escape character. There are three ways to find out, fastest first:
 
 1. No quote and no escape in the buffer: no line end is hidden.
 2. Only quotes, each opening one right after a delimiter, a line end or another quote: a byte is

@@ -219,5 +219,5 @@ def _outside(name: str) -> str:
     if ".." in parts:
         return "leads out of the archive"
     if "\\" in name or "://" in name or not name.isprintable():
-        return "has characters of another place or none at all"
+        return "has \\, :// or control characters"
     return ""

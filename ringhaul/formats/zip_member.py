@@ -36,7 +36,7 @@ class ZipMember(NamedTuple):
 
     @property
     def end_max(self) -> int:
-        """An offset in the archive behind all of the member."""
+        """An offset in the archive after the end of the member."""
         return self.header_offset + LOCAL_HEADER_BYTES_MAX + self.stored_bytes
 
 

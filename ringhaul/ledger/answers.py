@@ -49,6 +49,14 @@ class Renewed(NamedTuple):
     limits: Limits = NO_LIMITS  #: Of the job, and of what this unit may have in flight.
 
 
+class Reserved(NamedTuple):
+    """The outcome of reserving rows of a LIMIT; the figures count only with Lease.OK."""
+
+    lease: Lease
+    rows: int  #: That the unit may have in all.
+    left: int  #: That no unit has.
+
+
 class Commit(IntEnum):
     """The outcome of a commit."""
 

@@ -58,6 +58,7 @@ local facts = {
   look('lat', {}, 'HVALS'),
 }
 look('cursors', 0, 'HLEN')
+look('limited', 0, 'HLEN')
 for _, part in ipairs({ 'starts', 'fails', 'owner', 'losses' }) do
   look(part, 0, 'HLEN')
 end

@@ -5,6 +5,7 @@ deleted. The rest looks like a smaller job. So each report first compares counts
 different keys, all read by one script at one moment. Pure.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,12 @@ _NAMES = {
 }
 #: The longest text that is taken for a number; longer ones are not numbers of a ledger.
 _DIGITS_MAX = 19
+_ERROR_CHARS_MAX = 200
+#: Errors of a script that finds a key of another type, or text instead of a number.
+_UNREADABLE = re.compile(
+    r"WRONGTYPE|hash value is not an integer|attempt to (?:compare|perform arithmetic|concatenate)"
+    r"|attempt to call|number expected|bad argument|not an integer|value is not a valid float"
+)
 
 
 class JobDamaged(Terminal):
@@ -36,6 +43,14 @@ class JobDamaged(Terminal):
             "be resumed. Keys of Redis were evicted, deleted or written by something else: "
             "`ringhaul doctor` checks its settings. What the job wrote until then still exists"
         )
+
+
+def unreadable(job: str, error: str) -> JobDamaged | None:
+    """Return what the error of a script says about a job's keys; None if it is about something
+    else."""
+    if not _UNREADABLE.search(error):
+        return None
+    return JobDamaged(job, [f"its keys are unreadable ({error[:_ERROR_CHARS_MAX]})"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +121,7 @@ def find_damage(held: Held) -> list[str]:
     if held.results != held.done:
         damage.append(f"results of {held.results:,} units exist and {held.done:,} are done")
     # Workers of an older version may take part while hosts are updated one by one. What they add is
-    # in none of the counts; they never remove anything.
+    # in no count; they never remove anything.
     mixed = held.counted is not None and held.counted < held.done
     if held.kept is not None and held.kept_is_known:
         most = held.extras if mixed else held.kept + held.live

@@ -33,6 +33,7 @@ local ISSUED, DUE, LEASE, OWNER = JOB .. 'issued', JOB .. 'due', JOB .. 'lease',
 local STARTS, FAILS, LIVE = JOB .. 'starts', JOB .. 'fails', JOB .. 'live'
 local SUSPECTS, BAD, LOSSES = JOB .. 'suspects', JOB .. 'bad', JOB .. 'losses'
 local EXTRAS, CURSORS, BEGUN = JOB .. 'extras', JOB .. 'cursors', JOB .. 'begun'
+local LIMITED = JOB .. 'limited'
 
 -- Times are the server's: the clocks of the hosts need not agree.
 local clock = redis.call('TIME')
@@ -52,7 +53,8 @@ local function int(argument)
   return tonumber(argument)
 end
 
--- Whether no count depends on a part of the job: what is left of it is no trace of a lost job.
+-- Whether no count depends on this part of the job, so that finding only it does not mean that the
+-- rest was lost.
 local function is_aside(part)
   return part == 'rate' or part == 'ends'
     or part == 'samples' or part == 'sampling' or part == 'events'
@@ -143,7 +145,7 @@ local function unpause()
 end
 
 -- Ends the job. `event`: {text, by, unit} of its event, where they are known; text: the reason, if
--- it is no error.
+-- it is not an error.
 local function finish(state, reason, event)
   unpause()
   redis.call('HSET', META, 'state', state, 'finished_ms', text(now))

@@ -1,4 +1,4 @@
-"""Connect to the ledger's Redis, and retry while it is away.
+"""Connect to the ledger's Redis, and retry while it is unavailable.
 
 Every script may be sent again if its response was lost, because each changes something only the
 first time: a unit is committed once, a lease is bound to its token, appended units have numbers, a
@@ -45,7 +45,7 @@ _PAUSE_FIRST_S = 0.05
 _PAUSE_MAX_S = 2.0
 
 _REFUSALS = (AuthenticationError, AuthorizationError, NoPermissionError)
-#: Temporary conditions: the server is away, loading its log, failing over, or full.
+#: Temporary conditions: the server is unreachable, loading its log, failing over, or full.
 _PASSING = (
     redis.ConnectionError,
     redis.TimeoutError,
@@ -55,8 +55,8 @@ _PASSING = (
     ClusterDownError,  # and MASTERDOWN
 )
 #: The same by server code, since redis-py has no types for a disk that cannot be written (MISCONF),
-#: replicas that are away, and a script that blocks the server. In an aborted transaction the code
-#: follows other text.
+#: replicas that are unreachable, and a script that blocks the server. In an aborted transaction the
+#: code follows other text.
 _PASSING_CODE = re.compile(
     r"(?:^|caused error: |because of: )"
     r"(?:MISCONF|NOREPLICAS|BUSY|LOADING|READONLY|CLUSTERDOWN|MASTERDOWN)\b"
@@ -119,7 +119,7 @@ def connect(
 
 
 class Caller:
-    """Runs scripts and commands, retrying for a limited time while the server is away."""
+    """Runs scripts and commands, retrying for a limited time while the server is unavailable."""
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class Caller:
                     raise LedgerUnavailable(
                         f"Redis at {self.address()} did not serve for "
                         f"{self.patience_ms / 1000:.0f} s: {_words(error)}. {_advice(error)} "
-                        "Jobs continue by themselves when it is back."
+                        "Jobs continue when it is back."
                     ) from error
             time.sleep(wait_s)
 

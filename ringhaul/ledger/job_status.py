@@ -141,7 +141,7 @@ class UnitAtWork:
 
 
 def unreadable(job: str, damage: tuple[str, ...]) -> JobStatus:
-    """Return the list entry of a job of which nothing can be read."""
+    """Return the list entry of a job that cannot be read."""
     return JobStatus(
         job=job,
         state=JobState.FAILED,

@@ -12,6 +12,7 @@ a script may access them all:
                                          parts written, a partial table; opaque here. Also, until
                                          a resume, of a unit that alone had too many rejects
     ringhaul:{job}:cursors       hash    unit -> durable position of its attempts; opaque here
+    ringhaul:{job}:limited       hash    unit -> rows that it has of the LIMIT that all units share
     ringhaul:{job}:done          bitmap  bit n: unit n is committed
     ringhaul:{job}:ends          string  4 bytes for each unit, big-endian: ms from the creation of
                                          the job to the unit's commit; 0: not known
@@ -73,7 +74,7 @@ Per schedule, with `SCHEDULE_TTL_S` after the last run; for the state after the 
                                             wanted_ms (when a run was requested);
                                             troubles, wait_ms (consecutive failed runs that were
                                             not their files' fault; none starts before)
-    ringhaul:schedule:{name}:runs     zset  run -> ms at which it started or was passed over
+    ringhaul:schedule:{name}:runs     zset  run -> ms at which it started or was skipped
     ringhaul:schedule:{name}:records  hash  run -> its record, JSON
     ringhaul:schedule:{name}:files    hash  path -> what was loaded of it, JSON
 
@@ -126,6 +127,7 @@ LASTING = (
     "spec",
     "extras",
     "cursors",
+    "limited",
     "done",
     "ends",
     "tot",

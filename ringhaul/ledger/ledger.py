@@ -4,7 +4,6 @@ Each method runs one script, so each is atomic, and each may be repeated (see `c
 each unit a worker calls `claim`, `renew` between blocks, then `commit` or `release`, then `issue`.
 """
 
-import re
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,8 +13,17 @@ import redis
 from ringhaul.breadcrumb import Loss
 from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
-from ringhaul.ledger.answers import Claimed, Commit, Issued, Lease, Refusal, Renewed, Swept
-from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.answers import (
+    Claimed,
+    Commit,
+    Issued,
+    Lease,
+    Refusal,
+    Renewed,
+    Reserved,
+    Swept,
+)
+from ringhaul.ledger.audit import JobDamaged, unreadable
 from ringhaul.ledger.connection import PATIENCE_MS, Caller
 from ringhaul.ledger.history import BY_COMMAND
 from ringhaul.ledger.job_status import Live
@@ -29,12 +37,6 @@ from ringhaul.ledger.states import RESUMABLE, JobState
 #: Most units that one `issue` returns or one `sweep` examines: limits how long a script runs.
 UNITS_PER_SCRIPT_MAX = 1000
 _REASON_CHARS_MAX = 500
-_ERROR_CHARS_MAX = 200
-#: Errors of a script that finds a key of another type, or text instead of a number.
-_UNREADABLE = re.compile(
-    r"WRONGTYPE|hash value is not an integer|attempt to (?:compare|perform arithmetic|concatenate)"
-    r"|attempt to call|number expected|bad argument|not an integer|value is not a valid float"
-)
 
 
 def new_token() -> str:
@@ -325,6 +327,11 @@ class Ledger(Reader):
         """Save this attempt's position durably, so that the next one can continue from there."""
         return Lease(self._script("checkpoint", job, unit, token, cursor).decode())
 
+    def reserve(self, job: str, unit: int, token: str, rows: int, limit: int) -> Reserved:
+        """Reserve rows of the LIMIT for a unit that has or wants `rows`, for later attempts too."""
+        word, has, left = self._script("reserve", job, unit, token, rows, limit)
+        return Reserved(Lease(word.decode()), has, left)
+
     def commit(
         self,
         job: str,
@@ -396,21 +403,15 @@ class Ledger(Reader):
         meant = "" if epoch is None else epoch
         return Lease(self._script("lost", job, unit, token, words, *where, meant).decode())
 
-    def losses(self, job: str, unit: int) -> list[Loss]:
-        """Return where the lost attempts of a unit were, as far as known."""
-        found: bytes | None = self.caller.command("HGET", keys.job_key(job, "losses"), unit)
-        return [Loss.unpack(line) for line in (found or b"").decode().splitlines()]
-
     def _script(self, name: str, job: str, *arguments: str | int | bytes) -> Any:
         try:
             return self.caller.script(name, keys.job_key(job, "meta"), *arguments)
         except redis.ResponseError as error:
             # Arguments are checked before, so a script fails because of a key's type or content.
-            if not _UNREADABLE.search(str(error)):
+            damage = unreadable(job, str(error))
+            if damage is None:
                 raise
-            raise JobDamaged(
-                job, [f"its keys are unreadable ({str(error)[:_ERROR_CHARS_MAX]})"]
-            ) from error
+            raise damage from error
 
     def _end(
         self, job: str, state: JobState, reason: str, by: str, epoch: int | None = None
@@ -433,7 +434,6 @@ class Ledger(Reader):
         job that no worker handles.
         """
         created_ms = self.status(job).created_ms
-
         self.caller.command("ZADD", keys.JOBS, created_ms, job)
         self.caller.command("SADD", keys.RUNNING, job)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import redis
 
+from ringhaul.breadcrumb import Loss
 from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
 from ringhaul.ledger.audit import JobDamaged, find_damage, unpack_held
@@ -26,7 +27,7 @@ OWN_FIELDS = frozenset(
     records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
     error_ms error_done trouble trouble_ms declined declined_ms paused_ms paused_total_ms idle_ms
     pace priority progress_ms
-    published_ms publisher publisher_ms kept sum_tot sum_lat counted kept_epoch
+    published_ms publisher publisher_ms kept sum_tot sum_lat counted kept_epoch limited
     """.split()  # noqa: SIM905
 )
 #: Most units that `units_at_work` returns.
@@ -41,7 +42,7 @@ class JobTaken(UsageError):
 
 
 class JobOver(UsageError):
-    """The job cannot be continued: nothing of it is left to do."""
+    """The job cannot be continued: it has nothing left to do."""
 
 
 class JobMissing(UsageError):
@@ -212,6 +213,11 @@ class Reader:
         """Return the saved position of an unfinished unit; None: start from its beginning."""
         found: bytes | None = self.caller.command("HGET", keys.job_key(job, "cursors"), unit)
         return found
+
+    def losses(self, job: str, unit: int) -> list[Loss]:
+        """Return where the lost attempts of a unit were, as far as known."""
+        found: bytes | None = self.caller.command("HGET", keys.job_key(job, "losses"), unit)
+        return [Loss.unpack(line) for line in (found or b"").decode().splitlines()]
 
     def extras(
         self, job: str, exclude: Collection[int] = frozenset()

@@ -104,7 +104,7 @@ class Refused(NamedTuple):
 
 
 def refused_commands(caller: Caller, queue_prefix: str) -> list[Refused]:
-    """Return the commands that this user may not run, none twice.
+    """Return the commands that this user may not run, each once.
 
     `queue_prefix`: of Celery's keys and channels. Raises as `Caller.script` does.
     """

@@ -15,7 +15,7 @@ redis.call('ZREM', RUNS, ARGV[6])
 redis.call('HDEL', RECORDS, ARGV[6])
 if redis.call('HSETNX', RECORDS, ARGV[1], ARGV[4]) == 1 then
   redis.call('ZADD', RUNS, string.format('%.0f', now), ARGV[1])
-  -- The run that has not ended stays, however many due times are passed over beside it.
+  -- A run that has not ended stays in the history, however many due times are skipped.
   local extra = redis.call('ZCARD', RUNS) - tonumber(ARGV[5])
   local running = redis.call('HGET', KEYS[1], 'run')
   if extra > 0 then

@@ -17,7 +17,7 @@ from ringhaul.schedule.arrivals import REMEMBER_MS, Remembered
 from ringhaul.schedule.runs import BadRecord, Run, RunState
 from ringhaul.schedule.times import due_ms_of, run_id
 
-#: Runs kept in a schedule's history, including due times that were passed over.
+#: Runs kept in a schedule's history, including due times that were skipped.
 RUNS_KEPT = 200
 #: A timing that no beat has looked at for this long, while some look at another, comes from an
 #: older version of the file. Beats look every second; one that waits for Redis or a slow disk, some
@@ -219,7 +219,7 @@ class ScheduleBook:
         return _unpack(name, run, record) if record else None
 
     def runs(self, name: str, limit: int) -> list[Run]:
-        """Return the newest runs first, in the order in which they started or were passed over."""
+        """Return the newest runs first, in the order in which they started or were skipped."""
         ids: list[bytes] = self._caller.command(
             "ZREVRANGE", keys.schedule_key(name, "runs"), 0, limit - 1
         )

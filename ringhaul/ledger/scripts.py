@@ -20,6 +20,7 @@ JOB_SCRIPTS = (
     "decline",
     "renew",
     "checkpoint",
+    "reserve",
     "commit",
     "release",
     "stop",

@@ -1,4 +1,4 @@
--- Ends a running job of which one unfinished unit alone has more rejects than the job allows.
+-- Ends a running job if one unfinished unit alone has more rejects than the job allows.
 -- ARGV: unit, token, "rows,rejected,bytes" of this attempt, extra
 -- Returns OK; LOST: the lease is not (or no longer) this attempt's, and nothing changed.
 --

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 
@@ -13,8 +12,6 @@ from ringhaul.records.sstable_output import SSTableOutput, first_number
 from ringhaul.records.unit import UnitResult
 from ringhaul.sstables.components import DATA, TOC, file_name
 from ringhaul.storage.access import check_place
-
-_NUMBER = re.compile(r"nb-(\d+)-big-")
 
 
 def publish_sstables(ledger: Reader, job_id: str, output: SSTableOutput) -> int:
@@ -35,7 +32,7 @@ def publish_sstables(ledger: Reader, job_id: str, output: SSTableOutput) -> int:
         for unit, result in _results(ledger, job_id):
             folder = output.attempt_folder(job_id, unit, result.attempt, result.worker)
             for number in range(first_number(unit), first_number(unit) + result.sstables):
-                _move(folder, output.final, number)
+                _move(folder, output.final, file_name(output.layout.version, number, DATA))
                 expected += 1
         _sync(output.final)
         shutil.rmtree(staged, ignore_errors=True)
@@ -53,25 +50,23 @@ def _results(ledger: Reader, job_id: str) -> Iterator[tuple[int, UnitResult]]:
         yield unit, UnitResult.unpack(packed)
 
 
-def _move(source: str, target: str, number: int) -> None:
-    """Move the files of one SSTable, the list of its components last.
+def _move(source: str, target: str, data: str) -> None:
+    """Move the files of the SSTable of a Data.db, the list of its components last.
 
     Raises `OutputUnusable` if it is at neither place.
     """
-    names = sorted(_files(source, number), key=lambda name: name.endswith(TOC))
+    names = sorted(_files(source, data), key=lambda name: name.endswith(TOC))
     for name in names:
         os.rename(os.path.join(source, name), os.path.join(target, name))
-    if not os.path.isfile(os.path.join(target, file_name(number, DATA))):
-        raise OutputUnusable(
-            f"{source}: {file_name(number, DATA)} is not there. Do all hosts share this folder?"
-        )
+    if not os.path.isfile(os.path.join(target, data)):
+        raise OutputUnusable(f"{source}: {data} is not there. Do all hosts share this folder?")
 
 
-def _files(folder: str, number: int) -> list[str]:
+def _files(folder: str, data: str) -> list[str]:
     if not os.path.isdir(folder):
         return []
-    found = ((name, _NUMBER.match(name)) for name in os.listdir(folder))
-    return [name for name, match in found if match and int(match[1]) == number]
+    start = data.removesuffix(DATA)  # such as "nb-1-big-"
+    return [name for name in os.listdir(folder) if name.startswith(start)]
 
 
 def _sync(folder: str) -> None:

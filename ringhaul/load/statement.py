@@ -12,7 +12,7 @@ class Statements(NamedTuple):
     """The statements that the rows of a source are bound to."""
 
     rows: str
-    #: For partitions with nothing but static columns; None: there are no such partitions.
+    #: For partitions with only static columns; None: there are no such partitions.
     statics: str | None = None
 
 

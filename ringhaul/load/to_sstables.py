@@ -59,7 +59,7 @@ def run_unit_to_sstables(
             layout, columns, job.ttl_s, folder, first_number(number), hooks, bounds
         )
 
-    return _run(unit, job, writer, hooks, transforms)
+    return _run(unit, job, writer, hooks, transforms, pays_input=True)
 
 
 def run_unit_streamed(
@@ -80,7 +80,7 @@ def run_unit_streamed(
     def writer(hooks: WriterHooks) -> StreamWriter:
         return StreamWriter(layout, columns, job.ttl_s, target, hooks, bounds)
 
-    return _run(unit, job, writer, hooks, transforms)
+    return _run(unit, job, writer, hooks, transforms, pays_input=False)
 
 
 def _run(
@@ -89,9 +89,12 @@ def _run(
     make_writer: Callable[[WriterHooks], W],
     hooks: UnitHooks,
     transforms: tuple[Transform, ...],
+    *,
+    pays_input: bool,
 ) -> SSTableUnit[W]:
     source, first = job.sources[unit.source], unit.source_ordinal
-    account = Account(unit, job, RowEncoder(job, source, transforms, source_ordinal=first), hooks)
+    encoder = RowEncoder(job, source, transforms, source_ordinal=first)
+    account = Account(unit, job, encoder, hooks, pays_input=pays_input)
 
     def on_reject(rows: EncodedRows, row: int, reason: str) -> None:
         account.refuse(rows, {row: ("write", None, reason)})
@@ -101,6 +104,7 @@ def _run(
             tick=account.tick,
             throttle=account.throttle,
             on_reject=on_reject,
+            spend=account.spend,
             stats=account.stats,
         )
     )

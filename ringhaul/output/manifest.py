@@ -107,7 +107,7 @@ def in_token_order(parts: list[PartInfo]) -> tuple[PartInfo, ...]:
 
 
 def write_manifest(url: str, manifest: Manifest) -> None:
-    """Write the manifest, whole or not at all; an existing one is replaced.
+    """Write the manifest atomically; an existing one is replaced.
 
     Raises `OutputUnusable` and `OutputUnavailable`.
     """

@@ -27,12 +27,12 @@ def computed_scalar(computed: Computed) -> Scalar:
 
 
 def undescribed(table: TableSchema, items: Sequence[str]) -> Sequence[Computed]:
-    """Refuse items where there is no server to describe them. Raises `QueryError`."""
+    """Refuse items if there is no server to describe them. Raises `QueryError`."""
     raise QueryError(f"{items[0]}: only rows can have what the server computes")
 
 
 def limit_of_partitions(text: str | None, where: Where, table: TableSchema) -> int | None:
-    """Return the number of a PER PARTITION LIMIT. Raises `QueryError` for one that is no number,
+    """Return the number of a PER PARTITION LIMIT. Raises `QueryError` for one that is not a number,
     or that would count rows which the condition drops later."""
     if text is None:
         return None
@@ -47,6 +47,6 @@ def limit_of_partitions(text: str | None, where: Where, table: TableSchema) -> i
             raise QueryError(
                 f"PER PARTITION LIMIT {text} with a condition on {fetch.label}: the nodes limit "
                 "the rows before the workers test the condition. Conditions on the partition key, "
-                "its token() and static columns go with it"
+                "its token() and static columns are allowed"
             )
     return int(text)

@@ -67,7 +67,7 @@ def refuse_token(node: exp.Expr) -> None:
     """Raise `QueryError` if a condition that is not a bound contains token()."""
     if any(_is_token(part) for part in node.walk()):
         raise QueryError(
-            f"{sql_excerpt(node)}: token() can only be compared with whole numbers by = < <= > >= "
+            f"{sql_excerpt(node)}: token() can only be compared with whole numbers: = < <= > >= "
             "or BETWEEN, and joined to other conditions by AND"
         )
 

@@ -114,7 +114,7 @@ def cannot(node: exp.Expr) -> str:
     if isinstance(node, exp.Star):
         return "* cannot be used here"
     if function_name(node) in AGGREGATES:
-        return f"{sql_excerpt(node)}: an aggregate can only stand in SELECT, HAVING and ORDER BY"
+        return f"{sql_excerpt(node)}: an aggregate is only allowed in SELECT, HAVING and ORDER BY"
     if isinstance(node, exp.Cast):
         return (
             f"{sql_excerpt(node)}: casts cannot be answered; a value is read as its column's type"

@@ -94,11 +94,16 @@ class TableScope:
             is_column=False,
         )
 
-    def is_field(self, path: Sequence[str]) -> bool:
-        """Return whether `a.b` is a field of a column, and not a column of the table `a`."""
-        if len(path) < 2 or path[0] not in self.table.column_names:
+    def needs_server(self, path: Sequence[str], node: exp.Expr) -> bool:
+        """Return whether only the server can answer an item of a list: `a.b` that is a field of a
+        column, and not a column of the table `a`, or write times or TTLs of a column's elements."""
+        if len(path) > 1 and path[0] in self.table.column_names:
+            return self.table.parsed_type(path[0]).name == "udt"
+        call = node.this if isinstance(node, exp.Alias) else node
+        if not isinstance(call, exp.Anonymous) or function_name(call) not in ("writetime", "ttl"):
             return False
-        return self.table.parsed_type(path[0]).name == "udt"
+        columns = [self.column(self.name(argument)) for argument in call.expressions]
+        return len(columns) == 1 and self.table.is_multi_cell(columns[0].name)
 
     def name(self, node: exp.Expr) -> str:
         """Return the column name in `node`. Raises `QueryError` if it is not a column."""
@@ -135,15 +140,15 @@ class TableScope:
         none, collections one per element."""
         if column.name in self.table.primary_key:
             raise QueryError(f"{function}({column.name}): a primary key column has none")
-        frozen = self.table.type_of(column.name).lower().startswith("frozen")
-        if column.type.name in ("list", "set", "map", "udt") and not frozen:
+        if self.table.is_multi_cell(column.name):
             raise QueryError(
-                f"{function}({column.name}): a {column.type.name} has one for each element"
+                f"{function}({column.name}): a {column.type.name} has one for each element; only "
+                "the list of a SELECT of rows can have them"
             )
 
 
 def function_name(node: exp.Expr) -> str:
-    """Return the name of the function that `node` calls, in lower case; empty if it is no call."""
+    """Return the function that `node` calls, in lower case; empty if it is not a call."""
     if isinstance(node, exp.Anonymous):
         return str(node.this).lower()
     return node.sql_name().lower() if isinstance(node, exp.Func) else ""

@@ -151,7 +151,7 @@ def parse_select(
 def selects_rows(sql: str) -> bool:
     """Return whether a SELECT is about rows: it has no aggregate, no GROUP BY and no DISTINCT.
 
-    Raises `QueryError` for a text that is no SQL.
+    Raises `QueryError` for a text that is not SQL.
     """
     tree = parse_statement(split_select(sql).sql)
     if not isinstance(tree, exp.Select) or tree.args.get("group") or tree.args.get("distinct"):
@@ -160,7 +160,7 @@ def selects_rows(sql: str) -> bool:
 
 
 def has_limit(sql: str) -> bool:
-    """Return whether a statement has a LIMIT. Raises `QueryError` for a text that is no SQL."""
+    """Return whether a statement has a LIMIT. Raises `QueryError` for a text that is not SQL."""
     return parse_statement(split_select(sql).sql).args.get("limit") is not None
 
 
@@ -249,7 +249,7 @@ class _Reader:
             aggregate = self._aggregates.setdefault(aggregate.label, aggregate)
             return Fetch(aggregate.label, "", aggregate.type, is_column=False)
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-            raise QueryError("* cannot stand beside aggregates")
+            raise QueryError("* cannot be combined with aggregates")
         fetch = self._scope.find(node)
         if fetch is not None and fetch.name not in self._groups:
             raise QueryError(f"{fetch.label} must be in GROUP BY or inside an aggregate")
@@ -269,7 +269,7 @@ class _Reader:
             predicate = predicate_of(self._without_aliases(having.this), self)
         order = [self._order(node) for node in self._ordered()]
         for label in self._aggregates.keys() & self._groups.keys():
-            raise QueryError(f'{label} cannot stand beside the column "{label}" of GROUP BY')
+            raise QueryError(f'{label} cannot be combined with the column "{label}" of GROUP BY')
         arguments = [a.argument for a in self._aggregates.values() if a.argument is not None]
         fetches = tuple(fetch for argument in arguments for fetch in argument.fetches)
         return Select(
@@ -288,7 +288,7 @@ class _Reader:
     def _expanded(self) -> list[tuple[str | None, exp.Expr]]:
         found: list[tuple[str | None, exp.Expr]] = []
         for node, item in zip_longest(self._tree.expressions, self._text.items):
-            if item is not None and (item.for_server or self._scope.is_field(item.path)):
+            if item is not None and (item.for_server or self._scope.needs_server(item.path, node)):
                 self._for_server[len(found)] = item.cql
                 found.append((item.alias, node))
             elif isinstance(node, exp.Alias):

@@ -53,7 +53,7 @@ class Token(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of CQL that it is; empty if it is none."""
+        """The CQL name that it is; empty if it is not a name."""
         if self.kind == "name":
             return self.text[1:-1].replace('""', '"')
         return self.text.lower() if self.kind == "word" else ""
@@ -72,14 +72,14 @@ class ListItem(NamedTuple):
 class SelectText(NamedTuple):
     """A SELECT in parts."""
 
-    sql: str  #: for sqlglot, with a stand-in for each item that is for the server
+    sql: str  #: for sqlglot, with a stand-in for each item that the server computes
     items: tuple[ListItem, ...]  #: empty unless it selects rows
     per_partition: str | None  #: what follows PER PARTITION LIMIT
 
 
 def split_select(text: str) -> SelectText:
-    """Split a statement. One that selects no rows, or is none, has all but its PER PARTITION LIMIT
-    in `sql`. Raises `QueryError` for SELECT JSON.
+    """Split a statement. If it selects no rows, or is not a SELECT, `sql` is all of it except a PER
+    PARTITION LIMIT. Raises `QueryError` for SELECT JSON.
     """
     tokens = list(_tokens(text))
     tokens, per_partition = _without_per_partition(tokens)

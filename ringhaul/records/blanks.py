@@ -1,4 +1,4 @@
-"""Fields that hold nothing: null for every type of which the empty text is no value. Pure.
+"""Empty fields: null for every type for which the empty text is not a value. Pure.
 
 Programs that quote each field write `""` for a null number or date, and fixed widths leave blanks.
 For texts and blobs an empty field is a value, unless the reader found it to be null.
@@ -37,7 +37,7 @@ def without_empties(kind: CqlType, values: Any) -> Any:
 
 
 def without_blanks(kind: CqlType, values: Any, faults: Faults) -> Any | None:
-    """Return the values with null for each text at fault that has only blanks; None: there is none.
+    """Return the values with null for each faulty text of only blanks; None if there is none.
 
     `values`: in any form that an encoder takes.
     """

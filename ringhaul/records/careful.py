@@ -25,7 +25,7 @@ def careful_blocks(
 ) -> Iterator[tuple[AnyBlock, Loss | None]]:
     """Yield the blocks, with those in `losses` cut into pieces.
 
-    A block of one record that is to be left out comes with the loss that says why.
+    A block of one record that must be left out comes with the loss that says why.
     """
     culprits = culprits_of(losses)
     edges = {edge for ordinal in culprits for edge in (ordinal, ordinal + 1)}

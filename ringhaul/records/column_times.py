@@ -43,7 +43,7 @@ def grouped(
 
     `key`: places of the columns that are in every statement. `times_us`, `ttls_s`: of columns
     without their own. `own_times`, `own_ttls`: by place; a null time is the row's, and a null TTL
-    means that the value lives for ever. A row without any value is in the first group.
+    means that the value does not expire. A row without any value is in the first group.
     """
     places = [place for place in range(len(columns)) if place not in key]
     rows_count = len(times_us)

@@ -75,7 +75,7 @@ class Written(NamedTuple):
 
 
 def _repeated(cell: Cells, count: int) -> Cells:
-    """Return the same cell for so many rows."""
+    """Return the same cell for this many rows."""
     if cell.fixed_values is not None:
         return Cells.fixed(np.repeat(cell.fixed_values, count))
     rows = pa.array(np.zeros(count, np.int32))
@@ -100,14 +100,17 @@ class FieldReader(Protocol):
 class TableColumns:
     """The loaded columns, in the order in which they are bound, followed by the fields that say
     how a row is written (`row_fields.py`), and a column of it (`column_times.py`). The last columns
-    may be constants, which no field fills."""
+    may be constants, which no field fills. After the columns come the arguments of functions."""
 
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
-        self.names = source.columns
-        self.kinds = [job.table.parsed_type(column) for column in self.names]
+        columns, arguments = source.columns, source.arguments
+        self.names = [*columns, *(argument.label for argument in arguments)]
+        self.kinds = [job.table.parsed_type(column) for column in columns]
+        self.kinds += [argument.type for argument in arguments]
         missing = UNSET_LENGTH if job.nulls == "unset" else NULL_LENGTH
         key = job.table.primary_key
-        self._null_lengths = [NULL_LENGTH if c in key else missing for c in self.names]
+        self._null_lengths = [NULL_LENGTH if c in key else missing for c in columns]
+        self._null_lengths += [NULL_LENGTH] * len(arguments)  # a function takes nothing unset
         #: Lists whose elements may be empty.
         self._spelt_out = [
             kind.name == "list" and kind.of[0].name in EMPTIABLE for kind in self.kinds
@@ -119,13 +122,21 @@ class TableColumns:
         self._markers = [meant.get(name) for name in self.names]
         self._row_fields = source.row_fields
         self._marks = [*self._row_fields, *((name, m) for name, m, _ in source.column_fields)]
+        #: Field with times of a column whose elements have their own -> what to give instead.
+        self._hints = {
+            name: f"; {column} is not frozen, and all its elements get one: "
+            + (f"unload maxwritetime({column})" if meant is WRITETIME else "leave the field out")
+            for name, meant, column in source.column_fields
+            if job.table.is_multi_cell(column)
+        }
         self._labels = [meant.label for _, meant in self._row_fields]
         self._labels += [f"{meant.label} of {name}" for _, meant, name in source.column_fields]
         #: Place of a column -> place of the cells with its write times or TTLs.
         self._time_at, self._ttl_at = self._places_of(source)
         self._key = {at for at, name in enumerate(self.names) if name in key}
-        self._lists = [at for at, name in enumerate(self.names) if appends(job.table.type_of(name))]
+        self._lists = [at for at, name in enumerate(columns) if appends(job.table.type_of(name))]
         self._constants = [self._constant(job, column, text) for column, text in source.constants]
+        self._constants_at = len(source.mapping)
         self._ttl_s = job.ttl_s
         wanted = source.wanted(job)
         self._read_at = [] if job.transforms else [wanted.index(name) for name in source.loaded]
@@ -150,8 +161,8 @@ class TableColumns:
         """Return the values at each place, from those of fields; None for constants."""
         if not self._constants:
             return values
-        fields_count = len(self.names) - len(self._constants)
-        return values[:fields_count] + [None] * len(self._constants) + values[fields_count:]
+        at = self._constants_at
+        return values[:at] + [None] * len(self._constants) + values[at:]
 
     def label(self, place: int) -> str:
         """Return what the values at `place` are for, as text for messages."""
@@ -178,9 +189,9 @@ class TableColumns:
         """Encode the values at `place`; a fault goes to `faults`, unless its record has one."""
         columns_count = len(self.names)
         TRAIL.column(self.label(place))
-        constants_count = len(self._constants)
-        if columns_count - constants_count <= place < columns_count:
-            return _repeated(self._constants[place - columns_count + constants_count], len(records))
+        constant, hint = place - self._constants_at, ""
+        if 0 <= constant < len(self._constants):
+            return _repeated(self._constants[constant], len(records))
         if place < columns_count:
             name, kind = self.names[place], self.kinds[place]
             missing = self._null_lengths[place]
@@ -195,13 +206,14 @@ class TableColumns:
                 self._refuse_empties(place, column.cells, records, faults)
         else:
             name, meant = self._marks[place - columns_count]
+            hint = self._hints.get(name, "")
             values = without_empties(meant.kind, values)
             column = meant.encode(encode, values, self._text)
             given = without_blanks(meant.kind, values, column.faults)
             if given is not None:
                 column = meant.encode(encode, given, self._text)
         for row, fault in column.faults.items():
-            faults.setdefault(int(records[row]), ("cast", name, fault.words(name)))
+            faults.setdefault(int(records[row]), ("cast", name, fault.words(name) + hint))
         return column.cells
 
     def _refuse_empties(

@@ -31,7 +31,7 @@ from ringhaul.cql.types import parse_type
 
 _INT64_MAX = 2**63 - 1
 _WHOLE = re.compile("0|-?[1-9][0-9]*")
-#: Digits before the point, behind it, and the exponent.
+#: Digits before the point, after it, and the exponent.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.([0-9]+))?([eE][+-]?[0-9]{1,4})?")
 _LEADING_ZERO = re.compile("[+-]?0[0-9]")
 _NOT_FINITE = re.compile("[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
@@ -183,7 +183,7 @@ def _of_numbers(texts: Sequence[str]) -> Inferred | None:
     plain = all(number and not number[2] for number in found)
     if plain and len(scales) == 1 and (scale := max(scales)):
         digits = "digit" if scale == 1 else "digits"
-        return Inferred("decimal", f"numbers with {scale} {digits} behind the point")
+        return Inferred("decimal", f"numbers with {scale} {digits} after the point")
     inexact = next(
         (
             text
@@ -227,7 +227,7 @@ def _of_moments(texts: Sequence[str], fmt: TextFormat) -> Inferred | None:
 
 
 def _why_text(texts: Sequence[str]) -> str:
-    """Return why texts are nothing else: the first that is no number, if others are some."""
+    """Return why a column is text: its first value that is not a number, if others are numbers."""
     zero = next((text for text in texts if _LEADING_ZERO.match(text)), None)
     if zero is not None and zero.lstrip("+-").isdigit():
         return f"{quote(zero)} has a leading zero"

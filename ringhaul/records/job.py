@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ringhaul.cluster.schema import TableSchema, appends
 from ringhaul.cql.text import TextFormat
@@ -25,6 +25,19 @@ from ringhaul.sources.source import Archive, SourceFile
 
 #: Last ordinal when no --max-rows is given: beyond any input, within an int64.
 ORDINAL_END = 2**62
+
+
+class Argument(NamedTuple):
+    """A field that a function in the statement takes."""
+
+    field: str
+    call: str  #: the function, as the mapping has it
+    type: CqlType  #: as the server says
+
+    @property
+    def label(self) -> str:
+        """For messages."""
+        return f"{self.field} in {self.call}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +68,15 @@ class LoadSource:
     column_ttls: tuple[tuple[str, str], ...] = ()
     #: (column, text): columns without a field, with the same value in every row.
     constants: tuple[tuple[str, str], ...] = ()
-    #: (column, expression): columns that the server computes in the statement.
+    #: (column, expression): columns that the server computes in the statement, with a marker for
+    #: each of `arguments`, in their order.
     filled: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[Argument, ...] = ()
 
     @property
     def columns(self) -> list[str]:
-        """The columns whose values are bound, in their order: mapped ones, then constants."""
+        """The columns whose values are bound, in their order: mapped ones, then constants. The
+        values of `arguments` follow."""
         return [column for _, column in self.mapping] + [column for column, _ in self.constants]
 
     @property
@@ -82,9 +98,11 @@ class LoadSource:
 
     @property
     def loaded(self) -> list[str]:
-        """The fields that are loaded: those of columns, then those of `row_fields` and of
+        """The fields that are loaded: those of columns, of `arguments`, of `row_fields` and of
         `column_fields`. A field that is several of them is listed as often."""
-        fields = [field for field, _ in (*self.mapping, *self.row_fields)]
+        fields = [field for field, _ in self.mapping]
+        fields += [argument.field for argument in self.arguments]
+        fields += [field for field, _ in self.row_fields]
         return fields + [field for field, _, _ in self.column_fields]
 
     def wanted(self, job: LoadJob) -> Sequence[str]:
@@ -95,7 +113,8 @@ class LoadSource:
         """Return the types of `wanted`, preferably those of their columns; None: not known."""
         if job.transforms:
             return [None] * len(self.fields)
-        kinds = {field: meant.kind for field, meant in self.row_fields}
+        kinds = {argument.field: argument.type for argument in self.arguments}
+        kinds |= {field: meant.kind for field, meant in self.row_fields}
         kinds |= {field: meant.kind for field, meant, _ in self.column_fields}
         kinds |= {field: job.table.parsed_type(column) for field, column in self.mapping}
         return [kinds[field] for field in self.wanted(job)]
@@ -122,6 +141,7 @@ class LoadSource:
             "results": list(self.results),
             "timestamp_field": self.timestamp_field,
             "ttl_field": self.ttl_field,
+            "arguments": [[name, call, kind.to_json()] for name, call, kind in self.arguments],
             **{name: [list(pair) for pair in getattr(self, name)] for name in _PAIRS},
         }
 
@@ -146,6 +166,10 @@ class LoadSource:
             results=tuple(data["results"]),
             timestamp_field=data["timestamp_field"],
             ttl_field=data["ttl_field"],
+            arguments=tuple(
+                Argument(name, call, CqlType.from_json(kind))
+                for name, call, kind in data.get("arguments", ())
+            ),
             **{name: tuple((left, right) for left, right in data[name]) for name in _PAIRS},
         )
 
@@ -164,7 +188,7 @@ class LoadJob:
     dialect: CsvDialect
     text: TextFormat
     #: Row timestamp of ordinal 0 in microseconds since the epoch; record n is written at
-    #: base_us + n, so that of two records with one key the later in the input wins whole. A record
+    #: base_us + n, so that of two records with one key the later in the input wins. A record
     #: whose source has a timestamp field is written at the time in that field.
     base_us: int
     unit_bytes: int  #: a unit ends with the first record that makes it at least this long
@@ -226,8 +250,8 @@ class LoadJob:
 
     @property
     def publishes(self) -> bool:
-        """Whether something is published at the end: the SSTables, if there are some."""
-        return self.sstables is not None
+        """Whether the end needs a command: it moves SSTables, or removes what imports left."""
+        return self.sstables is not None or bool(self.stream and self.stream.folder)
 
     @property
     def takes_error_limit(self) -> bool:

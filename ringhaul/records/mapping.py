@@ -32,7 +32,7 @@ _ROW_FUNCTIONS = {
 
 def row_functions(fields: Collection[str], known: Collection[str]) -> list[str]:
     """Return the fields that are named as an unload names write times and TTLs, such as `ttl(c)`,
-    and are no columns."""
+    and are not columns."""
     return [
         field
         for field in fields
@@ -199,7 +199,10 @@ def not_loadable(table: TableSchema, column: str) -> str | None:
             return None
     except UnknownType:
         return f"column {column!r} has type {cql_type}, which ringhaul does not know"
-    return f"column {column!r} has type {cql_type}: a counter is only ever added to, not set"
+    return (
+        f"column {column!r} has type {cql_type}: a counter is only ever added to, not set; "
+        "`ringhaul exec` adds to it"
+    )
 
 
 def check_skips(fields: Sequence[str], skip: Sequence[str], source: str) -> None:
@@ -251,6 +254,8 @@ def check_pairs(
             raise UsageError(f"{source}: two fields go to column {column!r} (--mapping){alike}")
         why = not_loadable(table, column)
         if why is not None:
+            if table.type_of(column) == "counter":  # its row cannot be written without it either
+                raise UsageError(f"{source}: {why}")
             raise UsageError(f"{source}: {why}; leave it out with --skip-columns")
     missing = [c for c in table.primary_key if c not in columns and c not in filled]
     if missing:

@@ -72,7 +72,7 @@ class Term(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One entry that is no wildcard."""
+    """One entry that is not a wildcard."""
 
     left: Term
     right: Term | None = None  #: None: a name alone, or times alone
@@ -100,7 +100,7 @@ class MappingText:
 
     @property
     def positional(self) -> bool:
-        """Whether fields are meant by their places alone: there are no names for them."""
+        """Whether fields are named only by their positions."""
         fields = [entry for entry in self.entries if not _no_field(entry)]
         if self.rest or not fields:
             return False
@@ -169,7 +169,7 @@ def _exclusions(text: str | None, part: str, option: str) -> Iterator[str]:
     for name in _parts(inner, ",", option):
         if not name.startswith("-"):
             raise UsageError(
-                f"{option} {part!r}: behind *= give *, -NAME or [-NAME,-NAME]: names to leave out"
+                f"{option} {part!r}: after *= give *, -NAME or [-NAME,-NAME]: names to leave out"
             )
         yield _term(name[1:].strip(), part, option).text
 

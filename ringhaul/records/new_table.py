@@ -88,7 +88,8 @@ def new_table(
         reason = "as --primary-key says"
     for name in (*partition, *clustering):
         if columns[name].cql_type in _NO_KEY:
-            raise UsageError(f"--primary-key: {name!r} is a {columns[name].cql_type}, no key")
+            kind = columns[name].cql_type
+            raise UsageError(f"--primary-key: {name!r} is a {kind}, which cannot be in a key")
     schema = TableSchema(
         keyspace=keyspace,
         table=table,

@@ -1,6 +1,6 @@
 """Turn records into rows where that is not one to one: by transforms, or a condition. Pure.
 
-A record becomes rows whole or not at all: a fault of one of its rows is a fault of the record. With
+Either all rows of a record are written or none: a fault of one row is a fault of the record. With
 a condition, the columns that it is about are converted first. Nothing else is converted of rows
 that it excludes, so their other values may be anything.
 """

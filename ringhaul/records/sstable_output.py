@@ -19,7 +19,7 @@ _STAGED = ".ringhaul"
 class SSTableOutput:
     """A folder for SSTables, and what they contain.
 
-    An attempt of a unit writes to a folder of its own below `staged`. When the job is complete,
+    Each attempt of a unit writes to its own folder below `staged`. When the job is complete,
     the files of the attempts that count are moved to `final`.
     """
 
@@ -38,7 +38,7 @@ class SSTableOutput:
         return os.path.join(self.folder, _STAGED, job_id)
 
     def attempt_folder(self, job_id: str, unit: int, attempt: int, worker: str) -> str:
-        """Return the folder of one attempt. `worker`: host:pid, which tells attempts apart that
+        """Return the folder of one attempt. `worker`: host:pid, which distinguishes attempts that
         have the same number because Redis forgot one."""
         name = f"{unit}-{attempt}-{worker.replace(':', '-').replace(os.sep, '-')}"
         return os.path.join(self.staged(job_id), name)

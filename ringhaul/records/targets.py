@@ -1,13 +1,12 @@
 """What the fields of a file fill: columns, write times, TTLs. Pure; errors name the option to use.
 
 Without `--mapping` a field goes to the column of its name (`map_fields`). With it, its entries say
-where fields go, and what columns hold for which there is no field.
+where fields go, and what columns without a field hold.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,9 +17,9 @@ from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.nested import encode_column
 from ringhaul.cql.text import supported
 from ringhaul.cql.text_format import TextFormat
-from ringhaul.cql.types import UnknownType, parse_type
+from ringhaul.cql.types import CqlType, UnknownType, parse_type
 from ringhaul.errors import UsageError
-from ringhaul.records.job import LoadSource
+from ringhaul.records.job import Argument, LoadSource
 from ringhaul.records.mapping import (
     NO_ROW_FIELDS,
     RowFields,
@@ -36,8 +35,13 @@ from ringhaul.records.mapping_text import EVERY, Entry, MappingText, Term
 Pairs = tuple[tuple[str, str], ...]
 #: Names that older versions of Bulk Loader have for `writetime(*)` and `ttl(*)`.
 _OLD_TIMES = {"__timestamp": "writetime", "__ttl": "ttl"}
-#: A bare name within the parentheses of a call, or a text in quotes, which is found empty.
-_ARGUMENT = re.compile(r"'(?:[^']|'')*+'|\"(?:[^\"]|\"\")*+\"|\b([A-Za-z_]\w*+)(?!\s*\()")
+#: In a call: the type of a term, as in `(int)a`; a text; a name.
+_TOKEN = re.compile(
+    r"(?<![\w\"])\(\s*[A-Za-z][\w<>, ]*\)(?=\s*[\w'\"(\[{:?-])"
+    r"|'(?:[^']|'')*+'|\"(?:[^\"]|\"\")*+\"|[A-Za-z_]\w*+"
+)
+#: After the name of a function, of a keyspace, and within a literal.
+_NO_FIELD_BEFORE = ("(", ".", ":")
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,15 @@ class Targets:
     times: Pairs = ()  #: (field, column whose write time it holds)
     ttls: Pairs = ()
     constants: Pairs = ()  #: (column, its text in every row)
-    filled: Pairs = ()  #: (column, what the server computes for it)
+    #: (column, what the server computes for it), with a marker for each of `arguments`
+    filled: Pairs = ()
+    arguments: Pairs = ()  #: (field, call of the function that takes it)
 
     @property
     def untimed(self) -> Targets:
-        """The same without write times and TTLs, which a verification does not read."""
-        return replace(self, row=NO_ROW_FIELDS, times=(), ttls=())
+        """The same without write times, TTLs and what the server computes, which a verification
+        does not compare."""
+        return replace(self, row=NO_ROW_FIELDS, times=(), ttls=(), filled=(), arguments=())
 
     def of_source(self, source: LoadSource) -> LoadSource:
         """Return the source with these targets."""
@@ -67,6 +74,8 @@ class Targets:
             column_ttls=self.ttls,
             constants=self.constants,
             filled=self.filled,
+            # Their types are the server's to say, see producer/plan/arguments.py.
+            arguments=tuple(Argument(*pair, CqlType("text")) for pair in self.arguments),
         )
 
 
@@ -108,6 +117,7 @@ class _Resolver:
     times: dict[str, dict[str, str]] = field(default_factory=lambda: {"writetime": {}, "ttl": {}})
     constants: dict[str, str] = field(default_factory=dict)
     filled: dict[str, str] = field(default_factory=dict)
+    arguments: list[tuple[str, str]] = field(default_factory=list)
     #: Functions whose fields are found by their names, such as `writetime(c)`.
     by_name: list[str] = field(default_factory=list)
 
@@ -132,6 +142,7 @@ class _Resolver:
             tuple((name, column) for column, name in self.times["ttl"].items()),
             tuple(self.constants.items()),
             tuple(self.filled.items()),
+            tuple(self.arguments),
         )
 
     def _take(self, place: int, entry: Entry) -> None:
@@ -153,21 +164,25 @@ class _Resolver:
         elif left.typed is not None:
             self._take_typed(*left.typed, right, left)
         elif left.call:
-            self._refuse_arguments(left.text)
-            self._fill(self.filled, right, left.text)
+            self._fill(self.filled, right, self._with_markers(left.text))
         else:
             self.pairs.append((name := self._field(left), self._column(right, name)))
 
-    def _refuse_arguments(self, call: str) -> None:
-        """Raise `UsageError` for a function that takes a field: the server would not know it."""
-        known = {*self.fields, *self.table.column_names}
-        for word in _ARGUMENT.findall(call):
-            if word in known and not supported(word):
-                raise UsageError(
-                    f"{self.source}: --mapping {call}: a function cannot take the field {word!r}; "
-                    "a statement can: ringhaul exec 'INSERT INTO ... VALUES (?, plus(?, 42))' "
-                    f"--params {shlex.quote(self.source)}"
-                )
+    def _with_markers(self, call: str) -> str:
+        """Return a call with a marker in place of each field, and note these fields."""
+
+        def marker(found: re.Match[str]) -> str:
+            term = _argument(found)
+            if term is None:
+                return found[0]
+            if term.text in self.fields:
+                self.arguments.append((term.text, call))
+                return "?"
+            if term.quoted or (self._is_column(term) and not supported(term.text)):
+                self._field(term._replace(quoted=True))  # raises
+            return found[0]
+
+        return _TOKEN.sub(marker, call)
 
     def _take_alone(self, place: int, term: Term) -> None:
         times = None if term.text in self.fields else term.times
@@ -232,9 +247,11 @@ class _Resolver:
         mapped = {column for _, column in self.pairs} | {*self.constants, *self.filled}
         free = [name for name in self.fields if name not in used and name not in excluded]
         meant = other_case(free, known)
+        arguments = {name for name, _ in self.arguments}
         for name in free:
             column = meant.get(name, name)
-            if column in mapped or column in excluded:
+            unneeded = column not in known and name in arguments
+            if column in mapped or column in excluded or unneeded:
                 continue
             self.pairs.append((name, self._column(Term(column, True), name)))
 
@@ -303,16 +320,22 @@ class _Resolver:
             if any(other == column for _, other in pairs):
                 raise UsageError(f"{self.source}: --mapping fills column {column!r} twice")
         check_pairs(pairs, self.table, self.source, filled=free)
+        for name, _ in self.arguments:
+            if self.fields.count(name) > 1:
+                raise UsageError(
+                    f"{self.source}: two fields are named {name!r}: name all fields by --columns"
+                )
+        written = {e.right.text: e.left.text for e in self.mapping.entries if e.right is not None}
         key = self.table.primary_key
-        for column, expression in self.filled.items():
+        for column in self.filled:
             if column in key:
                 raise UsageError(
-                    f"--mapping {expression}={column}: {column!r} is in the primary key, and the "
-                    "server would compute another key each time a row is sent again; give it from "
-                    "a field, or use `ringhaul exec`"
+                    f"--mapping {written[column]}={column}: {column!r} is in the primary key, "
+                    "which must be known before a row is sent, and stay the same when it is sent "
+                    "again; give it from a field, or use `ringhaul exec`"
                 )
             if (why := not_loadable(self.table, column)) is not None:
-                raise UsageError(f"--mapping {expression}={column}: {why}")
+                raise UsageError(f"--mapping {written[column]}={column}: {why}")
         for column, text in self.constants.items():
             if (why := not_loadable(self.table, column)) is not None:
                 raise UsageError(f"--mapping {text!r}={column}: {why}")
@@ -321,6 +344,12 @@ class _Resolver:
             found = encode_column(kind, values, TextFormat(), null_length=NULL_LENGTH)
             for fault in found.faults.values():
                 raise UsageError(f"--mapping {text!r}={column}: {fault.words(column)}")
+        if self.arguments and any(self.times.values()):
+            raise UsageError(
+                f"{self.source}: --mapping {self.arguments[0][1]}: a function "
+                "cannot take a field beside write times or TTLs of columns, since such a row is "
+                "several statements; leave these out, or load the column separately"
+            )
         loaded = {column for _, column in pairs} | {*self.constants}
         for function, of in self.times.items():
             for column, name in of.items():
@@ -334,6 +363,15 @@ class _Resolver:
                         f"{self.source}: field {name!r} gives the {function} of column {column!r}, "
                         f"which {why}"
                     )
+
+
+def _argument(found: re.Match[str]) -> Term | None:
+    """Return the name that a token of a call is, if a field may be meant."""
+    token, then = found[0], found.string[found.end() :].lstrip()[:1]
+    if token[0] in "('" or then in _NO_FIELD_BEFORE:
+        return None
+    quoted = token.startswith('"')
+    return Term(token[1:-1].replace('""', '"') if quoted else token, quoted)
 
 
 def named_fields(
@@ -352,6 +390,9 @@ def named_fields(
             left.text in seen or (left.literal is None and left.typed is None and not left.call)
         ):
             yield left.text
+        elif left.call and not times:
+            terms = [_argument(found) for found in _TOKEN.finditer(left.text)]
+            yield from (one.text for one in terms if one and (one.quoted or one.text in seen))
         if right is not None:
             mapped.add(right.text)
         elif times:

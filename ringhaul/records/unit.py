@@ -1,8 +1,7 @@
 """A load unit and its result, packed small: the ledger keeps one of each per unit.
 
-Budget: under 200 bytes of Redis per unit in all (DESIGN's ledger budget), so both are comma
-separated integers rather than JSON. A unit's spec stays under 64 bytes,
-which keeps the ledger's hashes in their compact encoding.
+Budget: under 200 bytes of Redis per unit in all, so both are comma separated integers rather than
+JSON. A unit's spec stays under 64 bytes, which keeps the ledger's hashes in their compact encoding.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import NamedTuple
 
-#: Length of a unit that is a whole compressed file, read to its end.
+#: Length of a unit that is a complete compressed file, read to its end.
 TO_THE_END = -1
 
 #: Before a node, address:port, in the name of a total: the bytes of SSTables that it took.

@@ -52,7 +52,7 @@ _ADVICE_ELSE = "Look into the node's log"
 
 #: `READ_TOO_MANY_TOMBSTONES from /10.0.0.1:7000`, in the message of a READ_FAILURE.
 _IN_WORDS = re.compile(r"\b([A-Z][A-Z_]+) from ([^\s,]+)")
-#: The end of such an endpoint, behind its last slash.
+#: The end of such an endpoint, after its last slash.
 _ADDRESS = re.compile(r"((?:\d+\.){3}\d+|\[?[0-9a-fA-F:]+\]?):\d+")
 #: Sent as an invalid request, for a partition as well as for a range that holds one.
 _ON_DENYLIST = re.compile(r"\bdenylisted (?:keys|partition)\b")

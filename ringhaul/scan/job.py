@@ -39,8 +39,11 @@ class ReadJob:
     token_order: bool = False
     #: Whether the parts go only to the standard output of the command that started the job.
     streams: bool = False
-    #: Most rows of an unload, before transforms: those that come first in token order. None: all.
+    #: Most rows of an unload, before transforms. None: all.
     limit: int | None = None
+    #: Whether the units share the limit, and any rows count towards it. Otherwise they are those
+    #: that come first in token order, and the job has one unit.
+    shares_limit: bool = False
     #: What the server computes for each row, as it described it when the job was planned.
     computed: tuple[Computed, ...] = ()
     #: For a count by range or host: the tokens that end the ring's ranges, ascending, each with the
@@ -160,6 +163,7 @@ _PLAIN = (
     "token_order",
     "streams",
     "limit",
+    "shares_limit",
     "by_host",
     "skip_failed",
     "partial_bytes_max",

@@ -5,9 +5,9 @@ rows, the other is cut again, down to one token, which is nearly always one part
 some 60 requests for each partition at fault. A range that cannot be cut further is read again, at
 every replica, before it counts as unreadable.
 
-With `skip` such a range is skipped and the scan continues. Ranges at fault then wait behind all
+With `skip` such a range is skipped and the scan continues. Ranges at fault are then read after all
 others, widest first: if thousands of partitions cannot be read, the budget of requests runs out
-long before each is found, and what is skipped then is little more than the stretch they are in.
+long before each is found, and the scan skips little more than the stretch that they are in.
 """
 
 from __future__ import annotations

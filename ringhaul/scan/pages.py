@@ -26,7 +26,7 @@ _INT = struct.Struct(">i")
 _KIND_ROWS = 2
 #: A request that takes the server no time: its answer shows how far the server is.
 _SOUND = "SELECT key FROM system.local"
-#: Latest round trips, of which the shortest counts as the distance.
+#: How many of the latest round trips are kept; the shortest counts as the distance.
 SOUNDINGS_KEPT = 3
 #: Frame flag. Since v5 frames come in segments, which are compressed instead.
 _COMPRESSED = 0x01

@@ -28,7 +28,7 @@ class ReadResult(NamedTuple):
     retries: int
     splits: int  #: ranges that were cut because they took too long
     elapsed_ms: int
-    cpu_ms: int  #: ranges that were split because they took too long
+    cpu_ms: int  #: CPU time of the process while it ran the unit
     attempt: int
     rss_bytes_max: int  #: peak resident memory of the worker process so far
     worker: str  #: host:pid

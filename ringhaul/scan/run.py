@@ -23,9 +23,11 @@ from ringhaul.output.missing import MissingRange, join_missing
 from ringhaul.output.parts import PartInfo
 from ringhaul.output.unloadable import Unloadable, join_unloadable
 from ringhaul.scan.job import ReadJob
+from ringhaul.scan.options import ScanOptions, ScanTarget
 from ringhaul.scan.partition import partition_key_text
 from ringhaul.scan.ranges import spread_ranges
-from ringhaul.scan.scan import RangeScan, ScanOptions, ScanTarget, ignore
+from ringhaul.scan.row_limit import Reserve, RowLimit, reserve_alone
+from ringhaul.scan.scan import RangeScan, ignore
 from ringhaul.scan.sinks import Given, UnitOf, open_sink
 from ringhaul.scan.statement import scan_fetches
 
@@ -54,6 +56,8 @@ class ReadHooks:
     throttle: Throttle = UNTHROTTLED
     #: Rows of this unit that transforms may reject; with more it stops. -1: no limit.
     rejects_max: int = -1
+    #: Hands out the LIMIT of a job whose units share it.
+    reserve: Reserve | None = None
     checkpoint_s: float = CHECKPOINT_S
 
 
@@ -135,7 +139,7 @@ def run_read_unit(
     pause: UnitPaused | None = None
 
     def renew() -> None:
-        """Tick within a batch; a pause waits for its end, as it is taken whole or not at all."""
+        """Tick within a batch; a pause waits for its end, because a batch cannot be split."""
         nonlocal pause
         try:
             tick()
@@ -166,10 +170,11 @@ def run_read_unit(
         partition_of=partial(partition_key_text, target.reader, job.table),
     )
     sink = open_sink(job, unit, saved.sink, transforms, hooks.rejects_max)
+    limit = _row_limit(job, hooks)
 
-    def left() -> int | None:
-        """Return how many rows the job's LIMIT still allows; None: all."""
-        return None if job.limit is None else job.limit - (sink.given.rows if sink.given else rows)
+    def taken() -> int:
+        """Return how many rows count towards the job's LIMIT."""
+        return sink.given.rows if sink.given else rows
 
     save_due = time.monotonic() + hooks.checkpoint_s
     bytes_paid = 0
@@ -189,17 +194,19 @@ def run_read_unit(
 
     try:
         try:
-            for batch in scan.batches() if left() != 0 else ():
+            limit.allow(taken())
+            for batch in scan.batches() if not limit.is_reached(taken()) else ():
                 rows_read += batch.num_rows
                 if job.limit is not None:
-                    batch = job.select.where.filter(batch).slice(0, left())
+                    batch = job.select.where.filter(batch)
+                    batch = batch.slice(0, limit.allow(taken(), batch.num_rows))
                 rows += sink.write(batch, renew)
                 if pause is not None:
                     raise pause
                 tick()
                 pacing.pay(batch.num_rows, scan.stats.bytes - bytes_paid)
                 bytes_paid = scan.stats.bytes
-                if left() == 0:
+                if limit.is_reached(taken()):
                     break
                 if time.monotonic() >= save_due:
                     save()
@@ -210,6 +217,7 @@ def run_read_unit(
             if scan.stats.pages:
                 save()
             raise
+        limit.allow(taken())
         extra = sink.result()
     except BaseException:
         sink.abandon()
@@ -234,3 +242,10 @@ def run_read_unit(
         cpu_ms=int((time.process_time() - cpu_started) * 1000),
         rss_bytes_max=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     )
+
+
+def _row_limit(job: ReadJob, hooks: ReadHooks) -> RowLimit:
+    if not job.shares_limit:
+        return RowLimit(None if job.limit is None else reserve_alone(job.limit))
+    assert hooks.reserve is not None
+    return RowLimit(hooks.reserve)

@@ -20,17 +20,15 @@ import itertools
 import random
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 from cassandra import FunctionFailure, OperationTimedOut, ReadFailure, ReadTimeout
 from cassandra.pool import Host
 from cassandra.protocol import OverloadedErrorMessage
-from cassandra.query import PreparedStatement
 
 from ringhaul.breadcrumb import TRAIL
 from ringhaul.cluster.errors import translate_error
@@ -42,8 +40,10 @@ from ringhaul.output.missing import MissingRange, place_text
 from ringhaul.scan.cursor import Rest, pack_cursor, token_reached, unpack_cursor
 from ringhaul.scan.faults import ReadFault, data_fault, forbids_page
 from ringhaul.scan.narrowing import SHRINK, Narrowing
-from ringhaul.scan.pages import Page, PageReader
-from ringhaul.scan.ranges import TokenRange, split_range
+from ringhaul.scan.options import ScanOptions, ScanStats, ScanTarget
+from ringhaul.scan.pages import Page
+from ringhaul.scan.range_run import Arrival, RangeRun, Todo
+from ringhaul.scan.ranges import TokenRange
 from ringhaul.scan.ring import replicas_of
 from ringhaul.scan.sizing import FIRST_ROWS, Brake, PageSize
 
@@ -53,10 +53,6 @@ TICK_S = 0.2
 LATE_S = 3.0
 #: Consecutive reads of a range that took too long before it is split.
 SPLIT_TRIES = 3
-#: Distance over which the number of ranges read at once doubles, about as long as a node takes for
-#: a page: while one range's page is on the way, the node reads another's. And the most of them.
-PAGE_S = 0.1
-RANGES_FAR_MAX = 8
 #: From this distance on, a scan begins with pages as long as those of the previous one: the three
 #: round trips until pages are long enough would show.
 FAR_S = 0.01
@@ -86,90 +82,6 @@ class Decoder(Protocol):
 
     def decode(self, body: bytes) -> pa.RecordBatch:
         """Return the rows of the body of a RESULT message of kind Rows."""
-
-
-class ScanTarget(NamedTuple):
-    """The source of the rows; a worker process keeps it open from unit to unit."""
-
-    reader: PageReader
-    #: SELECT ... WHERE token(...) > ? AND token(...) <= ?
-    prepared: PreparedStatement
-    keyspace: str
-    table: str = "the table"  #: for messages
-    where: str = ""  #: the cluster's addresses, for messages
-    user: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScanOptions:
-    """Limits of one scan."""
-
-    consistency: int
-    request_timeout_s: float = 12.0
-    page_bytes: int = 2 << 20  #: target size of pages; see `sizing`
-    page_rows_first: int = FIRST_ROWS  #: rows of the first page
-    in_flight: int = 2  #: ranges read at once, more if the nodes are far: see `at_once`
-    pages_ahead: int = 2  #: most pages of a range that are waiting or requested
-    retries_max: int = 10  #: retries of one page before the unit is given back
-    in_order: bool = False  #: whether rows come in token order
-    skip_failed: bool = False  #: skip what no replica can read: see `RangeScan.missing`
-
-    def at_once(self, distance_s: float) -> int:
-        """Return how many ranges to read at once from nodes at this distance.
-
-        In token order, what is read ahead may not be needed.
-        """
-        if self.in_order:
-            return self.in_flight
-        far = int(self.in_flight * (1 + distance_s / PAGE_S))
-        return max(self.in_flight, min(far, RANGES_FAR_MAX))
-
-
-@dataclass
-class ScanStats:
-    """Counts of a scan so far. Pages and rows count once they are handed out."""
-
-    pages: int = 0
-    bytes: int = 0
-    rows: int = 0
-    retries: int = 0
-    splits: int = 0
-    latencies: Counter[int] = field(default_factory=Counter)  #: bucket (latency.py) -> pages
-
-
-class _Arrival(NamedTuple):
-    page: Page
-    latency_us: int
-
-
-@dataclass(eq=False)
-class _Run:
-    """One range, from its first request to its last page."""
-
-    range: TokenRange
-    state: bytes | None = None  #: paging state after the last page handed out
-    next_state: bytes | None = None  #: paging state after the last page received
-    ended: bool = False  #: its last page has arrived
-    pages: deque[_Arrival] = field(default_factory=deque)
-    error: BaseException | None = None
-    request: int | None = None  #: number of the unanswered one
-    sent_at: float = 0.0
-    hosts: tuple[Host, ...] = ()
-    tries: int = 0  #: failed tries since the last page
-    faults: int = 0  #: of these, reads that failed because of the data
-    confirmed: int = 0  #: of these, reads of a range that cannot be cut further
-    suspect: bool = False  #: cut from a range that could not be read
-    rows: int = 0  #: requested last
-    brake: Brake = field(default_factory=Brake)
-    due: float = 0.0  #: no request before this time
-
-
-class _Todo(NamedTuple):
-    """A range that is not started yet."""
-
-    range: TokenRange
-    state: bytes | None = None
-    suspect: bool = False
 
 
 class RangeScan:
@@ -202,8 +114,8 @@ class RangeScan:
         self._narrowing = Narrowing(options.skip_failed)
         self._on_trouble, self._partition_of = on_trouble, partition_of
         # In token order: started ranges, then the others.
-        self._runs: list[_Run] = []
-        self._todo = deque(_Todo(*rest) for rest in rests)
+        self._runs: list[RangeRun] = []
+        self._todo = deque(Todo(*rest) for rest in rests)
         self._waiting = 0  # pages requested and not handed out
         self._target = target
         self._decoder = decoder
@@ -283,7 +195,7 @@ class RangeScan:
                 on_error=partial(self._erred, run, number),
             )
 
-    def _choose(self) -> _Run | None:
+    def _choose(self) -> RangeRun | None:
         """Return the first range to request a page for now.
 
         Pages of other ranges never hold up the first one: when in order, the consumer takes nothing
@@ -312,10 +224,10 @@ class RangeScan:
         if not self._todo or unended >= at_once or (full and self._runs):
             return None
         tokens, state, suspect = self._todo.popleft()
-        self._runs.append(_Run(tokens, state, state, suspect=suspect))
+        self._runs.append(RangeRun(tokens, state, state, suspect=suspect))
         return self._runs[-1]
 
-    def _begin(self, run: _Run) -> int:
+    def _begin(self, run: RangeRun) -> int:
         if not run.hosts:
             run.hosts = self._hosts(run.range)
         self._waiting += 1
@@ -332,7 +244,7 @@ class RangeScan:
 
     # -- responses, in the driver's thread
 
-    def _arrived(self, run: _Run, number: int, page: Page) -> None:
+    def _arrived(self, run: RangeRun, number: int, page: Page) -> None:
         with self._changed:
             if run.request != number:
                 return  # given up meanwhile
@@ -342,24 +254,24 @@ class RangeScan:
             self._size.saw(page.rows, len(page.body))
             run.brake.good(self._size.rows)
             latency_us = int((time.monotonic() - run.sent_at) * 1e6)
-            run.pages.append(_Arrival(page, latency_us))
+            run.pages.append(Arrival(page, latency_us))
             self._changed.notify()
         self._send()
 
-    def _erred(self, run: _Run, number: int, error: BaseException) -> None:
+    def _erred(self, run: RangeRun, number: int, error: BaseException) -> None:
         with self._changed:
             if run.request == number:
                 self._set_error(run, error)
                 self._changed.notify()
 
-    def _set_error(self, run: _Run, error: BaseException) -> None:
+    def _set_error(self, run: RangeRun, error: BaseException) -> None:
         self._waiting -= 1
         run.request = None
         run.error = error
 
     # -- handing out, in the consumer's thread
 
-    def _take(self) -> tuple[_Run | None, _Arrival | None]:
+    def _take(self) -> tuple[RangeRun | None, Arrival | None]:
         """Return a run with its next page, or without a page after an error; else (None, None).
 
         Waits up to TICK_S. The pages that came before an error come first.
@@ -376,7 +288,7 @@ class RangeScan:
                 return None, None
             return found, found.pages.popleft() if found.pages else None
 
-    def _ready(self) -> _Run | None:
+    def _ready(self) -> RangeRun | None:
         """Return the first run with a page or an error; in order, only the first run's pages."""
         for index, run in enumerate(self._runs):
             if run.pages:
@@ -386,7 +298,7 @@ class RangeScan:
                 return run
         return None
 
-    def _deliver(self, run: _Run, arrival: _Arrival, rows: int) -> None:
+    def _deliver(self, run: RangeRun, arrival: Arrival, rows: int) -> None:
         with self._changed:
             self._waiting -= 1
             run.state = arrival.page.state
@@ -409,7 +321,7 @@ class RangeScan:
             if run.request is not None and run.sent_at < overdue_at:
                 self._set_error(run, OperationTimedOut())
 
-    def _failed(self, run: _Run) -> None:
+    def _failed(self, run: RangeRun) -> None:
         """Retry a run's page later, or split its range, or raise."""
         with self._changed:
             error, run.error = run.error, None
@@ -451,38 +363,20 @@ class RangeScan:
                     self._split(run)
             run.due = time.monotonic() + backoff_s(run.tries, self._jitter)
 
-    def _split(self, run: _Run) -> None:
+    def _split(self, run: RangeRun) -> None:
         """Keep only the first half of the rest of a run; the second becomes another run."""
-        halves = self._halves(run)
+        halves = run.halves()
         if halves is None:
             return
         run.range, second = halves
         # It has its own budget of tries, but is split at once if it fares no better.
-        rest = _Run(second, tries=SPLIT_TRIES - 1, brake=Brake(run.brake.rows))
+        rest = RangeRun(second, tries=SPLIT_TRIES - 1, brake=Brake(run.brake.rows))
         self._runs.insert(self._runs.index(run) + 1, rest)
         self.stats.splits += 1
 
-    @staticmethod
-    def _halves(run: _Run) -> tuple[TokenRange, TokenRange] | None:
-        """Return the rest of a run's range, cut in two; None if it cannot be cut.
-
-        Everything received so far belongs to the first half: the cut is not before the partition
-        that the paging state points into. If that is unknown, or if the last partition is what
-        takes so long, the run stays whole.
-        """
-        after = None
-        if run.next_state is not None:
-            after = token_reached(run.next_state)
-            if after is None or not run.range.lo < after <= run.range.hi:
-                return None
-        try:
-            return split_range(run.range, after)
-        except ValueError:
-            return None
-
     # -- unreadable data, in the consumer's thread
 
-    def _faulty(self, run: _Run, fault: ReadFault) -> None:
+    def _faulty(self, run: RangeRun, fault: ReadFault) -> None:
         """Handle a read that the data may have failed: read less at once, or give the range up.
 
         All pages of the run were handed out before.
@@ -495,7 +389,7 @@ class RangeScan:
             run.faults += 1
             run.hosts = run.hosts[1:] + run.hosts[:1]
             self._narrowing.failed()
-            halves = self._halves(run) if self._narrowing.may_cut(fault) else None
+            halves = run.halves() if self._narrowing.may_cut(fault) else None
             fresh = run.faults == 1 and not run.suspect
             if fault.by_amount and run.rows > 1 and (fresh or halves is None):
                 run.brake.rows = max(run.rows // SHRINK, 1)
@@ -512,19 +406,19 @@ class RangeScan:
                 return
         self._give_up(run, fault)
 
-    def _narrow(self, run: _Run, first: TokenRange, second: TokenRange) -> None:
+    def _narrow(self, run: RangeRun, first: TokenRange, second: TokenRange) -> None:
         """Read the two halves of a run separately. Call it with the lock."""
         if self._options.skip_failed and not self._options.in_order:
             # Behind all others, so that the widest ranges at fault are cut first.
             self._runs.remove(run)
-            self._todo.append(_Todo(first, run.next_state, suspect=True))
-            self._todo.append(_Todo(second, suspect=True))
+            self._todo.append(Todo(first, run.next_state, suspect=True))
+            self._todo.append(Todo(second, suspect=True))
             return
         run.range, run.suspect = first, True
         run.tries = run.faults = 0
-        self._runs.insert(self._runs.index(run) + 1, _Run(second, suspect=True))
+        self._runs.insert(self._runs.index(run) + 1, RangeRun(second, suspect=True))
 
-    def _give_up(self, run: _Run, fault: ReadFault) -> None:
+    def _give_up(self, run: RangeRun, fault: ReadFault) -> None:
         """Skip the rest of a run, or raise `RangeUnreadable`."""
         after, to = run.range
         reached = None if run.state is None else token_reached(run.state)

@@ -162,7 +162,7 @@ class TransformedParts(PartsSink):
     def write(self, batch: pa.RecordBatch, renew: Callable[[], None]) -> int:
         """See `Sink`. Raises `TooManyRejects` if earlier batches had too many."""
         if 0 <= self._rejects_max < self._rejects.count:
-            # Only while more is to be read: at its end a unit is committed, which stops the job as
+            # Only if there is more to read: at its end a unit is committed, which stops the job as
             # well.
             raise TooManyRejects(0, self._rejects.count, 0, b"[]\n" + self._rejects.so_far())
         kept = self._select.project(batch)

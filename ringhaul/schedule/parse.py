@@ -155,7 +155,7 @@ def _check_arrival(table: _Table, schedule: Schedule) -> None:
             raise table.wrong(f"steps: {FILES} needs arrive, which says which files")
         for key in ("settle", "files_max"):
             if table.given(key):
-                raise table.wrong(f"{key} is about files that arrive: give arrive too")
+                raise table.wrong(f"{key} applies to files that arrive: give arrive too")
         return
     # The first step that takes the files loads them; later ones may verify them.
     commands = [step[0] for step in takes]
@@ -167,7 +167,7 @@ def _check_arrival(table: _Table, schedule: Schedule) -> None:
         )
     for key in ("overlap", "catch_up", "late_max"):
         if table.given(key):
-            raise table.wrong(f"{key} is about due times, which a schedule with arrive lacks")
+            raise table.wrong(f"{key} applies to due times, which a schedule with arrive lacks")
 
 
 def _notify(table: _Table) -> tuple[Notify, ...]:

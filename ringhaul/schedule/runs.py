@@ -370,10 +370,10 @@ def end_step(
 
 
 def take_over(run: Run, schedule: Schedule) -> Run:
-    """Return the run for another beat than the one that began it to continue.
+    """Return the run as another beat continues it.
 
-    Steps that are done stay. The later ones are those of the current schedule file; a step already
-    begun keeps its count of tries.
+    Steps that are done stay. The later ones are those of the current schedule file; a step that
+    was started keeps its count of tries.
     """
     run = replace(run, takeovers=run.takeovers + 1)
     if run.state is RunState.RUNNING:

@@ -70,7 +70,7 @@ def find_repeat(timing: Timing, now_ms: int, text: Callable[[int], str]) -> Repe
 
 
 def _row(timing: Timing, after_ms: int) -> Iterator[int]:
-    """Yield due times in a row: at least two, if the schedule has so many."""
+    """Yield consecutive due times: at least two, if the schedule has two."""
     first_ms = None
     for number in range(_IN_A_ROW):
         due_ms = timing.due_after(after_ms)

@@ -73,7 +73,7 @@ class Schedule:
         return [fill(step, facts) for step in self.steps]
 
     def backoff_ms(self, tries: int) -> int:
-        """Return the pause after so many failed tries of a step."""
+        """Return the pause after this many failed tries of a step."""
         max_s = max(BACKOFF_S_MAX, self.backoff_s)
         return int(pause_s(tries, first_s=self.backoff_s, max_s=max_s) * 1000)
 

@@ -4,7 +4,7 @@
     {due:%Y-%m-%d}          the due time in the schedule's zone, by strftime
     {due-1d:%Y-%m-%d}       a day before; also +, and h, m, s
     {name}                  the schedule's name
-    {files}                 a whole argument: one argument for each file that has arrived
+    {files}                 must be an argument alone: becomes one argument for each arrived file
 
 Days are calendar days; hours and less are elapsed time. Other braces stay, since CQL uses them; a
 word in braces that resembles a template, but is not one, is refused.
@@ -57,7 +57,7 @@ def _value(match: re.Match[str], facts: Facts) -> str:
     if word == "name" and sign is None and form is None:
         return facts.name
     if word == "files":
-        raise ValueError(f"{FILES} stands for several arguments: make it an argument by itself")
+        raise ValueError(f"{FILES} stands for several arguments: it must be a separate argument")
     if word != "due" or (sign is not None and form is None):
         raise ValueError(f"{match[0]} is not a template; {_expected()}")
     if form is None:

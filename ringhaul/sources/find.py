@@ -42,7 +42,7 @@ MANIFEST = "manifest.json"
 def find_sources(
     args: Sequence[str], dialect: CsvDialect = RFC_4180, file_format: str = "auto"
 ) -> list[SourceFile]:
-    """Return the files that `args` name: files, globs, whole folders, members of zip archives, and
+    """Return the files that `args` name: files, globs, folders, members of zip archives, and
     URLs of all these.
 
     A file that is named twice is read once, at its first place. `file_format`: one of `FORMATS`,
@@ -205,6 +205,8 @@ def _check_readable(pattern: str) -> None:
 
 def _nearest(path: str) -> str:
     folder, name = os.path.split(path)
+    if any(os.path.exists(part.strip()) for part in path.split(",") if part.strip() != path):
+        return "; between several files put spaces, not commas"
     try:
         names = os.listdir(folder or ".")
     except OSError:

@@ -1,4 +1,4 @@
-"""Find the members of zip archives, and say which files are read as a whole."""
+"""Find the members of zip archives, and say which files are one unit."""
 
 from __future__ import annotations
 

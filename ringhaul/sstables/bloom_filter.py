@@ -36,7 +36,7 @@ def _fp_chance(bits: int, hashes: int) -> float:
 
 
 def empty_filter(keys: int, bits_a_key: int) -> NDArray[np.uint8]:
-    """Return the bytes of a filter for so many keys."""
+    """Return the bytes of a filter for this many keys."""
     bits = keys * bits_a_key + _EXCESS_BITS
     return np.zeros(((bits - 1) // 64 + 1) * 8, np.uint8)
 

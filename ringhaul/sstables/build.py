@@ -2,12 +2,13 @@
 
 Data.db and Index.db grow with the rows and go to files that the caller opens. The other files are
 small, and are made at the end. A piece is dropped once it is written, so memory does not grow with
-the SSTable, but for some 12 bits a partition.
+the SSTable, except some 12 bits a partition.
 """
 
 from __future__ import annotations
 
 import io
+import zlib
 from collections.abc import Sequence
 from typing import IO, Any, NamedTuple, Protocol
 
@@ -20,7 +21,6 @@ from ringhaul.errors import EXIT_FATAL, Terminal
 from ringhaul.sstables import components
 from ringhaul.sstables.bloom_filter import empty_filter, filter_bytes, filter_shape
 from ringhaul.sstables.columns import Pool, Rows, joined, plain, pool_of
-from ringhaul.sstables.comparable import comparable
 from ringhaul.sstables.components import digest_bytes, toc_bytes
 from ringhaul.sstables.compression import DataWriter
 from ringhaul.sstables.data import (
@@ -37,9 +37,11 @@ from ringhaul.sstables.figures import Figures
 from ringhaul.sstables.hashing import REGISTERS, add_keys
 from ringhaul.sstables.index import index_of
 from ringhaul.sstables.layout import Layout
+from ringhaul.sstables.nested import comparable_values
 from ringhaul.sstables.order import arrange
 from ringhaul.sstables.statistics import header_bytes, statistics_bytes
 from ringhaul.sstables.summary import Summary
+from ringhaul.sstables.version import SSTableVersion
 
 Array = NDArray[Any]
 
@@ -98,8 +100,10 @@ class Built(NamedTuple):
     files: list[tuple[str, Contents]]
     partitions: int
     rows: int  #: with those of one primary key merged
+    version: SSTableVersion
     header: bytes  #: the serialization header, which is a part of Statistics.db, too
     first_key: bytes
+    index_crc: int  #: CRC32 of Index.db
 
 
 def build_sstable(layout: Layout, parts: Sequence[Rows]) -> Built:
@@ -120,16 +124,18 @@ class SSTableBuilder:
     """Builds one SSTable from pieces."""
 
     def __init__(self, layout: Layout, extent: Extent, files: Files) -> None:
-        """`extent`: of the rows to come; it may be that of more rows."""
+        """`extent`: of the rows that will be added; it may be that of more rows."""
         self._used = extent.used
         self._layout = layout.with_columns(self._used)
         self._minima = extent.minima(layout)
+        self._not_deleted = np.frombuffer(layout.version.not_deleted, np.uint8).copy()
         self._files = files
         self._data_file = files.component(components.DATA)
         self._index_file = files.component(components.INDEX)
         self._keys = _Keys(files.scratch())
         self._data = DataWriter(self._data_file, layout.chunk_bytes)
         self._position = self._index_place = 0  #: where the next piece begins in Data and Index
+        self._index_crc = 0
         self._summary = Summary(layout.index_interval)
         self._figures = Figures(self._layout, self._minima)
         self._rows = 0
@@ -171,15 +177,17 @@ class SSTableBuilder:
             cells, static_bytes = cells + statics.cells, np.diff(statics.positions)
         index = index_of(
             firsts, first_offsets, found.positions + self._position, found.blocks, found.data,
-            static_bytes,
+            static_bytes, layout.version.not_deleted,
         )  # fmt: skip
         self._data.write(found.data.data)
         self._index_file.write(index.data.data)
+        self._index_crc = zlib.crc32(index.data.data, self._index_crc)
         self._summary.add(firsts, first_offsets, index.places + self._index_place)
         self._keys.add(firsts, first_offsets)
         merged_rows = int(np.count_nonzero(begins != REPEATS))
         self._rows += merged_rows
-        self._figures.add_partitions(np.diff(found.positions), cells, merged_rows)
+        static_rows = 0 if statics is None else int(np.count_nonzero(statics.cells))
+        self._figures.add_partitions(np.diff(found.positions), cells, merged_rows + static_rows)
         self._add_extremes(rows, arranged)
         self._position += len(found.data)
         self._index_place += len(index.data)
@@ -211,7 +219,7 @@ class SSTableBuilder:
             else:
                 cells.append(found)
         pool = pool_of(cells, columns, piece.order)
-        self._figures.add_times(piece.times, piece.ttls, pool.missing, kinds)
+        self._figures.add_times(piece.times, piece.ttls, pool.missing, kinds, is_static=is_static)
         clustering, minima = piece.clustering, self._minima
         partitions = int(np.count_nonzero(begins == PARTITION))
         put_in = np.zeros(0, np.uint8) if statics is None else statics.data
@@ -238,6 +246,7 @@ class SSTableBuilder:
             piece.times, piece.ttls,
             np.array([minima.time_us, minima.ttl_s, minima.deletion_s], np.int64),
             layout.written_s, positions, cell_counts, blocks, is_static, put_in, places,
+            self._not_deleted,
         )  # fmt: skip
         if size < 0:
             raise CollectionsUnited(
@@ -258,7 +267,13 @@ class SSTableBuilder:
         registers = np.zeros(REGISTERS, np.int64)
         for keys, offsets in self._keys.read():
             add_keys(keys, offsets, bits, hashes, registers)
-        found = self._figures.finish(self._data.ratio, self._smallest, self._largest)
+        found = self._figures.finish(
+            ratio=self._data.ratio,
+            clustering_min=self._smallest,
+            clustering_max=self._largest,
+            first_key=self._summary.first_key,
+            last_key=self._summary.last_key,
+        )
         files: list[tuple[str, Contents]] = [
             (components.DATA, self._files.contents(self._data_file)),
             (components.INDEX, self._files.contents(self._index_file)),
@@ -275,8 +290,10 @@ class SSTableBuilder:
             files,
             partitions,
             self._rows,
+            layout.version,
             header_bytes(layout, self._minima),
             self._summary.first_key,
+            self._index_crc,
         )
 
     def _add_extremes(self, rows: Rows, arranged: _Arranged) -> None:
@@ -370,7 +387,7 @@ def _sorted(
     offsets = np.zeros((count, len(order) + 1), np.int32)
     parts, bases, base = [np.zeros(0, np.uint8)], np.zeros(count, np.int64), 0
     for place, column in enumerate(layout.clustering):
-        data, ends = comparable(column.cql_type, *columns[place])
+        data, ends = comparable_values(column.cql_type, *columns[place])
         offsets[place], bases[place] = ends, base
         base += len(data)
         parts.append(data)

@@ -90,13 +90,15 @@ def pool_of(cells: Sequence[Cells], columns: Sequence[Column], order: Array) -> 
     offsets = np.zeros((len(cells), rows + 1), np.int32)
     missing = np.zeros((len(cells), rows), np.uint8)
     bases = np.zeros(len(cells), np.int64)
-    parts, base = [], 0
+    sizes = [_taken_bytes(column, order) for column in cells]
+    # Filled column by column, so that no second copy of all values is in memory.
+    pool = np.empty(sum(sizes), np.uint8)
+    base = 0
     places = pa.array(order)
-    for place, column in enumerate(cells):
+    for place, (column, size) in enumerate(zip(cells, sizes, strict=True)):
         fixed = column.fixed_values
         if fixed is not None:
-            taken = fixed[order]
-            data = taken.view(np.uint8).reshape(-1)
+            data = fixed[order].view(np.uint8).reshape(-1)
             offsets[place] = np.arange(0, len(data) + 1, fixed.dtype.itemsize, dtype=np.int32)
         else:
             values = TextColumn.of(column.values.take(places))
@@ -104,15 +106,23 @@ def pool_of(cells: Sequence[Cells], columns: Sequence[Column], order: Array) -> 
             lengths = column.lengths[order]
             missing[place] = np.where(lengths == -2, _UNSET, np.where(lengths < 0, _NULL, 0))
         bases[place] = base
-        base += len(data)
-        parts.append(data)
+        pool[base : base + size] = data
+        base += size
     return Pool(
-        data=np.concatenate(parts) if parts else np.zeros(0, np.uint8),
+        data=pool,
         offsets=offsets,
         bases=bases,
         prefixed=np.array([column.width == 0 for column in columns], np.uint8),
         missing=missing,
     )
+
+
+def _taken_bytes(cells: Cells, order: Array) -> int:
+    """Return the bytes of the values of the rows of `order`."""
+    fixed = cells.fixed_values
+    if fixed is not None:
+        return len(order) * int(fixed.dtype.itemsize)
+    return int(np.maximum(cells.lengths, 0)[order].sum(dtype=np.int64))
 
 
 def filtered(rows: Rows, kept: NDArray[np.bool_]) -> Rows:

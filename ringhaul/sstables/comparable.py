@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringhaul.cql.types import CqlType
+
 Array = NDArray[Any]
 
 #: Types that Cassandra compares byte by byte; values of `boolean` are one byte, 0 or 1.
@@ -127,8 +129,24 @@ _CHANGED: dict[str, tuple[int, Callable[[Array], Array]]] = {
 }
 
 
-def is_comparable(name: str) -> bool:
-    """Return whether values of this scalar type can be sorted here."""
+def has_order(kind: CqlType) -> bool:
+    """Return whether a node puts something in order in values of a type that is frozen."""
+    return kind.name in ("set", "map") or (kind.name == "list" and has_order(kind.of[0]))
+
+
+def structure(kind: CqlType) -> str:
+    """Return a type as text for `nested.py`, with user-defined types as tuples of their fields."""
+    if not kind.of:
+        return kind.name
+    words = [structure(of) for of in kind.of] + ([str(kind.size)] if kind.size else [])
+    return f"{'tuple' if kind.name == 'udt' else kind.name}<{', '.join(words)}>"
+
+
+def is_comparable(kind: CqlType) -> bool:
+    """Return whether values of a type can be sorted here."""
+    if kind.of:
+        return all(map(is_comparable, kind.of))
+    name = kind.name
     return name in _BY_BYTES or name in _CHANGED or name in _OF_ANY_WIDTH
 
 
@@ -136,7 +154,7 @@ def comparable(name: str, data: Array, offsets: Array) -> tuple[Array, Array]:
     """Return values as bytes that compare, laid out like the argument.
 
     `data`: uint8, value i from `offsets[i]` to `offsets[i + 1]` (int32). Raises `KeyError` for a
-    type that cannot be sorted.
+    type that cannot be sorted. `name`: of a scalar; other types: `nested.py`.
     """
     if name in _BY_BYTES:
         return data, offsets

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ringhaul.sstables.version import SSTableVersion
+
 DATA = "Data.db"
 INDEX = "Index.db"
 SUMMARY = "Summary.db"
@@ -19,9 +21,9 @@ DIGEST = "Digest.crc32"
 TOC = "TOC.txt"
 
 
-def file_name(number: int, component: str) -> str:
+def file_name(version: SSTableVersion, number: int, component: str) -> str:
     """Return the name of a file of the SSTable with this number, from 1."""
-    return f"nb-{number}-big-{component}"
+    return f"{version}-{number}-big-{component}"
 
 
 def digest_bytes(crc: int) -> bytes:

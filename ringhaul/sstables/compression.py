@@ -18,6 +18,8 @@ import pyarrow as pa
 
 from ringhaul.sstables.vints import with_short_length
 
+#: Chunks that are compressed before they are written: more memory would make it no faster.
+_CHUNKS_AT_ONCE = 64
 #: Chunks are stored compressed however large they get.
 _NO_MAXIMUM = 0x7FFFFFFF
 
@@ -49,9 +51,12 @@ class DataWriter:
                 return
             self._compress([memoryview(self._begun)])
         end = start + (len(data) - start) // self._chunk_bytes * self._chunk_bytes
-        self._compress(
-            [data[at : at + self._chunk_bytes] for at in range(start, end, self._chunk_bytes)]
-        )
+        group = _CHUNKS_AT_ONCE * self._chunk_bytes
+        for first in range(start, end, group):
+            last = min(first + group, end)
+            self._compress(
+                [data[at : at + self._chunk_bytes] for at in range(first, last, self._chunk_bytes)]
+            )
         self._begun = bytes(data[end:])
 
     def finish(self) -> None:

@@ -1,7 +1,7 @@
 """Data.db: the partitions in the order of their tokens, each with its rows in clustering order.
 
 ```text
-partition   u16 length, key | i32 0x7fffffff, i64 -2^63: not deleted | [static] | rows | 0x01
+partition   u16 length, key | not deleted | [static] | rows | 0x01
 row         flags u8 | clustering | vint size | vint previous | liveness | [columns] | cells
 static      flags u8 with 0x80 | 0x01 | vint size | vint 0 | [columns] | cells
 clustering  for each 32 columns a vint with 2 bits a column (01: empty), then the values
@@ -15,7 +15,8 @@ value       [vint length] | bytes
 `size` counts the bytes of the row after it, `previous` those from the start of the row before (of
 the first row: from the start of the partition). Times are differences to the minima in the
 serialization header. `columns` is there if the row lacks one: a bitmap of the missing ones, or from
-64 columns on a list. A cell has no time of its own if it has its row's.
+64 columns on a list. A cell has no separate time if it has its row's. `version.py` says what "not
+deleted" is.
 Classes: `UnfilteredSerializer`, `SortedTablePartitionWriter`, `ClusteringPrefix.Serializer`,
 `Cell.Serializer`, `Columns.Serializer`, `Cells` (which of two cells counts).
 
@@ -31,7 +32,7 @@ from ringhaul.cql.compiled import INT32S, INT64S, UINT8S, Int, inlined, kernel
 
 #: `begins` of a row: it repeats the primary key before it, begins a row, or begins a partition.
 REPEATS, ROW, PARTITION = 0, 1, 2
-#: `missing` of a value: it is there, it is not written, it is deleted.
+#: `missing` of a value: it exists, it is not written, it is deleted.
 THERE, UNSET, NULL = 0, 1, 2
 #: Rows of a partition are indexed in blocks of this many bytes (`column_index_size`).
 BLOCK_BYTES = 64 * 1024
@@ -279,14 +280,14 @@ _TABLE8, _TABLE32 = types.uint8[:, ::1], types.int32[:, ::1]
     types.UniTuple(types.int64, 2)(  # type: ignore[no-untyped-call]
         UINT8S, UINT8S, UINT8S, INT32S, UINT8S, _TABLE32, INT64S, UINT8S, UINT8S, _TABLE32, INT64S,
         UINT8S, _TABLE8, UINT8S, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S,
-        types.int64[:, ::1], types.boolean, UINT8S, INT64S,
+        types.int64[:, ::1], types.boolean, UINT8S, INT64S, UINT8S,
     )
 )  # fmt: skip
 def encode_data(
     out: Int, begins: Int, keys: Int, key_offsets: Int, ck_pool: Int, ck_offsets: Int,
     ck_bases: Int, ck_prefixed: Int, pool: Int, offsets: Int, bases: Int, prefixed: Int,
     missing: Int, kinds: Int, times: Int, ttls: Int, minima: Int, now_s: Int, positions: Int,
-    cells: Int, blocks: Int, is_static: Int, statics: Int, static_places: Int,
+    cells: Int, blocks: Int, is_static: Int, statics: Int, static_places: Int, not_deleted: Int,
 ) -> Int:  # fmt: skip
     """Write Data.db to `out` (`data_bytes_max` bytes); return its bytes and how many blocks it has.
 
@@ -305,6 +306,7 @@ def encode_data(
 
     `is_static`: write only the static row of each partition, whose rows are then all one.
     `statics`: these rows, if the table has them, that of partition p from `static_places[p]` on.
+    `not_deleted`: see `SSTableVersion`, at most 12 bytes.
     """
     rows = len(begins)
     columns = len(bases)
@@ -330,11 +332,7 @@ def encode_data(
             size = key_offsets[i + 1] - key_offsets[i]
             out[at], out[at + 1] = np.uint8(size >> 8), np.uint8(size & 0xFF)
             at = _put_bytes(out, at + 2, keys, key_offsets[i], key_offsets[i + 1])
-            out[at] = 0x7F
-            out[at + 1], out[at + 2], out[at + 3], out[at + 4] = 0xFF, 0xFF, 0xFF, 0x80
-            for k in range(5, 12):
-                out[at + k] = 0
-            at += 12
+            at = _put_bytes(out, at, not_deleted, 0, len(not_deleted))
             if len(static_places):
                 at = _put_bytes(
                     out, at, statics, static_places[partition], static_places[partition + 1]
@@ -387,7 +385,7 @@ def encode_data(
         if len(ck_bases) and not is_static:
             at = _put_clustering(out, at, i, ck_pool, ck_offsets, ck_bases, ck_prefixed)
         ck_size = at - ck_at
-        # The body's size stands before it, so the body is written behind the room for both sizes
+        # The body's size precedes it, so the body is written after the space for both sizes
         # and moved.
         body_at = at + _SIZES
         body_end = body_at

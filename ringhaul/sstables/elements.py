@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from ringhaul.cql.cells import UNSET_LENGTH, Cells, fixed_binary
 from ringhaul.cql.compiled import INT32S, INT64S, UINT8S, Int, inlined, kernel
 from ringhaul.sstables.columns import plain
-from ringhaul.sstables.comparable import comparable
 from ringhaul.sstables.layout import Column
-from ringhaul.sstables.order import arrange
+from ringhaul.sstables.nested import gathered, in_order
 
 #: From 1582-10-15 to the epoch, in units of 100 ns.
 _UUID_EPOCH = 0x01B21DD213814000
-#: The last 8 bytes of paths of lists: variant and clock sequence, and a node that is no card's.
+#: The last 8 bytes of paths of lists: variant and clock sequence, and a node id that no network
+#: card has.
 _NODE = b"\x80\x00\x01rhaul"
 
 
@@ -47,12 +47,13 @@ def as_cells(column: Column, cells: Cells, written_s: int) -> tuple[Cells, int]:
     starts, path_sizes, sizes = (np.zeros(total, np.int64) for _ in range(3))
     split_elements(data, offsets, 2 if column.cells == "map" else 1, starts, path_sizes, sizes)
     if column.cells == "list":
-        found = _with_paths(_gathered(data, starts, sizes), counts, written_s)
+        found = _with_paths(gathered(data, starts, sizes), counts, written_s)
     else:
-        paths = _gathered(data, starts + 4, path_sizes)
-        kept = _sorted(column.path_type, paths, owners)
+        paths = gathered(data, starts + 4, path_sizes)
+        order, begins = in_order(column.path_type, paths, owners)
+        kept = order[np.append(begins[1:] != 0, True)[:total]]  # of one path the last
         owners = owners[kept]
-        found = _gathered(data, starts[kept], sizes[kept])
+        found = gathered(data, starts[kept], sizes[kept])
     found_data, found_offsets = plain(found)
     ends = np.searchsorted(owners, np.arange(len(lengths) + 1))
     row_offsets = found_offsets[ends]
@@ -82,20 +83,6 @@ def _fields(
     return Cells(None, new_lengths, values), int(count)
 
 
-def _sorted(path_type: str, paths: pa.BinaryArray, owners: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return elements by owner and path; of those with one path the last."""
-    total = len(owners)
-    data, ends = comparable(path_type, *plain(paths))
-    order, begins = np.arange(total), np.zeros(total, np.uint8)
-    none = np.zeros(0, np.uint8)
-    arrange(
-        order, owners, none, np.zeros(total + 1, np.int32), data, ends.reshape(1, -1),
-        np.zeros(1, np.int64), np.zeros(1, np.uint8), begins, np.zeros(2, np.int64),
-    )  # fmt: skip
-    kept: NDArray[np.int64] = order[np.append(begins[1:] != 0, total > 0)[:total]]
-    return kept
-
-
 def _with_paths(
     elements: pa.BinaryArray, counts: NDArray[np.int64], written_s: int
 ) -> pa.BinaryArray:
@@ -113,20 +100,6 @@ def _with_paths(
     paths["high"] = times >> 48 | 0x1000
     paths["node"] = np.void(_NODE)
     return pc.binary_join_element_wise(fixed_binary(paths), elements, pa.scalar(b"", pa.binary()))
-
-
-def _gathered(
-    data: NDArray[np.uint8], starts: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> pa.BinaryArray:
-    offsets = np.zeros(len(starts) + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    out = np.empty(int(offsets[-1]), np.uint8)
-    gather(data, starts, offsets, out)
-    return pa.BinaryArray.from_buffers(
-        pa.binary(),
-        len(starts),
-        [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(out)],
-    )
 
 
 @inlined
@@ -168,14 +141,6 @@ def split_elements(
                 at += 4 + _number(data, at)
             sizes[n] = at - starts[n]
             n += 1
-
-
-@kernel(types.void(UINT8S, INT64S, INT64S, UINT8S))
-def gather(data: Int, starts: Int, offsets: Int, out: Int) -> None:
-    """Copy piece i from `starts[i]` to `offsets[i]`, up to `offsets[i + 1]`."""
-    for i in range(len(starts)):
-        for k in range(offsets[i + 1] - offsets[i]):
-            out[offsets[i] + k] = data[starts[i] + k]
 
 
 @kernel(types.int64(UINT8S, INT32S, UINT8S, INT32S))

@@ -18,7 +18,8 @@ class Extent:
         self._is_used = [False] * len(layout.columns)
         self._time_us: int | None = None
         self._ttl_s = 0  #: 0: no row expires
-        self._has_nulls = False
+        self._has_nulls = False  # or collections that replace others
+        self._some_stays = False  #: or some value is deleted, which does not expire either
 
     def add(self, rows: Rows) -> None:
         """Take in more rows."""
@@ -34,6 +35,7 @@ class Extent:
             first = int((rows.times_us - deletes).min())
             self._time_us = first if self._time_us is None else min(first, self._time_us)
         expiring = rows.ttls_s[rows.ttls_s > 0]
+        self._some_stays = self._some_stays or len(expiring) < len(rows)
         if len(expiring):
             shortest = int(expiring.min())
             self._ttl_s = min(shortest, self._ttl_s or shortest)
@@ -44,8 +46,11 @@ class Extent:
             return
         if not self._is_used[place]:
             self._is_used[place] = bool((cells.lengths != UNSET_LENGTH).any())
-        if not self._has_nulls:
-            self._has_nulls = bool((cells.lengths == NULL_LENGTH).any())
+        if not (self._has_nulls and self._some_stays):
+            has_nulls = bool((cells.lengths == NULL_LENGTH).any())
+            self._has_nulls = self._has_nulls or has_nulls
+            if not self._is_collection[place]:
+                self._some_stays = self._some_stays or has_nulls
 
     @property
     def used(self) -> list[int]:
@@ -59,6 +64,6 @@ class Extent:
             deletions.append(layout.written_s + self._ttl_s)
         return Minima(
             time_us=EPOCH_US if self._time_us is None else self._time_us,
-            ttl_s=self._ttl_s,
+            ttl_s=0 if self._some_stays else self._ttl_s,
             deletion_s=min(deletions) if deletions else EPOCH_S,
         )

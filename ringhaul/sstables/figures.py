@@ -31,40 +31,54 @@ class Figures:
         self._time_us_max: int | None = None
         self._ttl_s_min: int | None = None
         self._ttl_s_max = 0
-        self._drop_times = DropTimes()
+        self._deletion_s_max = 0
+        self._drop_times = DropTimes(layout.version.expiry_s_max)
         self._any_stays = False
 
     def add_partitions(self, partition_bytes: Array, partition_cells: Array, rows: int) -> None:
-        """Add partitions with their bytes and cells. `rows`: merged, of all of them."""
+        """Add partitions with their bytes and cells. `rows`: all of theirs, static ones too."""
         self._size_counts += size_counts(partition_bytes)
         self._cell_counts += cell_counts(partition_cells)
         self._cells += int(partition_cells.sum())
         self._rows += rows
 
-    def add_times(self, times_us: Array, ttls_s: Array, missing: Array, kinds: Array) -> None:
+    def add_times(
+        self, times_us: Array, ttls_s: Array, missing: Array, kinds: Array, *, is_static: bool
+    ) -> None:
         """Add the times of rows, at least one. `missing`, `kinds`: see `encode_data`.
 
         Rows and values that a later one of the same key replaced count, too. The elements of a
-        collection do not: it counts once, for the deletion of what was there.
+        collection do not: it counts once, for the deletion of what was there. A static row
+        (`is_static`) does not expire itself, only its values do.
         """
         latest, shortest = int(times_us.max()), int(ttls_s.min())
         self._time_us_max = max(latest, latest if self._time_us_max is None else self._time_us_max)
         self._ttl_s_min = min(shortest, shortest if self._ttl_s_min is None else self._ttl_s_min)
         self._ttl_s_max = max(self._ttl_s_max, int(ttls_s.max()))
         self._any_stays = self._any_stays or shortest == 0
+        if (missing[kinds == 0] == NULL).any():
+            self._ttl_s_min = 0  # a deletion has no TTL
         there = (missing[kinds == 0] == THERE).sum(axis=0)
         deletions = int((missing[kinds != 0] == THERE).sum())  # of what a collection replaces
         nulls = int((missing == NULL).sum()) + deletions
         expiring = ttls_s > 0
         if nulls or expiring.any():
             written_s = self._layout.written_s
+            last_s = written_s + int(ttls_s.max())
+            self._deletion_s_max = max(self._deletion_s_max, last_s)
             self._drop_times.add(
                 np.append(written_s + ttls_s[expiring], [written_s] * bool(nulls)),
-                np.append(1 + there[expiring], [nulls] * bool(nulls)),
+                np.append(there[expiring] + (not is_static), [nulls] * bool(nulls)),
             )
 
     def finish(
-        self, ratio: float, clustering_min: list[bytes], clustering_max: list[bytes]
+        self,
+        *,
+        ratio: float,
+        clustering_min: list[bytes],
+        clustering_max: list[bytes],
+        first_key: bytes,
+        last_key: bytes,
     ) -> Statistics:
         """Return the figures. `ratio`: see `Statistics.compression_ratio`."""
         return Statistics(
@@ -74,6 +88,7 @@ class Figures:
             rows=self._rows,
             minima=self._minima,
             time_us_max=self._time_us_max or 0,
+            deletion_s_max=self._deletion_s_max,
             ttl_s_min=self._ttl_s_min or 0,
             ttl_s_max=self._ttl_s_max,
             drop_times=self._drop_times.grouped(),
@@ -81,4 +96,6 @@ class Figures:
             compression_ratio=ratio,
             clustering_min=clustering_min,
             clustering_max=clustering_max,
+            first_key=first_key,
+            last_key=last_key,
         )

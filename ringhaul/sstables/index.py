@@ -1,16 +1,15 @@
 """Index.db: for each partition its key and its position in Data.db.
 
 `u16 length, key | vint position | vint 0`. A partition of more than one block has, in place of the
-0, the length of `vint header length | i32, i64 deletion | vint blocks | blocks | i32 offsets`. A
+0, the length of `vint header length | not deleted | vint blocks | blocks | i32 offsets`. A
 block is `first clustering | last clustering | vint start | signed vint (bytes - 64 Ki) | 0`, and a
 clustering is a byte 4 and what stands in its row. Header length and start count from the start of
-the partition; the offsets are those of the blocks. Classes: `BigTableWriter.IndexWriter`,
-`RowIndexEntry`, `IndexInfo.Serializer`.
+the partition; the offsets are those of the blocks. `version.py` says what "not deleted" is.
+Classes: `BigTableWriter.IndexWriter`, `RowIndexEntry`, `IndexInfo.Serializer`.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
@@ -26,11 +25,8 @@ from ringhaul.sstables.vints import signed_vint, unsigned_vint, with_vint_length
 
 Array = NDArray[Any]
 
-_NOT_DELETED = struct.pack(">iq", 0x7FFFFFFF, -(2**63))
 _CLUSTERING = b"\x04"
 _NO_OPEN_DELETION = b"\x00"
-#: Bytes of a partition's header besides its key.
-_HEADER_BYTES = 2 + len(_NOT_DELETED)
 
 
 class Index(NamedTuple):
@@ -47,17 +43,20 @@ def index_of(
     blocks: Array,
     data: Array,
     static_bytes: Array,
+    not_deleted: bytes,
 ) -> Index:
     """Return the index of partitions.
 
     `keys`: of the partitions in order, key i from `offsets[i]`. `positions`: in Data.db. `blocks`:
     see `encode_data`; `data`: what that wrote. `static_bytes`: of each partition's static row.
+    `not_deleted`: see `SSTableVersion`.
     """
     sizes = np.diff(offsets).astype(np.int64)
     partitions = len(sizes)
     position_bytes = _vint_bytes(positions[:partitions])
     entry_bytes = 2 + sizes + position_bytes + 1
-    wide = dict(_wide_entries(blocks, sizes + static_bytes, data))
+    header_bytes = 2 + sizes + len(not_deleted) + static_bytes
+    wide = dict(_wide_entries(blocks, header_bytes, data, not_deleted))
     for partition, entry in wide.items():
         entry_bytes[partition] += len(entry) - 1
     places = np.concatenate([np.zeros(1, np.int64), np.cumsum(entry_bytes)])
@@ -69,10 +68,12 @@ def index_of(
     return Index(out, places)
 
 
-def _wide_entries(blocks: Array, head_bytes: Array, data: Array) -> Iterator[tuple[int, bytes]]:
-    """Yield partitions of several blocks, with what stands after their position.
+def _wide_entries(
+    blocks: Array, header_bytes: Array, data: Array, not_deleted: bytes
+) -> Iterator[tuple[int, bytes]]:
+    """Yield partitions of several blocks, with what follows their position.
 
-    `head_bytes`: of each partition's key and static row.
+    `header_bytes`: of each partition, with its static row.
     """
     for partition, group in groupby(blocks.tolist(), itemgetter(0)):
         infos, offsets = b"", []
@@ -81,7 +82,7 @@ def _wide_entries(blocks: Array, head_bytes: Array, data: Array) -> Iterator[tup
             infos += _CLUSTERING + data[first_at : first_at + first_bytes].tobytes()
             infos += _CLUSTERING + data[last_at : last_at + last_bytes].tobytes()
             infos += unsigned_vint(start) + signed_vint(size - BLOCK_BYTES) + _NO_OPEN_DELETION
-        header = unsigned_vint(_HEADER_BYTES + int(head_bytes[partition])) + _NOT_DELETED
+        header = unsigned_vint(int(header_bytes[partition])) + not_deleted
         table = np.array(offsets, ">i4").tobytes()
         yield partition, with_vint_length(header + unsigned_vint(len(offsets)) + infos + table)
 

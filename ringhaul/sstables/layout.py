@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-#: Seconds since the epoch of the last expiry that format nb can store.
-EXPIRY_S_MAX = 2**31 - 2
+from ringhaul.sstables.version import SSTableVersion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,14 +15,17 @@ class Column:
 
     name: str
     class_name: str  #: with parameters; without `ReversedType`
-    cql_type: str  #: name of a scalar type, or another one for a column that is no key
+    #: Of clustering columns the type by which rows are sorted, see `structure`; of others a name.
+    cql_type: str
     width: int  #: bytes of each value; 0: each has a length before it
     descends: bool = False  #: of clustering columns
     #: Of a collection or user-defined type that is not frozen, whose elements or fields are cells:
     #: `set`, `map`, `list` or `udt`.
     cells: str = ""
     static: bool = False  #: one value for all rows of a partition
-    path_type: str = ""  #: the CQL type by which cells of a set or map are sorted
+    path_type: str = ""  #: the type by which cells of a set or map are sorted, see `structure`
+    #: If values hold sets or maps that a node puts in order: their type, see `structure`.
+    ordered: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +41,9 @@ class Layout:
     bloom_fp_chance: float = 0.01  #: 1: no Bloom filter
     index_interval: int = 128
     chunk_bytes: int = 16 * 1024  #: of data, compressed together; 0: not compressed
+    #: Of the partition key, if one of them holds sets or maps that a node puts in order.
+    keys: tuple[Column, ...] = ()
+    version: SSTableVersion = SSTableVersion.NB
 
     def with_columns(self, kept: Sequence[int]) -> Layout:
         """Return the layout with only the columns at these places."""
@@ -49,8 +54,10 @@ class Layout:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Layout:
-        columns = {
+        columns: dict[str, tuple[Column, ...]] = {
             name: tuple(Column(**column) for column in data[name])
-            for name in ("clustering", "columns")
+            for name in ("clustering", "columns", "keys")
+            if name in data  # jobs of earlier versions have no keys
         }
-        return cls(**{**data, **columns})
+        version = SSTableVersion(data.get("version", SSTableVersion.NB))  # older jobs have none
+        return cls(**{**data, **columns, "version": version})

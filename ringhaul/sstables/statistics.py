@@ -6,8 +6,8 @@ its crc32`. The components, by type:
 0. Validation: partitioner, chance of false positives (`ValidationMetadata`).
 1. Compaction: an estimate of the keys as HyperLogLog++ (`CompactionMetadata`, `HyperLogLogPlus`).
 2. Stats: histograms of partition sizes and cells, minima and maxima of write times, deletion times,
-   TTLs and clusterings, when tombstones can be dropped, the rows (`StatsMetadata`,
-   `EstimatedHistogram`, `TombstoneHistogram`).
+   TTLs and clusterings, when tombstones can be dropped, the rows; from oa on the first and the last
+   key (`StatsMetadata`, `EstimatedHistogram`, `TombstoneHistogram`, `Slice.Serializer`).
 3. Header: the minima that times in Data.db are relative to, the types of the key and of all columns
    (`SerializationHeader.Component`, `EncodingStats`).
 
@@ -16,6 +16,7 @@ Class of the file: `MetadataSerializer`.
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 from ringhaul.sstables.hashing import PRECISION
 from ringhaul.sstables.layout import Layout
 from ringhaul.sstables.marshal import reversed_class
+from ringhaul.sstables.version import SSTableVersion
 from ringhaul.sstables.vints import unsigned_vint, with_short_length, with_vint_length
 
 Array = NDArray[Any]
@@ -35,11 +37,13 @@ Array = NDArray[Any]
 #: The minima in a header are differences to 2015-09-22, in microseconds and in seconds.
 EPOCH_S = 1_442_880_000
 EPOCH_US = EPOCH_S * 1_000_000
-_NO_DELETION = 0x7FFFFFFF
 #: No position in a commit log.
 _NO_POSITION = struct.pack(">qi", -1, 0)
 _SIZE_BUCKETS, _CELL_BUCKETS = 155, 118
-#: Deletion times are rounded up to minutes, and at most so many are kept.
+#: `ClusteringPrefix.Kind` of an inclusive bound at either end.
+_INCLUSIVE_START, _INCLUSIVE_END = 1, 6
+_COUNT_MAX = 2**31 - 1
+#: Deletion times are rounded up to minutes, and at most this many are kept.
 _DROP_ROUND_S = 60
 _DROP_TIMES_MAX = 100
 #: Times that are kept while rows are counted; 100,000 minutes are 69 days.
@@ -67,6 +71,7 @@ class Statistics:
     rows: int
     minima: Minima
     time_us_max: int
+    deletion_s_max: int  #: of the deletions and expiries, if there are some
     ttl_s_min: int  #: 0 if some value stays
     ttl_s_max: int
     #: (seconds since the epoch, values that expire or were deleted then), ascending.
@@ -75,6 +80,8 @@ class Statistics:
     compression_ratio: float  #: -1: not compressed
     clustering_min: Sequence[bytes]
     clustering_max: Sequence[bytes]
+    first_key: bytes
+    last_key: bytes
 
 
 def statistics_bytes(layout: Layout, found: Statistics, registers: Array) -> bytes:
@@ -85,7 +92,7 @@ def statistics_bytes(layout: Layout, found: Statistics, registers: Array) -> byt
         [
             partitioner + struct.pack(">d", layout.bloom_fp_chance),
             struct.pack(">i", len(cardinality)) + cardinality,
-            _stats(found),
+            _stats(layout, found),
             header_bytes(layout, found.minima),
         ]
     )
@@ -95,9 +102,7 @@ def header_bytes(layout: Layout, minima: Minima) -> bytes:
     """Return the serialization header."""
     out = unsigned_vint(minima.time_us - EPOCH_US)
     out += unsigned_vint((minima.deletion_s - EPOCH_S) & 0xFFFFFFFF) + unsigned_vint(minima.ttl_s)
-    out += _text(layout.partition_key_class) + unsigned_vint(len(layout.clustering))
-    for column in layout.clustering:
-        out += _text(reversed_class(column.class_name) if column.descends else column.class_name)
+    out += _text(layout.partition_key_class) + _clustering_types(layout)
     for static in (True, False):
         columns = [column for column in layout.columns if column.static == static]
         out += unsigned_vint(len(columns))
@@ -105,11 +110,20 @@ def header_bytes(layout: Layout, minima: Minima) -> bytes:
     return out
 
 
+def _clustering_types(layout: Layout) -> bytes:
+    out = unsigned_vint(len(layout.clustering))
+    for column in layout.clustering:
+        out += _text(reversed_class(column.class_name) if column.descends else column.class_name)
+    return out
+
+
 class DropTimes:
     """When values can be dropped, rounded up to minutes; to longer times where minutes are too
     many to keep."""
 
-    def __init__(self) -> None:
+    def __init__(self, last_s: int) -> None:
+        """`last_s`: later times count as this one."""
+        self._last_s = last_s
         self._round_s = _DROP_ROUND_S
         self._times = np.zeros(0, np.int64)
         self._counts = np.zeros(0, np.int64)
@@ -123,7 +137,7 @@ class DropTimes:
 
     def _merge(self, times_s: Array, counts: Array) -> None:
         rounded = -(-times_s // self._round_s) * self._round_s
-        rounded = np.minimum(rounded, _NO_DELETION - 1)
+        rounded = np.minimum(rounded, self._last_s)
         self._times, places = np.unique(rounded, return_inverse=True)
         sums = np.bincount(places, weights=counts, minlength=len(self._times))
         self._counts = sums.astype(np.int64)
@@ -138,22 +152,61 @@ class DropTimes:
         ]
 
 
-def _stats(found: Statistics) -> bytes:
+def _stats(layout: Layout, found: Statistics) -> bytes:
+    version, is_nb = layout.version, layout.version is SSTableVersion.NB
     out = _histogram(found.size_counts) + _histogram(found.cell_counts) + _NO_POSITION
     out += struct.pack(">qq", found.minima.time_us, found.time_us_max)
     dropped = found.drop_times
-    first = found.minima.deletion_s if dropped else _NO_DELETION
-    last = _NO_DELETION if found.any_stays or not dropped else dropped[-1][0]
-    out += struct.pack(">ii", first, last)
+    first = found.minima.deletion_s if dropped else version.never_s
+    last = version.never_s if found.any_stays or not dropped else found.deletion_s_max
+    out += struct.pack(">II", first, last)
     out += struct.pack(">iid", found.ttl_s_min, found.ttl_s_max, found.compression_ratio)
     out += struct.pack(">ii", len(dropped), len(dropped))
-    out += b"".join(struct.pack(">dq", time_s, count) for time_s, count in dropped)
+    for time_s, count in dropped:
+        if is_nb:
+            out += struct.pack(">dq", time_s, count)
+        else:
+            out += struct.pack(">qi", time_s, min(count, _COUNT_MAX))
     out += struct.pack(">iq", 0, 0)  # level, time of repair
-    for values in (found.clustering_min, found.clustering_max):
-        out += struct.pack(">i", len(values)) + b"".join(map(with_short_length, values))
+    out += _clustering_nb(found) if is_nb else _clustering_oa(layout, found)
     out += struct.pack(">?qq", False, found.cells, found.rows)  # no counters
     # No interval of the commit log, pending repair, transient replica or host.
-    return out + _NO_POSITION + struct.pack(">ibbb", 0, 0, 0, 0)
+    out += _NO_POSITION + struct.pack(">ibbb", 0, 0, 0, 0)
+    if is_nb:
+        return out
+    # No partition is deleted; the share of all tokens is not known, as in most files of nodes.
+    keys = with_vint_length(found.first_key) + with_vint_length(found.last_key)
+    return out + bytes([False]) + keys + struct.pack(">d", math.nan)
+
+
+def _clustering_nb(found: Statistics) -> bytes:
+    out = b""
+    for values in (found.clustering_min, found.clustering_max):
+        out += struct.pack(">i", len(values)) + b"".join(map(with_short_length, values))
+    return out
+
+
+def _clustering_oa(layout: Layout, found: Statistics) -> bytes:
+    out = _clustering_types(layout)
+    for kind, values in (
+        (_INCLUSIVE_START, found.clustering_min),
+        (_INCLUSIVE_END, found.clustering_max),
+    ):
+        out += struct.pack(">bh", kind, len(values)) + _clustering(layout, values)
+    return out
+
+
+def _clustering(layout: Layout, values: Sequence[bytes]) -> bytes:
+    """Return clustering values as they are in a row."""
+    out = b""
+    for first in range(0, len(values), 32):
+        part = range(first, min(first + 32, len(values)))
+        out += unsigned_vint(sum(1 << 2 * (place - first) for place in part if not values[place]))
+        for place in part:
+            value, has_width = values[place], layout.clustering[place].width > 0
+            if value:
+                out += value if has_width else with_vint_length(value)
+    return out
 
 
 def size_counts(partition_bytes: Array) -> Array:

@@ -26,7 +26,7 @@ class Summary:
         self._interval = interval
         self._entries = bytearray()
         self._sizes = array("q")
-        self._last_key = b""
+        self.last_key = b""
         self.first_key = b""
         self.partitions = 0
 
@@ -44,7 +44,7 @@ class Summary:
             self._sizes.append(len(entry))
         if not self.partitions:
             self.first_key = key(0)
-        self._last_key = key(count - 1)
+        self.last_key = key(count - 1)
         self.partitions += count
 
     def finish(self) -> bytes:
@@ -56,6 +56,6 @@ class Summary:
             [
                 struct.pack(">iiqii", self._interval, count, len(body), _FULL_SAMPLING, count),
                 body,
-                *(struct.pack(">i", len(key)) + key for key in (self.first_key, self._last_key)),
+                *(struct.pack(">i", len(key)) + key for key in (self.first_key, self.last_key)),
             ]
         )

@@ -70,7 +70,7 @@ class Gathering:
         return self._count >= ANSWERS_BATCH or self._bytes >= ANSWERS_BATCH_BYTES
 
     def hand_out(self) -> Iterator[Answers]:
-        """Yield what there is, if anything."""
+        """Yield the rows that are complete, if any."""
         if self._pieces:
             pieces, self._pieces = self._pieces, []
             self._count = self._bytes = 0

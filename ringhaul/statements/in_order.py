@@ -23,7 +23,7 @@ class Rows(NamedTuple):
 
 
 class InOrder:
-    """Holds rows back until all rows with lower numbers have come."""
+    """Holds rows back until all rows with lower numbers have arrived."""
 
     def __init__(self) -> None:
         self._held: list[Rows] = []
@@ -33,7 +33,7 @@ class InOrder:
             self._held.append(rows)
 
     def up_to(self, end: int) -> Rows | None:
-        """Return the rows with numbers below `end`, once all have come. Pages keep their order."""
+        """Return the rows with numbers below `end`, if all have arrived. Pages keep their order."""
         if not self._held:
             return None
         numbers = np.concatenate([rows.numbers for rows in self._held])

@@ -22,7 +22,7 @@ from ringhaul.statements.idempotence import effect_of
 from ringhaul.statements.parameter_ranges import parse_span, rows_count
 
 #: Keys without a row, and rows that were not applied, that a job lists; others are only counted.
-#: They are no failures, may be nearly all, and the ledger is memory (1 GB in deploy/valkey.conf)
+#: They are not failures, may be nearly all, and the ledger is memory (1 GB in deploy/valkey.conf)
 #: for 7 days. Measured in the log of a unit: 9 bytes for a key of a sequence, 40 for a UUID; 36, 79
 #: and 288 for rows of 2, 5 and 20 random numbers. So 2 to 72 MB of a job. A unit lists its share,
 #: and nothing of what others leave: units do not know of each other.
@@ -78,7 +78,7 @@ class StatementJob:
 
     @property
     def takes_error_limit(self) -> bool:
-        """Whether rejects can stop the job. Never: each answer stands alone."""
+        """Whether rejects can stop the job. Never: each answer is independent."""
         return False
 
     @property

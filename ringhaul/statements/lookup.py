@@ -60,7 +60,7 @@ class LookupPlan:
     """The table, key and columns of a lookup."""
 
     table: TableSchema
-    #: The key's columns: the whole partition key, and all or the first clustering columns.
+    #: The key's columns: the complete partition key, and all or the first clustering columns.
     key: tuple[str, ...]
     columns: tuple[str, ...]  #: the requested columns
 

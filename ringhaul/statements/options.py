@@ -74,7 +74,7 @@ class RequestHooks:
     takes_more: Callable[[], bool] = always
     #: Called with (number, current values) of an answered row whose condition did not hold.
     on_not_applied: Callable[[int, str], None] = ignore_row
-    #: Returns where the row with a number stands in the input; empty if unknown.
+    #: Returns the position in the input of the row with a number; empty if unknown.
     place: Callable[[int], str] = nowhere
 
 

@@ -49,7 +49,7 @@ from ringhaul.statements.replies import MORE, ROWS, VOID, Found, Ints, paging_st
 #: Most rows that wait to be sent, unless some connections are idle.
 QUEUED_ROWS = 4096
 QUEUED_ROWS_MAX = 8 * QUEUED_ROWS
-#: A row that cannot be read (too many tombstones, a corrupt file) is rejected after so many tries.
+#: Tries after which a row that cannot be read (too many tombstones, a corrupt file) is rejected.
 READ_FAILURES_MAX = 3
 
 #: Errors after which the server has certainly not started the request.
@@ -309,9 +309,7 @@ class Requests(Dispatcher[None]):
 
     def _erred(self, host: Host, work: Work[None], index: int, error: ServerError) -> None:
         reason = f"{error.name}: {with_reasons(error.message)}"
-        if error.code == ErrorCode.FUNCTION_FAILURE or (
-            error.code == ErrorCode.READ_FAILURE and work.tries + 1 >= READ_FAILURES_MAX
-        ):
+        if error.code == ErrorCode.READ_FAILURE and work.tries + 1 >= READ_FAILURES_MAX:
             self._refused(work, index, reason)
         elif self._effect.repeatable or self._not_begun(error.code):
             super()._erred(host, work, index, error)
@@ -349,5 +347,5 @@ class Requests(Dispatcher[None]):
 
     def _still_tells(self, connection: NodeConnection[Work[None]], now_s: float) -> bool:
         # Responses may be large, and the caller busy with the last ones for long: as long as data
-        # comes, the response that is waited for may be behind it.
+        # comes, the expected response may follow it.
         return connection.used_at_s >= now_s

@@ -60,7 +60,7 @@ class StatementHooks:
     """Callbacks of one unit; see `units.account.UnitHooks`."""
 
     tick: Callable[[int, int, int], None]
-    #: Limits of the whole job, in rows of values and bytes of requests and responses.
+    #: Limits of the complete job, in rows of values and bytes of requests and responses.
     throttle: Throttle = UNTHROTTLED
     #: Where earlier attempts of the unit were lost.
     losses: Sequence[Loss] = ()

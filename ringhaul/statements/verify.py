@@ -1,8 +1,8 @@
 """Run one unit of a verification: compare the records of a source with their rows in the table.
 
 Records become rows as in a load, by the same code. Instead of being written, each row is then read
-by its whole primary key, at the data plane's speed (`requests.py`), and the cells that come back
-are compared with those that a load would have sent (`compare.py`).
+by its primary key, at the data plane's speed (`requests.py`), and the cells of the answer are
+compared with those that a load would have sent (`compare.py`).
 """
 
 from __future__ import annotations

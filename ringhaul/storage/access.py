@@ -102,7 +102,7 @@ def check_file(descriptor: int, path: str) -> None:
 
 def check_url(url: str) -> None:
     """Raise `UsageError` for a URL that this process must not open, that holds a secret, names no
-    bucket, or is none."""
+    bucket, or is not a URL of one."""
     scheme = scheme_of(url)
     allowed = _access.schemes
     if scheme not in allowed:

@@ -24,7 +24,7 @@ def refusal(text: str, *, private: bool) -> str | None:
     """
     address = _reached(text)
     if address.is_link_local or address in _METADATA:
-        return "is link-local: it is where hosts get their own credentials"
+        return "is link-local, where clouds hand out a host's credentials"
     if address.is_multicast or address.is_unspecified:
         return "is not the address of a server"
     if not private and not address.is_global:

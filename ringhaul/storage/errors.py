@@ -1,6 +1,6 @@
 """Translate errors of stores behind URLs into plain messages.
 
-Clients of stores raise all kinds of errors: of the system, of the store's protocol, of their own
+Clients of stores raise all kinds of errors: of the system, of the store's protocol, their own
 libraries. Here each is one of three kinds: refused, away, or not about the store. They are
 recognised by the names of their classes, since most of their packages are not installed.
 """

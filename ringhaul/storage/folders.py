@@ -1,9 +1,10 @@
 """Store parts in a folder on a disk, or in one behind a URL that fsspec supports.
 
-A file appears whole or not at all. On a disk it is written under a temporary name (`.<name>.tmp`),
-synced, and then renamed; in an object store it appears when its upload is completed; other stores
-rename too. A process that dies leaves the temporary file, which `parts.remove_orphans` removes, or
-an upload that was never completed, which an object store drops by its own rules.
+A file appears only when it is complete. On a disk it is written under a temporary name
+(`.<name>.tmp`), synced, and then renamed; in an object store it appears when its upload is
+completed; other stores rename too. A process that dies leaves the temporary file, which
+`parts.remove_orphans` removes, or an upload that was never completed, which an object store drops
+by its own rules.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Folder(Protocol):
         missing. `deep`: of the files at all depths, except in hidden folders."""
 
     def read(self, name: str) -> bytes | None:
-        """Return a whole file; None if it does not exist."""
+        """Return a complete file; None if it does not exist."""
 
     def remove(self, name: str) -> None:
         """Remove a file, if it exists."""

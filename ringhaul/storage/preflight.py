@@ -34,24 +34,24 @@ def request(
     return {"sources": list(sources), "folder": folder, "probe": probe}
 
 
-def needs_packages(asked: dict[str, Any]) -> bool:
+def needs_packages(request: dict[str, Any]) -> bool:
     """Return whether there are URLs in a request, or limits: those need more than Python."""
-    if _roots(asked):
+    if _roots(request):
         return True
-    names = [asked["folder"], *(path for path, _, _ in asked["sources"])]
+    names = [request["folder"], *(path for path, _, _ in request["sources"])]
     return any("://" in name for name in names)
 
 
-def check_places(asked: dict[str, Any]) -> list[tuple[str, str]]:
+def check_places(request: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what is wrong: (path or URL, why); empty if all is well."""
-    roots = _roots(asked)
-    if needs_packages(asked):
+    roots = _roots(request)
+    if needs_packages(request):
         from ringhaul.storage.access import Access, set_access
 
-        set_access(Access(**asked["access"]))
+        set_access(Access(**request["access"]))
     wrong = []
     at = ""
-    for path, size_bytes, version in asked["sources"]:
+    for path, size_bytes, version in request["sources"]:
         if os.path.dirname(path) != at:
             at = os.path.dirname(path)
             _say({"at": at})
@@ -60,16 +60,18 @@ def check_places(asked: dict[str, Any]) -> list[tuple[str, str]]:
             wrong.append((path, why))
             if len(wrong) == WRONG_MAX:
                 break
-    if asked["folder"]:
-        _say({"at": asked["folder"]})
-        why = _outside(asked["folder"], roots) or _look_at_folder(asked["folder"], asked["probe"])
+    if request["folder"]:
+        _say({"at": request["folder"]})
+        why = _outside(request["folder"], roots) or _look_at_folder(
+            request["folder"], request["probe"]
+        )
         if why:
-            wrong.append((asked["folder"], why))
+            wrong.append((request["folder"], why))
     return wrong
 
 
-def _roots(asked: dict[str, Any]) -> Sequence[str]:
-    roots: Sequence[str] = asked.get("access", {}).get("allowed_roots", ())
+def _roots(request: dict[str, Any]) -> Sequence[str]:
+    roots: Sequence[str] = request.get("access", {}).get("allowed_roots", ())
     return roots
 
 
@@ -150,9 +152,9 @@ def _say(message: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    asked = json.loads(sys.stdin.buffer.read())
-    sys.path[:] = asked["sys_path"]
-    _say({"wrong": check_places(asked)})
+    request = json.loads(sys.stdin.buffer.read())
+    sys.path[:] = request["sys_path"]
+    _say({"wrong": check_places(request)})
 
 
 if __name__ == "__main__":

@@ -191,7 +191,7 @@ def check_unchanged(file: RemoteFile) -> None:
 
 
 def read_small(url: str) -> bytes | None:
-    """Return a small file, whole; None if it does not exist. Raises like `stat_file`."""
+    """Return the content of a small file; None if it does not exist. Raises like `stat_file`."""
     try:
         file = stat_file(url)
     except SourceMissing:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from dataclasses import dataclass
 from typing import IO
 
 from ringhaul.errors import NO_ROOM, OutputUnavailable, OutputUnusable
+from ringhaul.storage.room import Need, check_room
 
-#: Bytes of keys and values that are sorted together. Building takes some six times as much.
-MEMORY_BYTES = 16 * 2**20
+#: Bytes of keys and values that are sorted together. Building takes some seven times as much.
+MEMORY_BYTES = 10 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,20 +41,28 @@ class SpillBounds:
             return 0
         return rows_bytes + min(rows_bytes, self.sstable_bytes)
 
-    def check_disk(self, input_bytes: int, processes: int = 1) -> None:
-        """Raise `OutputUnusable` or `OutputUnavailable` unless processes, each with a unit of so
-        many bytes of input, can sort on the disk."""
+    def needs(self, input_bytes: int, processes: int = 1) -> list[Need]:
+        """Return the room that processes take to sort, each a unit of so many bytes of input.
+
+        Raises `OutputUnusable` or `OutputUnavailable` if the folder cannot be made.
+        """
         needed = processes * self.disk_bytes(input_bytes)
         if not needed:
-            return
+            return []
         self.new_file().close()
-        free = shutil.disk_usage(self.folder).free
-        if free < needed:
-            raise OutputUnusable(
-                f"{self.folder} has {free / 2**20:,.0f} MiB free, and sorting rows takes up to "
-                f"{needed / 2**20:,.0f} MiB: free some, name another folder (sstables.spill_dir), "
-                "or lower sstables.spill_bytes_max or --unit-size"
+        return [
+            Need(
+                folder=self.folder,
+                bytes_count=needed,
+                what="sorting rows",
+                advice="name another folder (sstables.spill_dir), or lower "
+                "sstables.spill_bytes_max or --unit-size",
             )
+        ]
+
+    def check_disk(self, input_bytes: int) -> None:
+        """Raise as `needs` does, and `OutputUnusable` unless a process has room for such a unit."""
+        check_room(self.needs(input_bytes))
 
 
 def spill_failed(folder: str, error: OSError) -> OutputUnusable | OutputUnavailable:

@@ -36,7 +36,7 @@ from ringhaul.storage.access import (
 from ringhaul.storage.addresses import refusal
 
 CONNECT_TIMEOUT_S = 5.0
-#: Without any data, not for a whole answer.
+#: Time without any data, not for a complete answer.
 READ_TIMEOUT_S = 20.0
 REDIRECTIONS_MAX = 5
 #: Transient errors are retried after these pauses; then the unit is given back.
@@ -146,7 +146,7 @@ class WebRanges:
         return data
 
     def _again(self, fields: Mapping[str, str]) -> _Answer | None:
-        """Send a request on an open connection; None if there is none, or the server closed it."""
+        """Send a request on the open connection; None if none is open, or the server closed it."""
         while True:
             try:
                 before = self._idle.pop()
@@ -167,7 +167,7 @@ class WebRanges:
 
 
 class WebStream:
-    """Reads a whole file by one request, which is resumed if it breaks off."""
+    """Reads a complete file by one request, which is resumed if it breaks off."""
 
     def __init__(self, file: WebFile) -> None:
         self._file = file

@@ -7,4 +7,5 @@
 | `ring.py` | the owners as the cluster reports them now |
 | `session.py` | one SSTable to one node |
 | `delivery.py` | SSTables to all nodes that own their rows, with retries |
+| `allowance.py` | how many bytes the sessions may send now |
 """

@@ -1,4 +1,4 @@
-"""Send SSTables to several nodes at once, with retries.
+"""Bring SSTables to several nodes at once, with retries: streamed, or imported by them.
 
 A node that does not take one is tried again for a while. If it failed lately, it is tried only once
 more: a node that is down must not cost that time for each SSTable.
@@ -6,13 +6,14 @@ more: a node that is down must not cost that time for each SSTable.
 
 from __future__ import annotations
 
-import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
 from ringhaul.errors import RinghaulError, Transient
+from ringhaul.streaming.allowance import Allowance, unlimited
 from ringhaul.streaming.owners import Node
 from ringhaul.streaming.session import StreamedSSTable, StreamSession
 
@@ -23,32 +24,56 @@ FAILED_S = 60.0
 _TICK_S = 0.2
 
 
-class Delivery:
-    """Sends the SSTables of one worker process."""
+class Session(Protocol):
+    """One try of one node."""
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
-        self._tls = tls
+    def send(self, sstable: StreamedSSTable, take: Callable[[int], int]) -> None:
+        """Return when the node serves the SSTable's rows. Raises `Transient` or `Terminal`.
+
+        `take`: see `Allowance`.
+        """
+
+    def abort(self) -> None:
+        """End the session, from another thread."""
+
+
+class Delivery:
+    """Sends the SSTables of one worker process, by sessions of one kind."""
+
+    def __init__(self, new_session: Callable[[Node], Session] = StreamSession) -> None:
+        self._new_session = new_session
         self._failed_at: dict[Node, float] = {}
+        self._lock = threading.Lock()  # sessions run in threads
         self.retries = 0
 
     def send(
-        self, sstable: StreamedSSTable, nodes: Sequence[Node], tick: Callable[[], None]
+        self,
+        sstable: StreamedSSTable,
+        nodes: Sequence[Node],
+        tick: Callable[[], None],
+        spend: Callable[[int], int] = unlimited,
     ) -> Mapping[Node, Transient]:
         """Send an SSTable to nodes; return those that did not take it, and why.
 
-        `tick` is called several times a second; if it raises, all sessions are aborted. Raises
-        `Terminal` for a node to which nothing can be sent.
+        `tick` is called several times a second, and `spend` before bytes are sent: see
+        `WriterHooks`. If one of them raises, all sessions are aborted. Raises `Terminal` for a node
+        to which nothing can be sent.
         """
         stop = threading.Event()
-        sessions: list[StreamSession] = []
+        sessions: list[Session] = []
+        allowance = Allowance(spend, len(nodes))
         with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as threads:
             sending = {
-                node: threads.submit(self._send, sstable, node, sessions, stop) for node in nodes
+                node: threads.submit(self._send, sstable, node, allowance, sessions, stop)
+                for node in nodes
             }
+            for future in sending.values():
+                future.add_done_callback(lambda _: allowance.leave())
             try:
-                self._await(list(sending.values()), tick)
+                _serve(allowance, tick)
             except BaseException:
                 stop.set()
+                allowance.end()
                 for session in list(sessions):
                     session.abort()
                 raise
@@ -64,31 +89,38 @@ class Delivery:
                 self._failed_at.pop(node, None)
         return missed
 
-    def _await(self, sending: Sequence[Future[None]], tick: Callable[[], None]) -> None:
-        while wait(sending, timeout=_TICK_S).not_done:
-            tick()
-
     def _send(
         self,
         sstable: StreamedSSTable,
         node: Node,
-        sessions: list[StreamSession],
+        allowance: Allowance,
+        sessions: list[Session],
         stop: threading.Event,
     ) -> None:
         failed_s = time.monotonic() - self._failed_at.get(node, -FAILED_S)
         pauses = PAUSES_S if failed_s >= FAILED_S else ()
         for pause_s in (*pauses, None):
-            session = StreamSession(node, self._tls)
+            session = self._new_session(node)
             sessions.append(session)
             if stop.is_set():
                 session.abort()
             try:
-                session.send(sstable)
+                session.send(sstable, allowance.take)
                 return
             except Transient:
                 if pause_s is None or stop.wait(pause_s):
                     raise
-                self.retries += 1
+                with self._lock:
+                    self.retries += 1
+
+
+def _serve(allowance: Allowance, tick: Callable[[], None]) -> None:
+    """Pay for what sessions send, until all have ended."""
+    ticked_s = time.monotonic()
+    while allowance.serve(_TICK_S):
+        if time.monotonic() - ticked_s >= _TICK_S:
+            tick()
+            ticked_s = time.monotonic()
 
 
 def why(missed: Mapping[Node, RinghaulError]) -> str:

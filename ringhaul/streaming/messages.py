@@ -1,4 +1,4 @@
-"""Messages of Cassandra's streaming protocol, messaging version 12, as bytes. Pure.
+"""Messages of Cassandra's streaming protocol, messaging versions 12 and 13, as bytes. Pure.
 
 A *session* brings files to one node. It has a control connection and a connection for files, both
 to the storage port. Each begins with a handshake: the magic number, flags, our address and a
@@ -19,9 +19,13 @@ byte for its kind and a body. Of those that matter for one who only sends:
 A file is sent as an *entire SSTable*: the node stores the components as they are. It counts
 components, not SSTables, as files. It checks neither Data.db nor who owns its tokens.
 
-Classes: `HandshakeProtocol`, `Crc`, `InetAddressAndPort.Serializer`, `StreamMessage`,
-`StreamInitMessage`, `PrepareSynMessage`, `StreamSummary`, `StreamMessageHeader`,
-`CassandraStreamHeader`, `ComponentManifest`, `CassandraEntireSSTableStreamReader`.
+The messages are the same in both versions. A node takes only its own one for streaming: we offer
+both, and it chooses. In version 13 nodes write SSTables of version oa; they take earlier ones, too.
+
+Classes: `MessagingService`, `HandshakeProtocol`, `InboundConnectionInitiator`, `Crc`,
+`InetAddressAndPort.Serializer`, `StreamMessage`, `StreamInitMessage`, `PrepareSynMessage`,
+`StreamSummary`, `StreamMessageHeader`, `CassandraStreamHeader`, `ComponentManifest`,
+`CassandraEntireSSTableStreamReader`.
 """
 
 from __future__ import annotations
@@ -34,10 +38,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 from ipaddress import ip_address
 
+from ringhaul.sstables.version import SSTableVersion
 from ringhaul.sstables.vints import unsigned_vint, with_short_length, with_vint_length
 
-#: Of 4.0, 4.1, and of 5.0 in its default `storage_compatibility_mode`.
-MESSAGING_VERSION = 12
+#: 12 is that of 4.0, 4.1, and of 5.0 in its default `storage_compatibility_mode`, 13 that of 5.0 in
+#: the other modes.
+MESSAGING_VERSIONS = (12, 13)
 #: Bytes of the answer to a handshake.
 ACCEPTED_BYTES = 12
 _MAGIC = 0xCA552DFA
@@ -75,6 +81,11 @@ class Versions:
     highest: int  #: that the node speaks
     used: int  #: that it wants to use
 
+    @property
+    def sstables(self) -> SSTableVersion:
+        """The version of the SSTables that the node writes. It also takes earlier ones."""
+        return SSTableVersion.OA if self.highest >= 13 else SSTableVersion.NB
+
 
 class HandshakeDamaged(ValueError):
     """The answer to a handshake is not one of Cassandra."""
@@ -82,8 +93,8 @@ class HandshakeDamaged(ValueError):
 
 def hello(sender: str) -> bytes:
     """Return the handshake of a connection for streaming. `sender`: our IP address."""
-    version = MESSAGING_VERSION
-    flags = _IS_STREAM | version << 8 | version << 16 | version << 24
+    first, last = min(MESSAGING_VERSIONS), max(MESSAGING_VERSIONS)
+    flags = _IS_STREAM | first << 8 | first << 16 | last << 24
     start = struct.pack(">II", _MAGIC, flags) + _address(sender)
     return start + struct.pack(">I", _crc(start))
 
@@ -114,6 +125,7 @@ def file_header(
     sender: str,
     plan: uuid.UUID,
     table: uuid.UUID,
+    version: SSTableVersion,
     header: bytes,
     components: Sequence[tuple[str, int]],
     first_key: bytes,
@@ -126,7 +138,7 @@ def file_header(
     # Not from a follower; session, number of the file, repaired at, no pending repair.
     message += struct.pack(">?iiq?", False, 0, 0, 0, False)
     # Estimated keys, sections, no compression (the node needs neither), level.
-    stream = _utf("nb") + _utf("big") + struct.pack(">qiii", 0, 0, -1, 0)
+    stream = _utf(version) + _utf("big") + struct.pack(">qiii", 0, 0, -1, 0)
     stream += header + table.bytes + struct.pack(">?", True) + unsigned_vint(len(components))
     stream += b"".join(_utf(name) + unsigned_vint(size) for name, size in components)
     return bytes([Kind.STREAM]) + message + stream + with_vint_length(first_key)

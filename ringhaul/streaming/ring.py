@@ -32,9 +32,9 @@ def read_owners(session: Session, keyspace: str, storage_port: int = 0) -> Owner
     try:
         _refuse_changes(session)
         cluster.refresh_nodes(force_token_rebuild=True)  # tokens may have moved
-        _refresh_replication(session, keyspace)
     except (DriverException, NoHostAvailable) as error:
         raise ClusterUnavailable(f"cannot read who owns which rows: {error}") from error
+    refresh_replication(session, keyspace)
     token_map = cluster.metadata.token_map
     if token_map is None or not token_map.ring or keyspace not in cluster.metadata.keyspaces:
         raise RingChanging("the cluster does not say yet who owns which rows")
@@ -94,13 +94,17 @@ def _refuse_changes(session: Session) -> None:
             )
 
 
-def _refresh_replication(session: Session, keyspace: str) -> None:
-    """Read the keyspace again if its replication is not the one that the driver knows."""
+def refresh_replication(session: Session, keyspace: str) -> None:
+    """Read the keyspace again if its replication is not the one that the driver knows: that may be
+    late by half a minute, or know nothing of a new keyspace. Raises `ClusterUnavailable`."""
     metadata = session.cluster.metadata
-    row = session.execute(_REPLICATION, (keyspace,)).one()
-    known = metadata.keyspaces.get(keyspace)
-    if row is None or known is None or _shown(known) != dict(row.replication):
-        session.cluster.refresh_keyspace_metadata(keyspace)
+    try:
+        row = session.execute(_REPLICATION, (keyspace,)).one()
+        known = metadata.keyspaces.get(keyspace)
+        if row is None or known is None or _shown(known) != dict(row.replication):
+            session.cluster.refresh_keyspace_metadata(keyspace)
+    except (DriverException, NoHostAvailable) as error:
+        raise ClusterUnavailable(f"cannot read the replication of {keyspace}: {error}") from error
 
 
 def _shown(keyspace: object) -> dict[str, str]:

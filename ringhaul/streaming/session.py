@@ -6,21 +6,26 @@ session from another thread.
 
 from __future__ import annotations
 
+import hashlib
 import select
 import socket
 import ssl
 import threading
+import time
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ringhaul.errors import EXIT_FATAL, Terminal, Transient
 from ringhaul.sstables.build import Built, Contents
-from ringhaul.sstables.components import DATA, DIGEST, TOC
+from ringhaul.sstables.components import DATA, DIGEST, INDEX, TOC
+from ringhaul.sstables.version import SSTableVersion
 from ringhaul.streaming import messages
+from ringhaul.streaming.allowance import unlimited
 from ringhaul.streaming.messages import HandshakeDamaged, Kind, Versions
 from ringhaul.streaming.owners import Node
 
@@ -28,10 +33,17 @@ CONNECT_S = 5.0
 #: Without a byte sent or received a connection counts as dead.
 STALL_S = 30.0
 #: Once it has all bytes a node opens the SSTable, and builds the table's indexes of its rows.
+#: Meanwhile it must answer new connections: see `_check_answers`.
 COMPLETE_S = 600.0
 #: How long a node that ended a connection may take to say why.
 LAST_WORDS_S = 2.0
+#: How often a node hears from us on a control connection, and is called while it is silent. It
+#: gives up a session after three minutes without a message (`AsyncStreamingInputPlus`), and a file
+#: may take longer.
+KEEP_ALIVE_S = 30.0
 _PIECE_BYTES = 2**20
+#: Bytes requested from the limit at once, so that a load without a limit pays little for it.
+_REQUEST_BYTES = 16 * _PIECE_BYTES
 
 
 class NodeUnreachable(Transient):
@@ -41,13 +53,13 @@ class NodeUnreachable(Transient):
 
 
 class StreamRefused(Transient):
-    """A node has received an SSTable and discarded it."""
+    """A node has discarded an SSTable, or cannot read it."""
 
     exit_code = EXIT_FATAL
 
 
 class StreamingUnsupported(Terminal):
-    """A node does not speak our version of the protocol, or wants encryption."""
+    """A node speaks none of our versions of the protocol, or wants encryption."""
 
     exit_code = EXIT_FATAL
 
@@ -63,33 +75,48 @@ class StreamedSSTable:
     """A finished SSTable. Several sessions may send it at once."""
 
     table: uuid.UUID
+    version: SSTableVersion
     header: bytes
     first_key: bytes
     components: Sequence[tuple[str, Contents]]  #: Data.db first; without TOC.txt
+    #: CRC32 of each component but Data.db, which has its digest.
+    checksums: Mapping[str, int]
 
     @classmethod
     def of(cls, table: uuid.UUID, built: Built) -> StreamedSSTable:
+        components = [(name, contents) for name, contents in built.files if name != TOC]
+        small = [one for one in components if one[0] not in (DATA, INDEX)]
         return cls(
             table=table,
+            version=built.version,
             header=built.header,
             first_key=built.first_key,
-            components=[(name, contents) for name, contents in built.files if name != TOC],
+            components=components,
+            checksums={name: _crc(contents) for name, contents in small} | {INDEX: built.index_crc},
         )
 
     @property
     def bytes_count(self) -> int:
         return sum(len(contents) for _, contents in self.components)
 
+    @cached_property
+    def md5s(self) -> Mapping[str, bytes]:
+        """MD5 of each component, which Sidecars compare; taken once for all nodes."""
+        return {name: md5(contents) for name, contents in self.components}
+
     def check(self) -> None:
-        """Compare Data.db with its digest, which no node does. Raises `SSTableDamaged`."""
-        files = dict(self.components)
-        crc = 0
-        for piece in _pieces(files[DATA]):
-            crc = zlib.crc32(piece, crc)
-        if str(crc).encode() != bytes(files[DIGEST][:]):
-            raise SSTableDamaged(
-                f"{DATA} is not what was built: is this host's memory or disk faulty?"
-            )
+        """Compare all components with their checksums, which no node does. Raises
+        `SSTableDamaged`."""
+        digest = dict(self.components)[DIGEST]
+        for name, contents in self.components:
+            if name == DATA:
+                is_good = str(_crc(contents)).encode() == bytes(digest[:])
+            else:
+                is_good = _crc(contents) == self.checksums[name]
+            if not is_good:
+                raise SSTableDamaged(
+                    f"{name} is not what was built: is this host's memory or disk faulty?"
+                )
 
 
 class StreamSession:
@@ -100,16 +127,19 @@ class StreamSession:
         self._sockets: list[socket.socket] = []
         self._lock = threading.Lock()
         self._is_aborted = False
+        self._said_s = time.monotonic()  #: when the node heard from us on the control connection
 
-    def send(self, sstable: StreamedSSTable) -> None:
+    def send(self, sstable: StreamedSSTable, take: Callable[[int], int] = unlimited) -> None:
         """Return when the node serves the SSTable's rows.
+
+        `take` is called before bytes are sent, with their number, and returns how many may go.
 
         Raises `NodeUnreachable`, `StreamRefused`, `StreamingUnsupported` or `SSTableDamaged`; the
         node keeps nothing then, unless the connection broke while it answered.
         """
         sstable.check()
         try:
-            self._send(sstable)
+            self._send(sstable, take)
         except OSError as error:
             raise NodeUnreachable(f"{self._node}: {_words(error)}") from error
         finally:
@@ -123,9 +153,9 @@ class StreamSession:
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
 
-    def _send(self, sstable: StreamedSSTable) -> None:
+    def _send(self, sstable: StreamedSSTable, take: Callable[[int], int]) -> None:
         plan = uuid.uuid1()
-        control = self._open()
+        control = self._open(sstable.version)
         sender = control.getsockname()[0]
         components = [(name, len(contents)) for name, contents in sstable.components]
         control.sendall(
@@ -133,16 +163,23 @@ class StreamSession:
             + messages.announcement(sstable.table, len(components), sstable.bytes_count)
         )
         self._expect(control, Kind.PREPARE_SYNACK)
-        files = self._open()
+        files = self._open(sstable.version)
         try:
             files.sendall(
                 messages.file_header(
-                    sender, plan, sstable.table, sstable.header, components, sstable.first_key
+                    sender,
+                    plan,
+                    sstable.table,
+                    sstable.version,
+                    sstable.header,
+                    components,
+                    sstable.first_key,
                 )
             )
             for _, contents in sstable.components:
-                for piece in _pieces(contents):
+                for piece in granted(contents, take):
                     files.sendall(piece)
+                    self._stay_alive(control)
         except OSError:
             # A node that refuses closes this connection, and says so on the other one.
             with suppress(TimeoutError):
@@ -157,14 +194,52 @@ class StreamSession:
         """Wait for the answer to a file. If the connection for files ends before, it must come
         soon: the node may not have noticed that there was to be a file."""
         control.settimeout(COMPLETE_S)
-        if _pending(control):
-            return
-        readable, _, _ = select.select([control, files], [], [], COMPLETE_S)
-        if control not in readable:
+        if control not in self._readable(control, [files], COMPLETE_S):
             control.settimeout(LAST_WORDS_S)
 
-    def _open(self) -> socket.socket:
+    def _readable(
+        self, control: socket.socket, others: Sequence[socket.socket], timeout_s: float
+    ) -> list[socket.socket]:
+        """Wait until the control connection, or one of others, can be read; return which can."""
+        give_up_s = time.monotonic() + timeout_s
+        while True:
+            if _pending(control):
+                return [control]
+            left_s = give_up_s - time.monotonic()
+            pause_s = max(0.0, min(left_s, KEEP_ALIVE_S))
+            readable, _, _ = select.select([control, *others], [], [], pause_s)
+            if readable or left_s <= 0:
+                return readable
+            self._stay_alive(control)
+            try:
+                self._check_answers()
+            except OSError:
+                # What it sent before counts.
+                if not select.select([control], [], [], 0)[0]:
+                    raise
+
+    def _check_answers(self) -> None:
+        """Raise `OSError` for a node that no longer greets connections. One that builds indexes
+        does; for one that hangs, the system still accepts them."""
         connection, _ = connect(self._node, self._tls, self._opened)
+        connection.close()
+
+    def _stay_alive(self, control: socket.socket) -> None:
+        """Let the node hear from us now and then."""
+        if time.monotonic() - self._said_s < KEEP_ALIVE_S:
+            return
+        self._said_s = time.monotonic()
+        with suppress(OSError):  # the node may have sent its last message
+            control.sendall(bytes([Kind.KEEP_ALIVE]))
+
+    def _open(self, version: SSTableVersion) -> socket.socket:
+        connection, versions = connect(self._node, self._tls, self._opened)
+        if version > versions.sstables:
+            raise StreamRefused(
+                f"{self._node} takes no SSTables of version {version}, as the nodes did when the "
+                "job was planned: use one storage_compatibility_mode on all nodes, or start "
+                "another load"
+            )
         return connection
 
     def _opened(self, connection: socket.socket) -> None:
@@ -183,6 +258,8 @@ class StreamSession:
     def _expect(self, control: socket.socket, wanted: Kind) -> None:
         """Wait for a message on the control connection."""
         while True:
+            if not self._readable(control, [], control.gettimeout() or STALL_S):
+                raise TimeoutError
             number = _received(control, 1)[0]
             try:
                 kind = Kind(number)
@@ -266,11 +343,10 @@ def _versions(connection: socket.socket, node: Node) -> Versions:
         raise StreamingUnsupported(
             f"{node} does not answer like a storage port of Cassandra: {error}"
         ) from error
-    if versions.highest != messages.MESSAGING_VERSION:
+    if versions.highest not in messages.MESSAGING_VERSIONS:
         raise StreamingUnsupported(
-            f"{node} speaks messaging version {versions.highest}; streaming needs "
-            f"{messages.MESSAGING_VERSION}: Cassandra 4.0, 4.1, or 5.0 with "
-            "storage_compatibility_mode CASSANDRA_4, its default"
+            f"{node} speaks messaging version {versions.highest}; streaming needs 12 or 13: "
+            "Cassandra 4.0, 4.1 or 5.0"
         )
     return versions
 
@@ -288,6 +364,32 @@ def _received(connection: socket.socket, count: int) -> bytes:
             raise ConnectionResetError("the node closed the connection")
         data += part
     return bytes(data)
+
+
+def granted(contents: Contents, take: Callable[[int], int]) -> Iterator[bytes | memoryview]:
+    """Yield the pieces of a file as they may be sent. `take`: see `Allowance`."""
+    start = 0
+    while start < len(contents):
+        until = start + take(min(_REQUEST_BYTES, len(contents) - start))
+        while start < until:
+            end = min(start + _PIECE_BYTES, until)
+            yield contents[start:end]
+            start = end
+
+
+def md5(contents: Contents) -> bytes:
+    """Return the MD5 of a file."""
+    digest = hashlib.md5(usedforsecurity=False)
+    for piece in _pieces(contents):
+        digest.update(piece)
+    return digest.digest()
+
+
+def _crc(contents: Contents) -> int:
+    crc = 0
+    for piece in _pieces(contents):
+        crc = zlib.crc32(piece, crc)
+    return crc
 
 
 def _pieces(contents: Contents) -> Iterator[bytes | memoryview]:

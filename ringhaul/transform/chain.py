@@ -106,7 +106,7 @@ class Chain:
     def apply(
         self, batch: pa.RecordBatch, tick: Callable[[], None] = lambda: None
     ) -> tuple[list[Piece], dict[int, str]]:
-        """Run a whole batch, which may have no rows; `tick` as for `run`."""
+        """Run a complete batch, which may have no rows; `tick` as for `run`."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         pieces = [Piece(columns, np.arange(batch.num_rows, dtype=np.int64))]
         errors: dict[int, str] = {}
@@ -243,7 +243,7 @@ def _taken_apart(name: str, result: Any, records: int) -> tuple[dict[str, pa.Arr
     if result.num_rows != records:
         raise TransformError(
             f"transform {name} gave {result.num_rows:,} rows for {records:,} without the column "
-            f"{RECORD}, which says of which record each is: keep it, as filter and take do"
+            f"{RECORD}, which says which record each row comes from: keep it, as filter and take do"
         )
     return columns, np.arange(records, dtype=np.int64)
 

@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 RowFunction = Callable[[dict[str, Any]], "Row | Iterable[Row] | None"]
 Columns = Sequence[str] | Mapping[str, pa.DataType]
 
-#: Most rows from one record. A function that never ends is more likely than so many rows.
+#: Most rows from one record. If there are more, the function probably never ends.
 RECORD_ROWS_MAX = 1_000_000
 #: Seconds between ticks in a slow function's rows: the shortest lease is renewed every 0.25 s.
 TICK_S = 0.2

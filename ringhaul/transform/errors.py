@@ -7,7 +7,7 @@ import signal
 from ringhaul.errors import EXIT_FATAL, Terminal
 from ringhaul.plain_text import as_line
 
-#: Length limit of a reason: an exception may hold a whole record.
+#: Length limit of a reason: an exception may contain a complete record.
 REASON_CHARACTERS_MAX = 300
 
 #: Packages whose signal handlers raise into the running code: time limits, requests to stop.

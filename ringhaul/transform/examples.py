@@ -7,7 +7,7 @@ Each is made by a call in your own module, which the host's settings must allow:
     mask = hashed("email", key_file="/etc/ringhaul/mask.key")
     census = split_wide(["logrecno"], dictionary="/etc/ringhaul/sf1.csv")
 
-All work on whole columns: a batch costs a few calls, however many rows it has.
+All of them process complete columns: a batch costs a few calls, however many rows it has.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def _one_by_one(
 ) -> tuple[pa.Array, dict[int, str]]:
     nothing = pa.nulls(1, arrow)
     arrays, bad = [], {}
-    # Arrow also casts the values behind a slice of lists, so each element is copied out.
+    # Arrow also casts the values outside a slice of lists, so each element is copied out.
     taken = isinstance(values, pa.Array) and pa.types.is_nested(arrow)
     for row in range(len(values)):
         one = values.take(pa.array([row])) if taken else values[row : row + 1]

@@ -35,7 +35,8 @@ class UnitHooks:
     #: Called between blocks, while one is read and while waiting; renews the lease, raises to stop
     #: the unit. Gets (rows done, rejects, input bytes) so far.
     tick: Callable[[int, int, int], None]
-    #: Rate limits of the whole job. Rows are those that are sent, bytes those of the input.
+    #: Rate limits of the complete job. Rows are those that are sent, bytes those of the input; or,
+    #: if SSTables are streamed, those that are sent.
     throttle: Throttle = UNTHROTTLED
     #: With more rejects than this, the unit ends at its next block. -1: no limit.
     rejects_max: int = -1
@@ -65,13 +66,24 @@ class UnitOutcome:
 class Account:
     """One attempt of a unit."""
 
-    def __init__(self, unit: LoadUnit, job: LoadJob, encoder: RowEncoder, hooks: UnitHooks) -> None:
+    def __init__(
+        self,
+        unit: LoadUnit,
+        job: LoadJob,
+        encoder: RowEncoder,
+        hooks: UnitHooks,
+        *,
+        pays_input: bool = True,
+    ) -> None:
+        """`pays_input`: whether the limit on bytes counts those of the input. Otherwise the caller
+        pays for what it sends, with `spend`."""
         self.stats = RequestStats()  #: about what is done with the rows
         self._unit, self._job, self._encoder, self._hooks = unit, job, encoder, hooks
         self._source = job.sources[unit.source]
         self._rejects, self._tally = RejectLog(), Tally()
         self._pacing = Pacing(hooks.throttle, self.tick)
-        self.leave = self._pacing.leave
+        self.leave, self.spend = self._pacing.leave, self._pacing.spend
+        self._pays_input = pays_input
         self._input_bytes = 0
         self._block_bytes = 0  # of the block that is being worked on
         self._written_before = 0  # rows, when it started
@@ -109,7 +121,7 @@ class Account:
                 rows_count = sum(map(len, part.rows))
                 if rows_count:
                     self._row_bytes = part_bytes / rows_count
-                else:
+                elif self._pays_input:
                     self._pacing.pay(0, int(part_bytes))
                 TRAIL.stage("write")
                 yield from part.rows
@@ -121,15 +133,15 @@ class Account:
                 return
 
     def tick(self) -> None:
-        """Call this often: see `UnitHooks`. Of a block that is being worked on, as many bytes are
-        reported as its written rows have about: it may take minutes."""
+        """Call this often: see `UnitHooks`. For a block in progress, which may take minutes, the
+        estimated bytes of its written rows are reported."""
         written = self.stats.written - self._written_before
         part_bytes = min(int(written * self._row_bytes), self._block_bytes)
         self._hooks.tick(self.stats.written, self._rejects.count, self._input_bytes + part_bytes)
 
     def throttle(self, rows: int) -> None:
         """Call this before sending that many rows: it waits while the job's limit is used up."""
-        self._pacing.pay(rows, int(rows * self._row_bytes))
+        self._pacing.pay(rows, int(rows * self._row_bytes) if self._pays_input else 0)
 
     def refuse(self, rows: EncodedRows, faults: Mapping[int, Fault]) -> None:
         """Reject the records of some rows, given by index, whatever becomes of their other rows."""

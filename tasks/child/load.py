@@ -93,7 +93,7 @@ def _run_streamed(attempt: Attempt, job: LoadJob) -> Done:
     done = run_unit_streamed(
         unit,
         job,
-        child.stream_target(job),
+        child.stream_target(job, attempt.job_id),
         _hooks(attempt),
         bounds,
         transforms_of(child.settings, job.transforms),

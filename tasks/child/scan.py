@@ -9,10 +9,11 @@ from typing import cast
 
 from ringhaul.cluster.connect import consistency_level
 from ringhaul.scan.job import ReadJob
+from ringhaul.scan.options import ScanOptions
 from ringhaul.scan.ranges import unpack_ranges
 from ringhaul.scan.result import ReadResult
+from ringhaul.scan.row_limit import Share
 from ringhaul.scan.run import CHECKPOINT_S, ReadHooks, ReadOutcome, run_read_unit
-from ringhaul.scan.scan import ScanOptions
 from ringhaul.scan.sinks import Given, UnitOf
 from ringhaul.scan.statement import first_page_rows, scan_statement
 from tasks.child.failpoints import checkpoint_s
@@ -46,6 +47,10 @@ def run_read(attempt: Attempt) -> Done:
 
 
 def _read(attempt: Attempt, child: Child, job: ReadJob) -> ReadOutcome:
+    def reserve(rows: int) -> Share:
+        assert job.limit is not None
+        return Share(*attempt.reserve(rows, job.limit))
+
     return run_read_unit(
         UnitOf(attempt.job_id, attempt.unit, unpack_ranges(attempt.spec)),
         job,
@@ -64,6 +69,7 @@ def _read(attempt: Attempt, child: Child, job: ReadJob) -> ReadOutcome:
             trouble=attempt.trouble,
             throttle=attempt.throttle,
             rejects_max=child.ledger.records_max(attempt.job_id) if job.transforms else -1,
+            reserve=reserve,
             checkpoint_s=checkpoint_s(CHECKPOINT_S),
         ),
         attempt.cursor(),

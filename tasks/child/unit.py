@@ -89,6 +89,9 @@ class Attempt:
     throttle: JobThrottle
     #: Stores a cursor for the next attempt. Raises `UnitStopped`.
     checkpoint: Callable[[bytes], None]
+    #: Takes how many rows of a LIMIT the unit has or wants in all, and the LIMIT. Returns how many
+    #: it may have, and how many no unit has. Raises `UnitStopped`.
+    reserve: Callable[[int, int], tuple[int, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,7 +258,7 @@ def _give_back(
         ledger.release(job_id, unit, token)
         raise
     except BaseException as error:
-        # Includes MemoryError: if it left the task, it would stop the whole worker.
+        # Includes MemoryError: if it left the task, it would stop the worker.
         log.exception("unit %s of %s failed", unit, job_id)
         reason = mask(f"{type(error).__name__}: {error}")
         ledger.release(job_id, unit, token, reason, blamed=True, delay_ms=RETRY_DELAY_MS)
@@ -294,6 +297,12 @@ def _attempt(
             raise UnitStopped(answer.value)
         reach("after_checkpoint", unit)
 
+    def reserve(rows: int, limit: int) -> tuple[int, int]:
+        answer = ledger.reserve(job_id, unit, token, rows, limit)
+        if answer.lease is not Lease.OK:
+            raise UnitStopped(answer.lease.value)
+        return answer.rows, answer.left
+
     renewal = _Renewal(
         ledger,
         job_id,
@@ -319,6 +328,7 @@ def _attempt(
             trouble=renewal.trouble,
             throttle=throttle,
             checkpoint=checkpoint,
+            reserve=reserve,
         )
     )
     TRAIL.end()
@@ -361,7 +371,7 @@ def _node_rests(child: Child) -> list[tuple[EventKind, str]]:
 
 
 def _note(child: Child, job_id: str, unit: int, notes: Sequence[tuple[EventKind, str]]) -> None:
-    """Add what a unit noticed to the job's history, unless the ledger is away."""
+    """Add what a unit noticed to the job's history, unless the ledger is unavailable."""
     with suppress(LedgerUnavailable, JobDamaged):  # how the unit ends is what matters
         for kind, text in notes:
             History(child.ledger.caller).note(job_id, kind, text=text, by=worker_host(), unit=unit)

@@ -80,12 +80,12 @@ _READER = TypeAdapter(HostReport)
 
 
 def pack_report(report: HostReport) -> dict[str, Any]:
-    """Return the parts of a report that are there, ready for JSON."""
+    """Return the parts that a report has, ready for JSON."""
     return {name: part for name, part in asdict(report).items() if part not in (None, {})}
 
 
 def read_report(packed: object) -> HostReport | None:
-    """Return a report from its JSON; None if it is none."""
+    """Return a report from its JSON; None if it is invalid."""
     try:
         return _READER.validate_python(packed)
     except ValidationError:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: and then continue) ...
 GONE_MS = 600_000
 #: ... and at this many looks in a row: about 2 minutes at the default of one every 5 s. While Redis
-#: was away no worker could report; a live one does within half a minute of its return.
+#: was unavailable no worker could report; a live one does within half a minute of its return.
 LOOKS_MIN = 24
 
 REASON = "its command, whose standard output its rows went to, has ended: run the command again"
@@ -44,7 +44,7 @@ class Abandoned:
         seen: dict[str, tuple[int, int]] = {}
         for job in running:
             reported_ms: float | None = caller.command("ZSCORE", keys.QUEUES, job)
-            if reported_ms is None:  # it has no workers of its own: shared ones run it
+            if reported_ms is None:  # it has no private workers: shared ones run it
                 continue
             last_ms, looks = self._seen.get(job, (0, 0))
             looks = looks + 1 if last_ms == int(reported_ms) else 1

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Reports queued by one worker. If more processes die while Redis is away, nothing works anyway.
+#: Reports queued by one worker. If more processes die while Redis is down, nothing works anyway.
 WAITING_MAX = 1000
 
 

@@ -1,11 +1,11 @@
 """Remove dead workers from Celery's table of workers that take remote control commands.
 
-A worker removes itself when it stops, but not when it is killed: the table as a whole expires an
+A worker removes itself when it stops, but not when it is killed: the complete table expires an
 hour after its last worker. Where hosts come and go beside workers that stay, it would grow by about
-50 bytes for each killed worker, for ever.
+50 bytes for each killed worker.
 
 Control commands (such as Flower's) are published to all workers, in the table or not. So a worker
-removed by mistake, because Redis was away and lost its heartbeat, misses nothing, and Celery adds
+removed by mistake, because Redis was down and lost its heartbeat, misses nothing, and Celery adds
 it again within 20 minutes.
 
 Replies have another table, of the senders. It expires an hour after the last sender, and their

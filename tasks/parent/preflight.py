@@ -42,7 +42,7 @@ AWAY_S = 5.0
 #: Time limit of a check: of paths only, and with URLs, whose packages take a second to import.
 PATHS_S = 2.5
 URLS_S = 10.0
-#: Time limit of a report about the host, which ends by itself before (`tasks.host.__main__`).
+#: Time limit of a report about the host; it normally ends before (`tasks.host.__main__`).
 HOST_S = 10.0
 #: Checks that run at a time; further commands wait for their turn, within their own time limit.
 RUNNING_MAX = 4
@@ -52,7 +52,7 @@ HOST_SCRIPT = str(Path(tasks.host.__file__).with_name("__main__.py"))
 
 
 def pause_between_polls_s(workers: int) -> float:
-    """Return how long each of so many living workers pauses between two polls."""
+    """Return how long each of this many living workers pauses between two polls."""
     return min(max(ASK_EVERY_S, workers / ASKS_PER_S_MAX), ASK_EVERY_S_MAX)
 
 

@@ -1,6 +1,6 @@
 """The rounds of a keeper: heartbeat, sweep of the running jobs, and cleaning up after others.
 
-Every worker reports its heartbeat at each round. The rest concerns the whole fleet, so at most
+Every worker reports its heartbeat at each round. The rest concerns the complete fleet, so at most
 `workers.KEEPERS_MAX` workers do it: in a large fleet it would cost Redis more than units do.
 """
 

@@ -1,6 +1,6 @@
 """Shutdown of a worker: it waits for the units in progress, and no longer.
 
-Celery's soft shutdown sleeps for its whole timeout if it knows of any running task: it sleeps in
+Celery's soft shutdown sleeps until its timeout if it knows of any running task: it sleeps in
 the signal handler, where it receives no results, so the tasks never appear finished. Here a process
 holds a lock while it works on a unit, and the worker waits until no process holds one. The lock of
 a killed process ends with it.

@@ -74,7 +74,7 @@ def tables(draw: st.DrawFn, empties: Collection[str] = ()) -> AnyTable:
     kinds = draw(_some(types(), 2, 6))
     static = st.booleans() if clustering else st.just(False)
     others = [Column(next(names), kind, draw(st.booleans()), draw(static)) for kind in kinds]
-    # The server refuses a row whose whole partition key is an empty value.
+    # The server refuses a row whose partition key is one empty value.
     in_partition = empties if len(partition) > 1 else ()
     row = st.tuples(
         *(values(column.kind, in_partition, bound=True) for column in partition),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -14,12 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.acceptance.fork_server import ForkServer
+from tests.acceptance.fork_server import Forked, ForkServer
 
 #: Generous: the machine may be busy, and pytest's own timeout catches a hang.
 TIMEOUT_S = 120
 PYTHON_MODULE = [sys.executable, "-P", "-m", "ringhaul"]
+#: A command in the background.
+Process = subprocess.Popen[str] | Forked
+#: Commands that stay: they start as an operator starts them.
+SERVICES = ("worker", "beat", "flower", "metrics")
+#: The one for the environment of the tests, once there is one; and those of `forking`.
 _fork_servers: list[ForkServer] = []
+_more_fork_servers: list[ForkServer] = []
 _kinds_run: set[tuple[str, ...]] = set()
 
 
@@ -47,9 +54,9 @@ class Finished:
 class Ringhaul:
     """The command with one environment: cluster, broker and state folder.
 
-    `run` forks it from a process that has imported the modules, which takes most of a short
-    command's time; except for the first of each kind in a test process, which starts as a user's
-    does. With `fresh`, all of them do.
+    It is forked from a process that has imported the modules, which takes most of a short
+    command's time; except for services, and for the first of each kind in a test process, which
+    start as a user's does. With `fresh`, all of them do.
     """
 
     def __init__(self, env: Mapping[str, str], cwd: Path, *, fresh: bool = False) -> None:
@@ -62,13 +69,12 @@ class Ringhaul:
 
     def run(self, *args: object, stdin: bytes | None = None, **env: str) -> Finished:
         """Run the command to its end."""
-        argv, environment = self.argv(*args), self.env | env
-        if not self._fresh and (server := _fork_server_for(argv, environment)):
-            arguments = argv[len(PYTHON_MODULE) :]
+        arguments, environment = list(map(str, args)), self.env | env
+        if server := self._fork_server(_kind(arguments), environment):
             code, out, err = server.run(arguments, environment, self.cwd, stdin, TIMEOUT_S)
             return Finished(code, out.decode(), err.decode())
         done = subprocess.run(
-            argv,
+            self.argv(*args),
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
@@ -78,21 +84,44 @@ class Ringhaul:
         )
         return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    @contextmanager
-    def started(
-        self, *args: object, log: Path | None = None, **env: str
-    ) -> Iterator[subprocess.Popen[str]]:
-        """Run in the background; killed at the end of the block if it still runs."""
-        out = log.open("w") if log else subprocess.PIPE
-        process = subprocess.Popen(
-            self.argv(*args),
+    def run_script(self, script: str, **env: str) -> Finished:
+        """Run a script of bash, in which `ringhaul` is this command, to its end."""
+        environment = self.env | env
+        server = self._fork_server(("bash",), environment)
+        words = server.client if server else PYTHON_MODULE
+        done = subprocess.run(
+            ["bash", "-c", bash_function(words) + script],
             stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT if log else subprocess.PIPE,
-            env=self.env | env,
+            capture_output=True,
+            env=environment,
             cwd=self.cwd,
-            text=True,
+            timeout=TIMEOUT_S,
+            pass_fds=[server.control] if server else [],
         )
+        return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def _fork_server(
+        self, kind: tuple[str, ...], environment: Mapping[str, str]
+    ) -> ForkServer | None:
+        """Return the process to fork a command from; None for the first command of its kind, and
+        for one with environment variables that Python or a library may read on import."""
+        if self._fresh or kind not in _kinds_run:
+            _kinds_run.add(kind)
+            return None
+        wanted = _without_settings(environment)
+        for server in (*_fork_servers, *_more_fork_servers):
+            if server.environment == wanted:
+                return server
+        if _fork_servers or wanted != _without_settings(os.environ):
+            return None
+        _fork_servers.append(ForkServer(wanted))
+        atexit.register(_fork_servers[0].close)
+        return _fork_servers[0]
+
+    @contextmanager
+    def started(self, *args: object, log: Path | None = None, **env: str) -> Iterator[Process]:
+        """Run in the background; killed at the end of the block if it still runs."""
+        process = self._start(list(map(str, args)), self.env | env, log)
         try:
             yield process
         finally:
@@ -103,11 +132,47 @@ class Ringhaul:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
-            if log:
-                out.close()  # type: ignore[union-attr]
-            else:
-                process.stdout.close()  # type: ignore[union-attr]
-                process.stderr.close()  # type: ignore[union-attr]
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+
+    def _start(
+        self, arguments: list[str], environment: Mapping[str, str], log: Path | None
+    ) -> Process:
+        """Start the command; its output goes to a file, or else to pipes."""
+        server = None
+        if arguments[0] not in SERVICES:
+            server = self._fork_server(_kind(arguments), environment)
+        if server is not None:
+            return server.start_piped(arguments, environment, self.cwd, log)
+        with open(log or os.devnull, "w") as file:
+            return subprocess.Popen(
+                self.argv(*arguments),
+                stdin=subprocess.DEVNULL,
+                stdout=file if log else subprocess.PIPE,
+                stderr=subprocess.STDOUT if log else subprocess.PIPE,
+                env=environment,
+                cwd=self.cwd,
+                text=True,
+            )
+
+
+@contextmanager
+def forking(ringhaul: Ringhaul) -> Iterator[None]:
+    """Fork commands with the environment of this one, too, for the length of the block: it has
+    variables that a library may read on import, or is that of another host."""
+    server = ForkServer(_without_settings(ringhaul.env))
+    _more_fork_servers.append(server)
+    try:
+        yield
+    finally:
+        _more_fork_servers.remove(server)
+        server.close()
+
+
+def _kind(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the words that name a command."""
+    return tuple(word for word in arguments[:2] if word.isalpha())
 
 
 def _without_settings(environment: Mapping[str, str]) -> dict[str, str]:
@@ -115,18 +180,10 @@ def _without_settings(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not name.startswith(ours)}
 
 
-def _fork_server_for(argv: Sequence[str], environment: Mapping[str, str]) -> ForkServer | None:
-    """Return the process to fork a command from; None for the first command of its kind, and for
-    one with environment variables that Python or a library may read on import."""
-    kind = tuple(word for word in argv[len(PYTHON_MODULE) :][:2] if word.isalpha())
-    if kind not in _kinds_run or argv[: len(PYTHON_MODULE)] != PYTHON_MODULE:
-        _kinds_run.add(kind)
-        return None
-    if not _fork_servers:
-        _fork_servers.append(ForkServer(_without_settings(os.environ)))
-        atexit.register(_fork_servers[0].close)
-    (server,) = _fork_servers
-    return server if _without_settings(environment) == server.environment else None
+def bash_function(words: Sequence[str] = PYTHON_MODULE) -> str:
+    """Return the beginning of a script of bash in which `ringhaul` stands for these words, and a
+    pipe fails if one of its commands does."""
+    return f'ringhaul() {{ {shlex.join(words)} "$@"; }}; set -o pipefail; '
 
 
 def wait_until(true, what: str, timeout_s: float = 60.0) -> None:  # type: ignore[no-untyped-def]
@@ -140,6 +197,11 @@ def wait_until(true, what: str, timeout_s: float = 60.0) -> None:  # type: ignor
 def resume_at_full_speed(ringhaul: Ringhaul, job: str) -> Finished:
     """Resume a job without the `--rate` that slowed it down enough to be interrupted."""
     with ringhaul.started("resume", job, "--json") as resume:
-        wait_until(lambda: ringhaul.run("throttle", job, "--off").code == 0, "it to run again")
+
+        def is_unlimited() -> bool:
+            ended = resume.poll() is not None
+            return ringhaul.run("throttle", job, "--off").code == 0 or ended
+
+        wait_until(is_unlimited, "it to run again")
         out, err = resume.communicate(timeout=60)
     return Finished(resume.returncode, out, err)

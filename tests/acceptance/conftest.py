@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import redis
 from cassandra.cluster import Session
 from playwright.sync_api import Browser
 
 from producer.local.stack import Endpoints
 from producer.local.valkey import EmbeddedValkey
-from ringhaul.ledger.connection import Caller
-from ringhaul.ledger.workers import Workers
 from tests.acceptance.browser import Tab, open_tab, running_browser
-from tests.acceptance.command import Ringhaul, wait_until
+from tests.acceptance.command import Ringhaul
+from tests.acceptance.mounts import mount_namespace
+from tests.acceptance.running import running_worker
 from tests.services import fresh_keyspace, running_valkey
-from tests.sstable_tools import Node, running_node
 
 
 def cluster_env(endpoints: Endpoints, state_dir: Path) -> dict[str, str]:
@@ -44,18 +42,18 @@ def embedded(endpoints: Endpoints, tmp_path: Path) -> Ringhaul:
     return Ringhaul(cluster_env(endpoints, tmp_path / "state"), tmp_path)
 
 
+@pytest.fixture
+def mounts() -> Iterator[int]:
+    """The pid of a process with a mount namespace: see `Namespaced`."""
+    with mount_namespace() as pid:
+        yield pid
+
+
 @pytest.fixture(scope="module")
 def module_keyspace(cassandra_session: Session) -> Iterator[str]:
     """A fresh keyspace for the tests of one module, for tables that take long to fill."""
     with fresh_keyspace(cassandra_session) as name:
         yield name
-
-
-@pytest.fixture(scope="session")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """A node with nodetool, for the tests of SSTables."""
-    with running_node(tmp_path_factory.mktemp("tools")) as found:
-        yield found
 
 
 @pytest.fixture(scope="session")
@@ -76,12 +74,7 @@ def fleet_env(
         "RINGHAUL_TRANSFORM_ALLOWED": "rh_etl:*",
         "RINGHAUL_TRANSFORM_PATH": str(Path(__file__).parent / "transforms"),
     }
-    with (
-        Ringhaul(env, folder).started("worker", "-c", 2, log=folder / "worker.log"),
-        redis.Redis.from_url(fleet_broker.url) as client,
-    ):
-        workers = Workers(Caller(client))
-        wait_until(lambda: workers.slots() == 2, f"the worker; see {folder / 'worker.log'}")
+    with running_worker(Ringhaul(env, folder)):
         yield env
 
 

@@ -1,7 +1,8 @@
 """Start commands quickly: fork them from a process that has imported their modules.
 
 A command that does little spends nine tenths of its CPU time on imports: 1.5 s of 1.7 for a
-load. `ForkServer` is the side of the tests; this file, run by its path, is the process that forks.
+load. `ForkServer` is the side of the tests, and `fork_client.py` that of shell scripts; this file,
+run by its path, is the process that forks.
 A fork has the arguments, environment, folder, and standard streams of the command that it becomes,
 and ends as that does.
 """
@@ -31,6 +32,7 @@ from typing import Any, TextIO
 PACKAGES = ("config", "ringhaul", "producer")
 #: Standard input, output, error, and the socket on which the exit code comes.
 _STREAMS = 4
+_CLIENT = Path(__file__).with_name("fork_client.py")
 
 
 class ForkServer:
@@ -48,6 +50,16 @@ class ForkServer:
             )
         self._control, self._one_at_a_time = ours, threading.Lock()
 
+    @property
+    def control(self) -> int:
+        """The descriptor that `client` must inherit."""
+        return self._control.fileno()
+
+    @property
+    def client(self) -> list[str]:
+        """Words that, followed by arguments, stand for the command in a shell."""
+        return [sys.executable, "-I", "-S", str(_CLIENT), str(self.control)]
+
     def close(self) -> None:
         """End the process that forks; nothing else runs by now."""
         self._control.close()
@@ -62,47 +74,139 @@ class ForkServer:
         timeout_s: float,
     ) -> tuple[int, bytes, bytes]:
         """Exit code (negative: a signal), standard output and standard error of a command."""
-        pipes = [os.pipe(), os.pipe(), os.pipe()]
-        (in_end, to_in), (from_out, out_end), (from_err, err_end) = pipes
+        (in_end, to_in), (from_out, out_end), (from_err, err_end) = os.pipe(), os.pipe(), os.pipe()
         if stdin is None:
             os.close(in_end)
             in_end = os.open(os.devnull, os.O_RDONLY)
-        reply, theirs = socket.socketpair()
-        request = {
-            "arguments": list(arguments),
-            "environment": dict(environment),
-            "folder": str(folder),
-        }
+        forked = self.start(arguments, environment, folder, (in_end, out_end, err_end))
         found: dict[int, bytes] = {}
         readers = [
             threading.Thread(target=_read_all, args=(end, found), daemon=True)
             for end in (from_out, from_err)
         ]
         writer = threading.Thread(target=_write_all, args=(to_in, stdin or b""), daemon=True)
-        with reply, reply.makefile("rw") as lines:
-            with self._one_at_a_time:
-                ends = [in_end, out_end, err_end, theirs.fileno()]
-                socket.send_fds(self._control, [b"\n"], ends)
-                lines.write(json.dumps(request) + "\n")
-                lines.flush()
-                theirs.close()
-                for end in (in_end, out_end, err_end):
-                    os.close(end)
-                pid = int(lines.readline())
-            for thread in (*readers, writer):
-                thread.start()
-            deadline = time.monotonic() + timeout_s
-            for thread in readers:
-                thread.join(max(deadline - time.monotonic(), 0))
-            reply.settimeout(max(deadline - time.monotonic(), 0.01))
-            try:
-                status = int(lines.readline())
-            except TimeoutError:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                raise subprocess.TimeoutExpired(list(arguments), timeout_s) from None
+        for thread in (*readers, writer):
+            thread.start()
+        deadline = time.monotonic() + timeout_s
+        for thread in readers:
+            thread.join(max(deadline - time.monotonic(), 0))
+        try:
+            code = forked.wait(max(deadline - time.monotonic(), 0.01))
+        except subprocess.TimeoutExpired:
+            forked.kill()
+            raise
         writer.join()
-        return os.waitstatus_to_exitcode(status), found[from_out], found[from_err]
+        return code, found[from_out], found[from_err]
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        streams: tuple[int, int, int],
+    ) -> Forked:
+        """Fork a command with these standard streams, which are closed here."""
+        reply, theirs = socket.socketpair()
+        request = {
+            "arguments": list(arguments),
+            "environment": dict(environment),
+            "folder": str(folder),
+        }
+        with self._one_at_a_time:
+            socket.send_fds(self._control, [b"\n"], [*streams, theirs.fileno()])
+            reply.sendall(json.dumps(request).encode() + b"\n")
+            theirs.close()
+            for end in streams:
+                os.close(end)
+            return Forked(arguments, reply)
+
+    def start_piped(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        log: Path | None,
+    ) -> Forked:
+        """Fork a command without input. Its output goes to a file, or else to pipes."""
+        in_end = os.open(os.devnull, os.O_RDONLY)
+        if log is not None:
+            out_end = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+            return self.start(arguments, environment, folder, (in_end, out_end, os.dup(out_end)))
+        (from_out, out_end), (from_err, err_end) = os.pipe(), os.pipe()
+        forked = self.start(arguments, environment, folder, (in_end, out_end, err_end))
+        forked.stdout, forked.stderr = open(from_out), open(from_err)  # noqa: SIM115
+        return forked
+
+
+class Forked:
+    """A command that was forked, with what tests use of `subprocess.Popen`."""
+
+    def __init__(self, arguments: Sequence[str], reply: socket.socket) -> None:
+        self.args = arguments
+        self._reply = reply
+        self.pid = self._number()
+        self.returncode: int | None = None
+        self.stdout: TextIO | None = None
+        self.stderr: TextIO | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative for a signal; None if it still runs."""
+        with suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end, and return its exit code."""
+        if self.returncode is None:
+            ready, _, _ = select.select([self._reply], [], [], timeout)
+            if not ready:
+                raise subprocess.TimeoutExpired(list(self.args), timeout or 0)
+            self.returncode = os.waitstatus_to_exitcode(self._number())
+            self._reply.close()
+        return self.returncode
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait for its end; return what is left of its standard output and standard error."""
+        found: dict[int, str] = {}
+        streams = [stream for stream in (self.stdout, self.stderr) if stream is not None]
+        readers = [
+            threading.Thread(target=_read_rest, args=(stream, found), daemon=True)
+            for stream in streams
+        ]
+        for thread in readers:
+            thread.start()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for thread in readers:
+            thread.join(None if deadline is None else max(deadline - time.monotonic(), 0))
+        self.wait(None if deadline is None else max(deadline - time.monotonic(), 0))
+        for thread in readers:
+            thread.join()
+        out, err = (found.get(id(stream), "") for stream in (self.stdout, self.stderr))
+        return out, err
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _number(self) -> int:
+        """Read the next number from the process that forks."""
+        line = b""
+        while not line.endswith(b"\n"):
+            read = self._reply.recv(1)
+            assert read, "the process that forks has ended"
+            line += read
+        return int(line)
+
+
+def _read_rest(stream: TextIO, found: dict[int, str]) -> None:
+    found[id(stream)] = stream.read()
 
 
 def _read_all(end: int, found: dict[int, bytes]) -> None:
@@ -127,11 +231,11 @@ class _Forker:
         os.set_blocking(self._wake, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._wake)
-        # On Ctrl-C commands end by themselves, and this one with the tests.
+        # Ctrl-C ends the commands; this process ends with the tests.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def serve(self) -> dict[str, Any] | None:
-        """Returns in forks, with what each of them is to be; and None at the end."""
+        """Return in each fork, with the command that it runs; and None at the end."""
         while True:
             ready, _, _ = select.select([self._control.fileno(), self._woken], [], [])
             if self._woken in ready:

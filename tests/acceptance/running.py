@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -14,9 +13,10 @@ from pathlib import Path
 import psutil
 import redis
 
+from producer.local.ports import choose_port
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.workers import Workers
-from tests.acceptance.command import wait_until
+from tests.acceptance.command import Process, Ringhaul, wait_until
 
 
 class Running:
@@ -79,6 +79,20 @@ def running(
             one.kill()
 
 
+@contextlib.contextmanager
+def running_worker(ringhaul: Ringhaul, *options: object, slots: int = 2) -> Iterator[Process]:
+    """Run `ringhaul worker` with so many slots for the length of the block, which begins when the
+    worker is alive. Its log is `worker.log` in the command's folder."""
+    log = ringhaul.cwd / "worker.log"
+    with (
+        ringhaul.started("worker", "-c", slots, *options, log=log) as process,
+        redis.Redis.from_url(ringhaul.env["RINGHAUL_BROKER_URL"]) as client,
+    ):
+        workers = Workers(Caller(client))
+        wait_until(lambda: workers.slots() == slots, f"the worker; see {log}")
+        yield process
+
+
 def wait_for_worker(broker_url: str, log: Path) -> None:
     with redis.Redis.from_url(broker_url) as client:
         workers = Workers(Caller(client))
@@ -86,10 +100,8 @@ def wait_for_worker(broker_url: str, log: Path) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
+    """Return a port for a server that opens it seconds later: the system gives it to no client."""
+    return choose_port(["127.0.0.1"])
 
 
 def get(url: str) -> tuple[int, str]:

@@ -12,6 +12,7 @@ from producer.local.stack import Endpoints
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.acceptance.conftest import fleet_settings
 from tests.acceptance.oracle import assert_table, create_table
+from tests.acceptance.running import running_worker
 from tests.services import running_valkey
 
 ROWS = [(number, f"a{number}") for number in range(100)]
@@ -30,9 +31,7 @@ def limited(endpoints: Endpoints, tmp_path: Path) -> Iterator[Ringhaul]:
         worker = Ringhaul(
             command.env | {"RINGHAUL_STORAGE_ALLOWED_ROOTS": str(tmp_path / "ok")}, tmp_path
         )
-        with worker.started("worker", "-c", 1, log=tmp_path / "worker.log") as process:
-            wait_until(lambda: "ready" in (tmp_path / "worker.log").read_text(), "the worker")
-            assert process.poll() is None
+        with running_worker(worker, slots=1):
             yield command
 
 
@@ -73,8 +72,9 @@ def test_a_file_replaced_by_a_link_outside_fails_the_job(
         "load", source, "-t", table, "--job-id", "ld-later", "--rate", "20", "--unit-size", "4K"
     ) as load:
         wait_until(lambda: limited.run("status", "ld-later").code in (0, 7), "the job")
-        source.unlink()
-        source.symlink_to(secret)
+        link = tmp_path / "ok" / "link"
+        link.symlink_to(secret)
+        link.rename(source)  # at once: the path always leads to a file
         load.wait(60)
         assert load.returncode in (2, 4)
     done = limited.run("status", "ld-later")

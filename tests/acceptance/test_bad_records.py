@@ -2,7 +2,7 @@
 
 Given a file with good and bad records, when it is loaded, then exactly the good ones are in the
 table, exactly the bad ones are rejects, and each reject has its original bytes, its place and a
-reason that tells the user what to do.
+reason that says what to do.
 """
 
 from __future__ import annotations
@@ -123,9 +123,27 @@ CASES: dict[str, tuple[bytes, list[Row], list[Bad]]] = {
         b"id,name,total\n1,a,10,x\n2,b\n3\n4,d,40\n",
         [(4, "d", 40)],
         [
-            Bad(2, "parse", None, "has 4 fields, expected 3", b"1,a,10,x"),
-            Bad(3, "parse", None, "has 2 fields, expected 3", b"2,b"),
-            Bad(4, "parse", None, "has 1 field, expected 3", b"3"),
+            Bad(
+                2,
+                "parse",
+                None,
+                "has 4 fields, expected 3; --allow-extra-fields leaves out the rest",
+                b"1,a,10,x",
+            ),
+            Bad(
+                3,
+                "parse",
+                None,
+                "has 2 fields, expected 3; --allow-missing-fields takes the others as nulls",
+                b"2,b",
+            ),
+            Bad(
+                4,
+                "parse",
+                None,
+                "has 1 field, expected 3; --allow-missing-fields takes the others as nulls",
+                b"3",
+            ),
         ],
     ),
 }
@@ -246,7 +264,7 @@ def test_a_line_of_200_megabytes(
         "check that --delimiter and --quote fit the file"
     )
     assert reject["reason"] == f"line 3: {what}"
-    # Memory held at most twice the longest record, and never the whole line.
+    # Memory held at most twice the longest record, and never the complete line.
     assert 0 < summary["worker_rss_bytes_max"] < 600 * 2**20
 
 

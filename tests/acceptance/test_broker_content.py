@@ -191,7 +191,7 @@ def test_a_restart_without_persistence_is_warned_of_and_reported(
             assert process.returncode == 4, err
             assert "maxmemory-policy allkeys-lru: keys of jobs may be evicted" in err
             assert "appendonly no: a restart loses running jobs" in err
-            assert f"Rows of it may be in {keyspace}.t" in err and "--timestamp" in err
+            assert f"Rows of the job may be in {keyspace}.t" in err and "--timestamp" in err
             assert cassandra_session.execute(f"SELECT count(*) FROM {keyspace}.t").one()[0] > 0
             # And the worker does the next job
             assert ringhaul.run(*load).code == 0

@@ -36,8 +36,9 @@ HOSTS = {"host0", "host1", "host2"}
 
 #: Every host notices a pause, a cancel or new limits within this time.
 HEARD_S = 2.0
-#: More than 20 s of load at 2,000 rows a second.
-ROWS = 50_000
+#: More than 20 s of load at 2,000 rows a second, after 15 s at half of that: on a busy machine
+#: commands take long to start.
+ROWS = 55_000
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +139,41 @@ def let_go_s(ledger: Ledger, job: str) -> float:
     return (status.now_ms - since_ms) / 1000
 
 
+# First, so that workers and servers start beside other tests.
+def test_a_small_job_is_not_stuck_behind_a_large_one(
+    ringhaul: Ringhaul, ledger: Ledger, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    # Given a job of ten thousand units, whose queue is full
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+    write_rows(tmp_path / "large.csv", 100_000)
+    write_rows(tmp_path / "small.csv", 100)
+    options = ("-t", table, "--unit-size", 10 * RECORD_BYTES - 1)
+    large = detached(ringhaul, "large.csv", *options, "--rate", 600)
+    wait_until(lambda: ledger.status(large).done > 10, "ten units")
+    assert ledger.status(large).units == 10_000
+    # When one of ten units comes
+    small = detached(ringhaul, "small.csv", *options)
+    wait_until(lambda: ledger.status(small).started_ms is not None, "its first unit")
+    before = last = ledger.status(large).done
+    looked = before
+    while not ledger.status(small).finished:
+        # What was done at the look before had been done while the small job ran, however late
+        # this process gets its turn.
+        last, looked = looked, ledger.status(large).done
+        time.sleep(0.01)
+    # Then it is done first, and the large job did about as many units in that time
+    after, status = ledger.status(large), ledger.status(small)
+    units = last - before
+    print(
+        f"\nfair share: {status.units} units of the small job and {units} of the large one in "
+        f"{status.elapsed_s:.2f} s"
+    )
+    assert status.units == 10
+    assert units <= 4 * status.units
+    assert not after.finished and after.pending > 9 * after.units / 10
+    ledger.cancel(large)
+
+
 @pytest.mark.alone
 def test_a_load_on_three_hosts_is_paused_resumed_and_throttled(
     ringhaul: Ringhaul, ledger: Ledger, cassandra_session: Session, keyspace: str, tmp_path: Path
@@ -182,7 +218,7 @@ def test_a_load_on_three_hosts_is_paused_resumed_and_throttled(
         if found - rows > 10:
             last = queried
         rows = found
-    print(f"throttle: rows ceased to come after {last - throttled:.2f} s")
+    print(f"throttle: rows stopped after {last - throttled:.2f} s")
     assert last - throttled < HEARD_S
 
     # When the limit is 2,000 rows a second, then it runs at that rate
@@ -205,35 +241,6 @@ def rows_paid(ledger: Ledger, job: str) -> int:
     """Return the rows of finished units and of running ones."""
     status = ledger.status(job)
     return status.totals.get("rows", 0) + status.live.rows
-
-
-def test_a_small_job_is_not_stuck_behind_a_large_one(
-    ringhaul: Ringhaul, ledger: Ledger, cassandra_session: Session, keyspace: str, tmp_path: Path
-) -> None:
-    # Given a job of ten thousand units, whose queue is full
-    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
-    write_rows(tmp_path / "large.csv", 100_000)
-    write_rows(tmp_path / "small.csv", 100)
-    options = ("-t", table, "--unit-size", 10 * RECORD_BYTES - 1)
-    large = detached(ringhaul, "large.csv", *options, "--rate", 600)
-    wait_until(lambda: ledger.status(large).done > 10, "ten units")
-    assert ledger.status(large).units == 10_000
-    # When one of ten units comes
-    small = detached(ringhaul, "small.csv", *options)
-    wait_until(lambda: ledger.status(small).started_ms is not None, "its first unit")
-    before = ledger.status(large).done
-    wait_until(lambda: ledger.status(small).finished, "its end")
-    # Then it is done first, and the large job did about as many units in that time
-    after, status = ledger.status(large), ledger.status(small)
-    units = after.done - before
-    print(
-        f"\nfair share: {status.units} units of the small job and {units} of the large one in "
-        f"{status.elapsed_s:.2f} s"
-    )
-    assert status.units == 10
-    assert units <= 4 * status.units
-    assert not after.finished and after.pending > 9 * after.units / 10
-    ledger.cancel(large)
 
 
 def top_with_rate(ringhaul: Ringhaul, job: str) -> tuple[dict[str, Any], dict[str, Any]]:

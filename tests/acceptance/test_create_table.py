@@ -75,7 +75,7 @@ def test_the_table_is_created_and_loaded(
     # Then each column is listed with its reason, and the statement
     assert done.code == 0, done
     lines = [line.split(maxsplit=2) for line in done.err.splitlines()]
-    assert ["total", "decimal", "numbers with 2 digits behind the point"] in lines
+    assert ["total", "decimal", "numbers with 2 digits after the point"] in lines
     assert ["zip", "text", '"00123" has a leading zero'] in lines
     assert f"CREATE TABLE {keyspace}.orders (" in done.err.splitlines()
     assert "    PRIMARY KEY (region, id)" in done.err.splitlines()
@@ -86,7 +86,7 @@ def test_the_table_is_created_and_loaded(
     # and the same command again uses the table, whether with a job id or not
     again = fleet.run(*load, "--primary-key", "region,id")
     assert again.code == 0, again
-    assert f"{keyspace}.orders exists already, as the files suggest it" in again.err
+    assert f"{keyspace}.orders exists already, and matches the files" in again.err
     assert "CREATE TABLE" not in again.err
     # but one that would have created another table is refused
     other = fleet.run(*load)
@@ -253,8 +253,8 @@ REFUSED = {
     "no names": (["-t", "{k}.t", "--create-table", "--no-header"], 2, "needs --columns"),
     "name": (["-t", "{k}.a-b", "--create-table"], 2, "no table can be named 'a-b'"),
     "key": (["-t", "{k}.t", "--create-table", "--primary-key", "idd"], 2, "did you mean 'id'"),
-    "only yes": (["-t", "{k}.t", "--yes"], 2, "--yes goes with --create-table"),
-    "only key": (["-t", "{k}.t", "--primary-key", "id"], 2, "--primary-key goes with"),
+    "only yes": (["-t", "{k}.t", "--yes"], 2, "--yes needs --create-table"),
+    "only key": (["-t", "{k}.t", "--primary-key", "id"], 2, "--primary-key needs"),
     "transform": (["-t", "{k}.t", "--create-table", "--transform", "a:b"], 2, "--transform"),
     "where": (
         ["-t", "{k}.t", "--create-table", "--yes", "--where", "nope = 1"], 2, "no column 'nope'",

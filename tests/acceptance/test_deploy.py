@@ -49,6 +49,7 @@ from tests.deployment import (
     manifests,
     unit_commands,
 )
+from tests.kernels import bring_to_cache
 from tests.services import restart_valkey, running_valkey
 
 #: Command -> why it is not run. tests/unit/test_deploy.py checks the files that it reads.
@@ -257,6 +258,8 @@ def test_the_systemd_units(
             for one in unit_commands()
         ),
     )
+    command = rehearsal.commands["systemd ringhaul-worker@.service ExecStart"]
+    bring_to_cache(site.mount(command, "/var/cache/ringhaul") / "numba")
     with ExitStack() as stack:
         worker = rehearsal.start(stack, "ringhaul worker")
         rehearsal.start(stack, "ringhaul flower")
@@ -265,7 +268,7 @@ def test_the_systemd_units(
         wait_for_worker(broker_url, worker.log)
         # A load by hand, on one of the hosts, from a shared mount.
         load = dataclasses.replace(
-            rehearsal.commands["systemd ringhaul-worker@.service ExecStart"],
+            command,
             argv=("ringhaul", "load", "/mnt/share/orders.csv", "--table", "shop.orders"),
         )
         write_rows(site.mount(load, "/mnt/share") / "orders.csv")
@@ -301,7 +304,7 @@ def test_the_kubernetes_manifests_scale_from_nothing(
         pod = stack.enter_context(site.started(load))
         wait_until(lambda: pod.read() and scaler_reading(client) > 0, "open units")
         rehearsal.start(stack, "ringhaul worker")
-        assert pod.process.wait(60) == 0, pod.log.read_text()
+        assert pod.process.wait(120) == 0, pod.log.read_text()
         assert_table(cassandra_session, f"{keyspace}.orders", "id, name", ROWS)
         rehearsal.wait()
         wait_until(lambda: scaler_reading(client) == 0, "nothing open")

@@ -33,7 +33,7 @@ from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.workers import Workers
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.acceptance.conftest import fleet_settings
-from tests.acceptance.running import free_port
+from tests.ports import closed_port
 from tests.services import running_valkey
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +42,9 @@ PASSWORD = "a-sentinel-word-of-the-broker"
 HEALTHY_S_MAX = 20.0
 #: Whatever hangs, the command ends.
 HANGING_S_MAX = 60.0
+
+#: Files of compiled modules and kernels that another process writes, and renames when complete.
+BEING_WRITTEN = shutil.ignore_patterns("*.pyc.*", "*.tmp.*")
 
 Checks = dict[tuple[str, str], dict[str, Any]]
 
@@ -74,7 +77,7 @@ def worker_1(settings: dict[str, str], valkey: EmbeddedValkey, host_1: Path) -> 
 
 @pytest.fixture
 def command(settings: dict[str, str], tmp_path: Path) -> Ringhaul:
-    """The command, in a folder of its own."""
+    """The command, in a separate folder."""
     return Ringhaul(settings, tmp_path)
 
 
@@ -180,8 +183,9 @@ def test_a_broker_that_loses_jobs(
 
 
 def test_a_broker_that_is_down(command: Ringhaul) -> None:
-    url = f"redis://:{PASSWORD}@127.0.0.1:{free_port()}/0"
-    found = doctor(command, code=4, RINGHAUL_BROKER_URL=url)
+    with closed_port() as port:
+        url = f"redis://:{PASSWORD}@127.0.0.1:{port}/0"
+        found = doctor(command, code=4, RINGHAUL_BROKER_URL=url)
     assert set(found) == {("broker", "address"), ("workers", "up")}
     assert "Connection refused" in found["broker", "address"]["text"]
     assert "broker.url" in found["broker", "address"]["text"]
@@ -226,7 +230,8 @@ def test_a_user_of_the_broker_without_rights(command: Ringhaul, valkey: Embedded
 
 
 def test_a_cluster_that_cannot_be_reached_from_here(command: Ringhaul) -> None:
-    found = doctor(command, code=4, RINGHAUL_CLUSTER_PORT=str(free_port()))
+    with closed_port() as port:
+        found = doctor(command, code=4, RINGHAUL_CLUSTER_PORT=str(port))
     address = found["cluster", "address"]
     assert "Connection refused" in address["text"] and "--contact-points" in address["text"]
     # The workers' hosts still reach it.
@@ -263,7 +268,7 @@ def test_a_host_with_everything_wrong(
     folder = tmp_path / "host-2"
     tree = folder / "tree"
     for package in ("ringhaul", "config", "tasks", "producer"):
-        shutil.copytree(ROOT / package, tree / package)
+        shutil.copytree(ROOT / package, tree / package, ignore=BEING_WRITTEN)
     init = tree / "ringhaul" / "__init__.py"
     init.write_text(init.read_text().replace(ringhaul.__version__, "0.0.7"))
     (folder / "state").write_text("a file")
@@ -272,7 +277,7 @@ def test_a_host_with_everything_wrong(
     (host_1 / "x.csv").write_text("id\n1\n")
     env = settings | {
         "PYTHONPATH": str(tree),
-        "RINGHAUL_CLUSTER_PORT": str(free_port()),
+        "RINGHAUL_CLUSTER_PORT": "1",  # nobody listens there
         "RINGHAUL_BROKER_VISIBILITY_TIMEOUT_S": "9000",
         "RINGHAUL_TRANSFORM_ALLOWED": "etl:*",
         "RINGHAUL_STATE_DIR": str(folder / "state"),
@@ -384,7 +389,7 @@ def test_the_password_of_the_broker_is_nowhere(
 
 
 def test_the_local_stack_needs_no_worker(command: Ringhaul, stack: Stack) -> None:
-    """Commands use its Valkey, and start workers of their own."""
+    """Commands use its Valkey, and start their own workers."""
     env = {name: text for name, text in command.env.items() if not name.startswith("RINGHAUL_")}
     folder = stack.valkey.password_file.parents[1]
     local = Ringhaul(env | {"RINGHAUL_STATE_DIR": str(folder)}, command.cwd)

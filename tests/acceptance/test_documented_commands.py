@@ -21,8 +21,8 @@ from cassandra.cluster import Session
 
 from manual.reference import REFERENCE
 from tests.acceptance.command import Finished, Ringhaul
+from tests.acceptance.documented import run_line
 from tests.acceptance.oracle import assert_table
-from tests.acceptance.test_documented_reads import run_line
 from tests.unit.test_docs import shell_lines
 
 ORDERS = [("north", n, n * 10) for n in range(40)]
@@ -158,6 +158,7 @@ def test_mappings(
 ) -> None:
     definition = (
         "(region text, id int, total bigint, loaded timeuuid, placed timestamp, "
+        "tags set<text>, "
         "PRIMARY KEY (region, id))"
     )
     for name in ("orders", "restored"):
@@ -165,9 +166,20 @@ def test_mappings(
     (at_work / "wide.csv").write_text("customer,region,total\n1,north,10\n")
     (at_work / "export.txt").write_text("2,a,b,c,south\n")
     (at_work / "part.csv").write_text("id,comment,total\n3,none,30\n")
-    renamed, placed, constant, restore = examples("mapping", "ringhaul load")
-    keep, named, computed = examples("mapping", "ringhaul unload")
-    for line in (renamed, placed, constant, keep, restore, named, computed):
+    renamed, placed, constant, restore, restore_newest = examples("mapping", "ringhaul load")
+    keep, keep_newest, named, computed = examples("mapping", "ringhaul unload")
+    cassandra_session.execute(
+        f"UPDATE {keyspace}.orders USING TIMESTAMP 77 SET tags = {{'x'}} "
+        "WHERE region = 'north' AND id = 1"
+    )
+    for line in (renamed, placed, constant, keep_newest, restore_newest):
+        run(fleet, keyspace, line)
+    newest = cassandra_session.execute(
+        f"SELECT tags, maxwritetime(tags) FROM {keyspace}.restored "
+        "WHERE region = 'north' AND id = 1"
+    )
+    assert [(set(tags), at) for tags, at in newest] == [({"x"}, 77)]
+    for line in (keep, restore, named, computed):
         run(fleet, keyspace, line)
     rows = [("east", 3, 30), ("north", 1, 10), ("south", 2, None)]
     for name in ("orders", "restored"):
@@ -181,7 +193,7 @@ def test_mappings(
             written = found
         assert found == written
     heads = {part.read_text().splitlines()[0] for part in (at_work / "out").glob("*.csv")}
-    assert heads == {"number,loaded,placed,total,written"}
+    assert heads == {"number,loaded,placed,tags,total,written"}
     days = [path.read_text().splitlines()[1:] for path in (at_work / "days").glob("*.csv")]
     assert sorted(row for part in days for row in part) == ["1,old,", "2,old,", "3,old,"]
 
@@ -232,7 +244,7 @@ def test_translated_commands_do_what_the_others_did(
     unloaded = fleet.run(*document["command"][1:])
     assert sorted(unloaded.out.splitlines()) == ["1,10", "2,", "3,30"]
 
-    # And text that is no command
+    # And text that is not a command
     wrong = fleet.run("translate", "COPY x FROM")
     assert (wrong.code, wrong.out) == (2, "")
     assert "a file in quotes or STDIN is missing" in wrong.err
@@ -253,7 +265,7 @@ def test_jobs_that_ended(
     def show(line: str, code: int = 0) -> Finished:
         return run(fleet, keyspace, programs + line.replace(JOB, job), code)
 
-    # Then each command about jobs tells of it
+    # Then each command about jobs reports it
     listing, follow, events = examples("commands/status")
     assert job in show(listing).out
     show(follow, code=1)

@@ -22,15 +22,11 @@ from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.local.stack import Endpoints
 from producer.local.valkey import EmbeddedValkey
-from tests.acceptance.command import TIMEOUT_S, Finished, Ringhaul, wait_until
+from ringhaul.ledger.connection import connect
+from ringhaul.ledger.ledger import Ledger
+from tests.acceptance.command import TIMEOUT_S, Finished, Ringhaul, bash_function, wait_until
+from tests.acceptance.documented import OF_EVERY_JOB, csv_rows, in_keyspace, listed, run_line
 from tests.acceptance.oracle import create_table
-from tests.acceptance.test_documented_reads import (
-    OF_EVERY_JOB,
-    csv_rows,
-    listed,
-    run_line,
-    shell_argv,
-)
 from tests.secure_bundle import managed_cluster
 from tests.terminal import on_a_terminal
 from tests.unit.test_docs import shell_lines
@@ -72,7 +68,7 @@ class Desk:
 
     def jobs(self) -> list[dict[str, Any]]:
         """Return the jobs of this example's keyspace on the fleet's broker, the newest first."""
-        listed_jobs = json.loads(self.fleet.run("status", "--json").out)
+        listed_jobs = json.loads(self.fleet.run("status", "--json", "--limit", 1000).out)
         return [job for job in listed_jobs if self.shop in job["table"]]
 
     def status(self, job: str) -> dict[str, Any]:
@@ -99,6 +95,11 @@ def takes_its_share(desk: Desk, line: str) -> None:
     job = desk.jobs()[0]
     assert job["priority"] == "low"
     assert desk.status(job["job"])["limits"]["rows_per_s"] == 20_000
+
+
+def has_a_limit_in_bytes(desk: Desk, line: str) -> None:
+    assert_counted(desk.run(line))
+    assert desk.status(desk.jobs()[0]["job"])["limits"]["bytes_per_s"] == 50_000_000
 
 
 def is_one_job(desk: Desk, line: str) -> None:
@@ -135,10 +136,9 @@ def writes_only_the_summary(desk: Desk, line: str) -> None:
 
 def ends_with_ctrl_c(desk: Desk, line: str) -> None:
     # Given the example, slow enough to be caught in the middle
-    slow = line.replace("-o out/", "-o out/ --rate 100")
-    before = len(desk.jobs())
+    slow = line.replace("-o out/", "-o out/ --rate 50")
     shell = subprocess.Popen(
-        shell_argv(desk.shop, slow),
+        ["bash", "-c", bash_function() + in_keyspace(desk.shop, slow)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -147,7 +147,15 @@ def ends_with_ctrl_c(desk: Desk, line: str) -> None:
         start_new_session=True,
     )
     try:
-        wait_until(lambda: len(desk.jobs()) > before, "the job")
+        with connect(desk.broker.url) as client:
+            ledger = Ledger(client)
+
+            def at_work() -> bool:
+                """Return whether a unit is at work: its command publishes one once it watches."""
+                ours = [job for job in ledger.jobs(5) if desk.shop in job.labels.get("table", "")]
+                return any(job.leased and not job.finished for job in ours)
+
+            wait_until(at_work, "a unit of the job")
         # When Ctrl-C is typed
         os.killpg(shell.pid, signal.SIGINT)
         code = shell.wait(TIMEOUT_S)
@@ -274,6 +282,7 @@ def reads_the_other_file(desk: Desk, line: str) -> None:
 #: A part of the line that identifies an example -> its check.
 CHECKS: dict[str, Callable[[Desk, str], None]] = {
     "--priority": takes_its_share,
+    "MB/s": has_a_limit_in_bytes,
     "--job-id": is_one_job,
     "-q": is_quiet,
     "--json > ": prints_messages,

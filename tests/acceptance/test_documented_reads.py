@@ -6,13 +6,9 @@ documented, and each option of these commands has an example.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -24,137 +20,50 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 from click.core import ParameterSource
 
-from tests.acceptance.command import TIMEOUT_S, Finished, Ringhaul, wait_until
-from tests.acceptance.oracle import create_table
+from tests.acceptance.command import Ringhaul, wait_until
+from tests.acceptance.documented import OF_EVERY_JOB, csv_rows, listed, run_line
+from tests.acceptance.documented_shop import (
+    NOTES,
+    PEOPLE,
+    READINGS,
+    REGIONS,
+    ROWS,
+    age,
+    create_shop,
+    note,
+    write_inputs,
+)
 from tests.unit.test_docs import (
     CLI,
     COMMANDS,
     documented,
     options,
     ringhaul_calls,
-    shared_options,
     shell_lines,
 )
 
 READS = ("unload", "count", "query", "peek", "lookup", "exec")
+#: `test_documented_commands` runs it, with a table that has a column `tags`.
+ELSEWHERE = "-o newest/"
 EXAMPLES = [
-    line for line in shell_lines(CLI) if any(call[0] in READS for call in ringhaul_calls(line))
+    line
+    for line in shell_lines(CLI)
+    if ELSEWHERE not in line and any(call[0] in READS for call in ringhaul_calls(line))
 ]
-OF_EVERY_JOB = shared_options("Options of every job")
-
-ROWS = 2_000
-#: The regions of the orders; an order's total is its number.
-REGIONS = ("north", "south")
-PEOPLE = 40
-NOTES = range(101, 113)
-#: The times in old.txt, which has other formats: 12:00 in Berlin, seconds since 1970.
-READINGS = [("north's", datetime(2024, 5, 31, 10)), ("hall\0seven", datetime(2024, 6, 1))]
-
-
-def age(n: int) -> int | None:
-    """Return a person's age; three persons have none."""
-    return None if n % 16 == 5 else 18 + n
-
-
-def note(n: int) -> str | None:
-    """Return a note that needs quotes; every fourth row has none."""
-    return None if n % 4 == 0 else f"it's; {n}"
 
 
 @pytest.fixture(scope="module")
 def shop(cassandra_session: Session, module_keyspace: str) -> str:
     """A keyspace with the examples' tables."""
-    session = cassandra_session
-    orders = create_table(
-        session,
-        module_keyspace,
-        "id int PRIMARY KEY, region text, total bigint, placed timestamp",
-        "orders",
-    )
-    insert = session.prepare(
-        f"INSERT INTO {orders} (id, region, total, placed) VALUES (?, ?, ?, '2024-06-01')"
-    )
-    rows = [(n, REGIONS[n % 2], n) for n in range(ROWS)]
-    execute_concurrent_with_args(session, insert, rows, concurrency=100)
-    events = create_table(
-        session,
-        module_keyspace,
-        "user text, day date, at int, total bigint, PRIMARY KEY (user, day, at)",
-        "events",
-    )
-    insert = session.prepare(f"INSERT INTO {events} (user, day, at, total) VALUES (?, ?, ?, 1)")
-    rows = [(f"u{u}", f"2024-03-{d:02}", at) for u in range(9) for d in (1, 2) for at in range(u)]
-    execute_concurrent_with_args(session, insert, rows, concurrency=100)
-    create_table(session, module_keyspace, "page text PRIMARY KEY, n counter", "hits")
-    people = create_table(session, module_keyspace, "id int PRIMARY KEY, age int", "people")
-    for n in range(PEOPLE):
-        session.execute(f"INSERT INTO {people} (id, age) VALUES ({n}, {age(n) or 'null'})")
-    notes = create_table(session, module_keyspace, "id int PRIMARY KEY, note text", "notes")
-    for n in NOTES:
-        session.execute(f"INSERT INTO {notes} (id, note) VALUES (%s, %s)", (n, note(n)))
-    readings = create_table(
-        session, module_keyspace, "sensor text, at timestamp, PRIMARY KEY (sensor, at)", "readings"
-    )
-    for reading in READINGS:
-        session.execute(f"INSERT INTO {readings} (sensor, at) VALUES (%s, %s)", reading)
+    create_shop(cassandra_session, module_keyspace)
     return module_keyspace
 
 
 @pytest.fixture
 def at_work(fleet: Ringhaul) -> Path:
     """The folder in which the examples run, with their input files."""
-    folder = fleet.cwd
-    (folder / "ids.csv").write_text("id\n7\n8\n")
-    (folder / "floats.csv").write_text('id\n"7,0"\n"8,4"\n')
-    (folder / "numbers.txt").write_text("7,seven\n8,eight\n")
-    (folder / "pairs.jsonl").write_text('{"user": "u7", "day": "2024-03-01"}\n')
-    (folder / "hits.csv").write_text("n,page\n3,/\n4,/about\n")
-    profile = '[format.numbers]\nheader = false\ncolumns = "id,word"\nskip-columns = "word"\n'
-    (folder / "ringhaul.toml").write_text(profile)
-    (folder / "report.csv").write_text("sep=;\nWanted in May;\nid;of\n7;x\n8;y\n")
-    (folder / "fixed.txt").write_text("   7\n   8\n")
-    (folder / "fixed.layout").write_text("name,first,last\nid,1,4\n")
-    (folder / "days.txt").write_text("2024-03-02\n")
-    (folder / "export.txt").write_text("id\tnote\n7\tcafé\n8\tNULL\n", "latin-1")
-    (folder / "placed.csv").write_text("id,placed\n7,2024-07-01T00:00:00Z\n8,\n")
-    placed = "# of the old system\nid,placed\n7,'31.05.2024 12:00'\n8,1717200000\n"
-    (folder / "placed.txt").write_text(placed)
-    notes = 'n,s,t\n900,x,skipped\n1.001 ,x, "a, b" ,more\n1.002,x\n1.003,x,beyond\n'
-    (folder / "old-notes.txt").write_text(notes)
-    old = "# of the old system\nsensor,at\n'north\\'s','31.05.2024 12:00'\nhall\0seven,1717200000\n"
-    (folder / "old.txt").write_text(old)
-    return folder
-
-
-def shell_argv(shop: str, line: str) -> list[str]:
-    """Return a shell's arguments for a line of the docs, with the test's keyspace."""
-    line = line.replace("shop.", f"{shop}.").replace("-k shop", f"-k {shop}")
-    line = line.replace("--transform etl:", "--transform rh_etl:")
-    call = f'ringhaul() {{ "{sys.executable}" -P -m ringhaul "$@"; }}; set -o pipefail; '
-    return [shutil.which("bash") or "bash", "-c", call + line]
-
-
-def run_line(fleet: Ringhaul, shop: str, line: str) -> Finished:
-    """Run a line of the docs in a shell."""
-    done = subprocess.run(
-        shell_argv(shop, line),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        env=fleet.env,
-        cwd=fleet.cwd,
-        timeout=TIMEOUT_S,
-    )
-    return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def csv_rows(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(text.splitlines()))
-
-
-def listed(folder: Path) -> tuple[int, list[Path]]:
-    """Return the manifest's row count and its files."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    return manifest["totals"]["rows"], [folder / part["name"] for part in manifest["parts"]]
+    write_inputs(fleet.cwd)
+    return fleet.cwd
 
 
 def ids(rows: list[dict[str, Any]]) -> list[int]:

@@ -43,7 +43,8 @@ def test_rejects_are_exported_corrected_and_loaded_again(
         f"{one}:6  byte {no_key}  key  column id: null in the primary key; it needs a value",
         f"{two}:3  byte 11  cast  column a: cast text: invalid UTF-8 at byte 1 (0xff); "
         "give --encoding if the file is in another encoding",
-        f"{two}:4  byte 16  parse  has 3 fields, expected 2",
+        f"{two}:4  byte 16  parse  has 3 fields, expected 2; "
+        "--allow-extra-fields leaves out the rest",
     ]
     # and a limit shortens the list
     assert fleet.run("errors", job, "--limit", 1).out.splitlines()[1].startswith("... 3 more")

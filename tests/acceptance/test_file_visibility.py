@@ -102,7 +102,7 @@ def test_hosts_answer_the_check_while_all_their_processes_are_busy(
     folder = tmp_path / "one"
     with worker(ringhaul, ledger, folder, "host-1"):
         (folder / "x.csv").write_text(TEXT)
-        slow = ("load", f"{HERE}/x.csv", "-t", table, "--rate", 200, "--job-id", "ld-slow")
+        slow = ("load", f"{HERE}/x.csv", "-t", table, "--rate", 50, "--job-id", "ld-slow")
         with ringhaul.started(*slow) as busy:
             wait_until(lambda: ledger.units_at_work("ld-slow") if ledger.jobs() else False, "work")
             (ringhaul.cwd / "y.csv").write_text(TEXT)

@@ -103,7 +103,7 @@ def test_a_running_load_is_controlled_from_its_page(
         page.keyboard.press("Enter")
         tab.wait_for(lambda: tab.data("state") == "RUNNING", "the page to show it")
         wait_until(lambda: ledger.status(job).totals.get("loaded", 0) >= rows, "more rows")
-        # 3. A limit; one that is no number is refused with what was typed.
+        # 3. A limit; a text that is not a number is refused, and stays in the form.
         page.get_by_role("link", name="Limits").click()
         page.get_by_label("Rows per second").fill("many")
         page.get_by_role("button", name="Set limits").click()

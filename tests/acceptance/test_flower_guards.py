@@ -30,7 +30,7 @@ from tests.services import running_valkey
 PASSWORD = "open sesame, please"
 #: In a JSON document of Flower's API and in ours.
 LOG_IN = "Basic " + base64.b64encode(f"ops:{PASSWORD}".encode()).decode()
-#: Paths of Flower that anybody may read: no job, no task, no name of a file is there.
+#: Paths of Flower that anybody may read: they show no job, task or file name.
 PUBLIC = {"/metrics", "/healthcheck", "/static/(.*)", "/login/?", "/logout", ".*"}
 #: One of each kind: Flower's pages, its API, files, probes, ours, and what does not exist.
 PATHS = (
@@ -160,7 +160,7 @@ def test_another_site_cannot_change_anything(
     for path in (f"/jobs/{job}/cancel", "/api/worker/shutdown/w@h", "/api/task/send-task/t"):
         answer = opened.ask("POST", path, {"seen": "RUNNING"}, **headers)
         assert answer.status == 403 and "another site" in answer.text, path
-    # Even with the token: it is known to whoever can read one of our pages.
+    # Even with the token: anyone who can read one of our pages knows it.
     answer = opened.send_form(f"/jobs/{job}/cancel", {"seen": "RUNNING"}, **headers)
     assert answer.status == 403
     assert ledger.status(job).state_name == "RUNNING"

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import csv
 import re
-import shlex
-import subprocess
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +17,7 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.schedule.file import read_schedule_file
-from tests.acceptance.command import PYTHON_MODULE, TIMEOUT_S, Finished, Ringhaul
+from tests.acceptance.command import Finished, Ringhaul
 from tests.acceptance.oracle import assert_table, write_times
 from tests.services import fresh_keyspace
 from tests.unit.formats.test_zip import pack
@@ -30,7 +28,7 @@ FOLDER = ROOT / "docs" / "how-to"
 ELSEWHERE = {
     "tune.md",  # nothing but commands that watch
     "install.md",  # tests of the wheel
-    "sstables.md",  # tests/acceptance/test_load_sstables.py
+    "sstables.md",  # tests/acceptance/sstables/
     "distance.md",  # tests/acceptance/test_compression.py
     "managed-clusters.md",  # tests/acceptance/test_secure_bundle.py
     "python.md",  # tests of the client
@@ -89,28 +87,7 @@ def write(path: Path, rows: list[tuple[Any, ...]], header: str = "region,id,tota
 
 
 def run(fleet: Ringhaul, keyspace: str, line: str, code: int = 0) -> Finished:
-    # A plain command needs no shell, and `Ringhaul` starts it faster.
-    words, target = shlex.split(line, comments=True), None
-    if len(words) > 2 and words[-2] == ">":
-        *words, _, target = words
-    if words[0] == "ringhaul" and "|" not in words:
-        words = [word.replace("shop.", f"{keyspace}.") for word in words[1:]]
-        done = fleet.run(*words)
-        if target:
-            (fleet.cwd / target).write_text(done.out)
-    else:
-        call = f'ringhaul() {{ {shlex.join(PYTHON_MODULE)} "$@"; }}; set -o pipefail; '
-        script = call + line.replace("shop.", f"{keyspace}.")
-        ended = subprocess.run(
-            ["bash", "-c", script],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=fleet.env,
-            cwd=fleet.cwd,
-            timeout=TIMEOUT_S,
-            text=True,
-        )
-        done = Finished(ended.returncode, ended.stdout, ended.stderr)
+    done = fleet.run_script(line.replace("shop.", f"{keyspace}."))
     assert done.code == code, (line, done)
     return done
 

@@ -6,6 +6,8 @@ import gzip
 import json
 import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +16,13 @@ import pytest
 from cassandra.cluster import Session
 
 from producer.text import count_text
-from tests.acceptance.command import Finished, Ringhaul, resume_at_full_speed, wait_until
+from tests.acceptance.command import (
+    TIMEOUT_S,
+    Finished,
+    Ringhaul,
+    resume_at_full_speed,
+    wait_until,
+)
 from tests.acceptance.oracle import (
     assert_report,
     assert_table,
@@ -113,7 +121,7 @@ def test_jobs_are_listed_and_shown(fleet: Ringhaul, cassandra_session: Session, 
     assert (kinds[0], kinds[-1]) == ("created", "ended") and {"split", "first unit"} <= {*kinds}
     table_of = fleet.run("status", job, "--events").out.splitlines()
     assert len(table_of) == len(kinds) + 1 and table_of[-1].endswith("PARTIAL")
-    # by whoever names the broker, too, where another one is configured, or none
+    # also with --broker, if another broker or none is configured
     url = urlsplit(fleet.env["RINGHAUL_BROKER_URL"])
     (fleet.cwd / "password").write_text(url.password or "")
     elsewhere = {
@@ -179,7 +187,7 @@ def test_a_job_cancelled_in_the_middle_is_resumed_to_the_end(
     # When it is resumed
     done = resume_at_full_speed(fleet, job)
 
-    # Then only the missing units ran, and the counts are those of the whole file
+    # Then only the missing units ran, and the counts are those of the complete file
     assert f"{count_text(first['units_done'], 'unit')} done already" in done.err
     summary = assert_report(done, rows=600)
     assert_whole(cassandra_session, table, rows, summary)
@@ -216,7 +224,7 @@ def test_a_detached_job_continues_without_its_command(
 def test_a_job_that_fails_before_the_detach_is_reported_as_failed(
     fleet: Ringhaul, table: str
 ) -> None:
-    # Given a compressed file that is truncated far behind the part that a load checks first
+    # Given a compressed file that is truncated far after the part that a load checks first
     text = b"id,a\n" + b"".join(b"%d,%s\n" % (n, b"x" * 2000) for n in range(12_000))
     (fleet.cwd / "a.csv.gz").write_bytes(gzip.compress(text)[:-100])
     write_numbers(fleet.cwd / "b.csv", 10)
@@ -251,13 +259,50 @@ def test_ctrl_c_detaches_from_a_job_on_a_fleet(
     assert_whole(cassandra_session, table, rows, assert_report(followed, rows=300))
 
 
+#: The command, with a Ctrl-C when it has just named its job, which nothing watches yet.
+INTERRUPTED = """
+import signal
+from ringhaul.__main__ import main
+from producer.report.reporter import Shown
+
+say = Shown.say
+
+def say_and_interrupt(shown, text):
+    say(shown, text)
+    if text.startswith("ld-"):
+        signal.raise_signal(signal.SIGINT)
+
+Shown.say = say_and_interrupt
+main()
+"""
+
+
+@pytest.mark.parametrize("command", ["load", "unload"])
+def test_ctrl_c_before_a_job_is_watched_cancels_it(
+    fleet: Ringhaul, table: str, command: str
+) -> None:
+    write_numbers(fleet.cwd / "in.csv", 300)
+    job = f"ld-{fleet.cwd.name[-40:]}"
+    words = ("load", "in.csv", "-t", table) if command == "load" else ("unload", "-t", table)
+    more = ("-o", "out") if command == "unload" else ()
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", INTERRUPTED, *words, *more, "--rate", "20", "--job-id", job],
+        env=fleet.env,
+        cwd=fleet.cwd,
+        capture_output=True,
+        timeout=TIMEOUT_S,
+    )
+    assert done.returncode == 130, done
+    assert status_of(fleet, job)["state"] == "CANCELLED"
+
+
 def test_ctrl_c_stops_an_embedded_job_and_resume_finishes_it(
     embedded: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
 ) -> None:
-    # Given an embedded load that takes seconds
+    # Given an embedded load that takes seconds, also for a command that waits for a CPU
     rows = write_numbers(embedded.cwd / "in.csv", 400)
     log = tmp_path / "load.log"
-    with embedded.started("load", "in.csv", "-t", table, "--rate", 100, "--unit-size", 100,
+    with embedded.started("load", "in.csv", "-t", table, "--rate", 40, "--unit-size", 100,
                           "--json", "-c", 2, log=log) as load:  # fmt: skip
         job = job_in(log)
         wait_for(log, "rows")
@@ -274,9 +319,9 @@ def test_ctrl_c_stops_an_embedded_job_and_resume_finishes_it(
     assert status_of(embedded, job)["rows"] == part["rows"]
 
     # When it is resumed
-    done = embedded.run("resume", job, "--json", "-c", 2)
+    done = resume_at_full_speed(embedded, job)
 
-    # Then the counts are those of the whole file
+    # Then the counts are those of the complete file
     assert_whole(cassandra_session, table, rows, assert_report(done, rows=400))
 
 

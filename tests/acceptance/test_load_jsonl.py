@@ -130,8 +130,8 @@ def test_names_without_a_column(
         ("", (), "x.jsonl is empty: it has no records"),
         ('[{"id": 1}]', (), "JSON Lines have one object on each line"),
         ('{"a": 1}', (), "the first record names no column of"),
-        ('{"id": 1}', ("--columns", "id"), "--columns is of no use: the file has a name with each"),
-        ('{"id": 1}', ("--no-header",), "--no-header is of no use"),
+        ('{"id": 1}', ("--columns", "id"), "--columns has no effect: the file has a name"),
+        ('{"id": 1}', ("--no-header",), "--no-header has no effect"),
         ('{"id": 1}', ("--mapping", "x=v"), "no field for primary key column 'id'"),
     ],
 )

@@ -177,8 +177,10 @@ def test_extra_and_missing_fields_are_rejects_by_default(
     assert_table(cassandra_session, table, "id, a, b", [(2, "x", "y")])
     errors = fleet.run("errors", summary["job"])
     assert errors.out.splitlines() == [
-        f"{fleet.cwd}/in.csv:2  byte 7  parse  has 2 fields, expected 3",
-        f"{fleet.cwd}/in.csv:4  byte 17  parse  has 4 fields, expected 3",
+        f"{fleet.cwd}/in.csv:2  byte 7  parse  has 2 fields, expected 3; "
+        "--allow-missing-fields takes the others as nulls",
+        f"{fleet.cwd}/in.csv:4  byte 17  parse  has 4 fields, expected 3; "
+        "--allow-extra-fields leaves out the rest",
     ]
 
 
@@ -230,118 +232,6 @@ def test_fields_named_in_other_case_are_loaded_verified_and_looked_up(
     found = fleet.run("lookup", "-t", table, "--keys", "x.csv", "-o", "-")
     assert found.code == 0 and found.out == "id,a,b\n1,x,y\n", found
     assert "field ID is taken for column id" in found.err
-
-
-def test_standard_input_is_a_source(
-    embedded: Ringhaul, fleet: Ringhaul, cassandra_session: Session, table: str
-) -> None:
-    # Given a text on standard input, with quoted line ends
-    text = 'id,a,b\n1,"two\nlines",x\n2,,\n3,"",y\n'
-    expected = [(1, "two\nlines", "x"), (2, None, None), (3, "", "y")]
-    for command in (fleet, embedded):
-        spool = Path(command.env["RINGHAUL_STATE_DIR"]) / "spool"
-        kept_before = set(spool.glob("*"))
-        cassandra_session.execute(f"TRUNCATE {table}")
-
-        # When it is loaded, by running workers and by embedded ones
-        done = command.run("load", "-", "-t", table, "--json", "--unit-size", "1",
-                           stdin=text.encode())  # fmt: skip
-
-        # Then it is in the table, and no copy of the data remains
-        assert assert_report(done, rows=3)["units"] == 3
-        assert_table(cassandra_session, table, "id, a, b", expected)
-        assert set(spool.glob("*")) == kept_before
-
-
-def test_commands_with_the_same_job_id_keep_its_spooled_standard_input(
-    fleet: Ringhaul, cassandra_session: Session, table: str
-) -> None:
-    # Given a load of standard input that stopped at its first record
-    state, job = fleet.cwd / "state", f"ld-{fleet.cwd.name[-40:]}"
-    load = ("load", "-", "-t", table, "--job-id", job, "--unit-size", 1, "--max-errors", 0)
-    rows = [(n, f"a{n}", None) for n in range(300)]
-    text = "id,a,b\nno,x,y\n" + "".join(f"{n},{a},\n" for n, a, _ in rows)
-    stopped = fleet.run(*load, "--rate", 500, stdin=text.encode(), RINGHAUL_STATE_DIR=str(state))
-    assert stopped.code == 3, stopped
-    (kept,) = (state / "spool").iterdir()
-
-    # When other commands with its id only plan, or fail
-    for more, code in ((), 0), (("--columns", "x,y,z"), 2):
-        planned = fleet.run(*load, "--dry-run", *more, stdin=b"id,a,b\n1,x,y\n",
-                            RINGHAUL_STATE_DIR=str(state))  # fmt: skip
-        assert planned.code == code, planned
-        # (the message has the name that the user gave)
-        assert "standard input: " in planned.out + planned.err and "spool" not in planned.out
-    # (and the rejects do not change their source either)
-    listed = fleet.run("errors", job)
-    assert listed.out.startswith("standard input:2  byte 7  cast  column id: "), listed
-    reject = json.loads(fleet.run("errors", job, "--json").out)
-    assert (reject["file"], reject["line"], reject["offset"]) == ("standard input", 2, 7)
-    assert fleet.run("errors", job, "--export", "-").out == "id,a,b\nno,x,y\n"
-
-    # Then its records still exist, and are loaded when it is resumed
-    assert list((state / "spool").iterdir()) == [kept]
-    done = fleet.run("resume", job, "--max-errors", 9, "--json", RINGHAUL_STATE_DIR=str(state))
-    assert (done.code, done.summary["rejected"]) == (1, 1), done
-    assert [source["path"] for source in done.summary["sources"]] == ["standard input"]
-
-    # And the rejects load again under their header, although the piped data is gone
-    assert list((state / "spool").iterdir()) == []
-    rejects = fleet.cwd / "rejects.csv"
-    assert fleet.run("errors", job, "--export", rejects).code == 0
-    assert rejects.read_text() == "id,a,b\nno,x,y\n"
-    rejects.write_text(rejects.read_text().replace("no", "999"))
-    assert_report(fleet.run("load", rejects, "-t", table, "--json"), rows=1)
-    assert_table(cassandra_session, table, "id, a, b", [*rows, (999, "x", "y")])
-
-
-def test_a_dry_run_shows_the_plan_and_writes_nothing(
-    fleet: Ringhaul, cassandra_session: Session, keyspace: str
-) -> None:
-    # Given a file with a bad record on its third line
-    table = create_table(cassandra_session, keyspace, "p int, c date, v text, PRIMARY KEY (p, c)")
-    (fleet.cwd / "in.csv").write_text("p,when,v,x\n1,2024-01-01,a,?\n2,yesterday,b,?\n")
-
-    # When its load is a dry run
-    load = ("load", "in.csv", "-t", table, "-m", "p=p,when=c,v=v")
-    done = fleet.run(*load, "--dry-run")
-
-    # Then the mapping, the plan and the reject are on stdout
-    assert done.code == 0, done
-    lines = [line.split() for line in done.out.splitlines()]
-    for mapped in (["p", "p", "int", "partition"], ["when", "c", "date", "clustering"],
-                   ["v", "v", "text"]):  # fmt: skip
-        assert mapped in lines
-    assert "not loaded: x" in done.out
-    assert f'INSERT INTO "{keyspace}"."t" ("p", "c", "v") VALUES (?, ?, ?)' in done.out
-    assert "2 records, 1 rejected" in done.out
-    assert f'{fleet.cwd}/in.csv:3 c: cast date: "yesterday" is not a date' in done.out
-    # and as one JSON object with --json
-    as_json = fleet.run(*load, "--dry-run", "--json")
-    assert (as_json.code, as_json.err) == (0, "")
-    plan = json.loads(as_json.out)
-    assert (plan["table"], plan["not_loaded"]) == (table, ["x"])
-    assert [(pair["field"], pair["column"], pair["key"]) for pair in plan["mapping"]] == [
-        ("p", "p", "partition"), ("when", "c", "clustering"), ("v", "v", None)
-    ]  # fmt: skip
-    assert f" statement  {plan['statement']}" in done.out.splitlines()
-    assert plan["samples"][0]["problems"][0]["reason"].startswith('cast date: "yes')
-    # and the table is unchanged, and there is no job
-    assert_table(cassandra_session, table, "p, c, v", [])
-    jobs = json.loads(fleet.run("status", "--json", "--limit", 1000).out)
-    assert table not in [job["table"] for job in jobs]
-
-    # Nor is there one if the summary cannot be written; and skipped rows are not shown
-    for wrong in ("--summary", "gone/sum.json"), ("--summary", "in.csv/sum.json"):
-        refused = fleet.run("load", "in.csv", "-t", table, *wrong)
-        assert refused.code == 2
-        assert f"there is no folder {wrong[1].rpartition('/')[0]}" in refused.err
-    jobs = json.loads(fleet.run("status", "--json", "--limit", 1000).out)
-    assert table not in [job["table"] for job in jobs]
-    (fleet.cwd / "in.csv").write_text("p,when,v,x\n?,,,\n1,2024-01-01,a,?\n")
-    done = fleet.run("load", "in.csv", "-t", table, "-m", "p=p,when=c,v=v", "--dry-run",
-                     "--skip-rows", 1)  # fmt: skip
-    assert "1 record, 0 rejected" in done.out
 
 
 def test_rows_are_skipped_and_limited_in_each_file(

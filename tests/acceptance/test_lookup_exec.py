@@ -285,7 +285,7 @@ def test_exec_counts_and_lists_rows_that_were_not_applied(
         *("exec", f"INSERT INTO {name} (id, v) VALUES (?, 'new') IF NOT EXISTS"),
         *("--params", params, "-o", tmp_path / "out", "--summary", "summary.json"),
     )
-    # Then those whose condition did not hold are counted, and are no failures
+    # Then those whose condition did not hold are counted, and are not failures
     assert finished.code == 0, finished
     assert " 2 not applied " in finished.err and " next     ringhaul errors" in finished.err
     summary = json.loads((tmp_path / "summary.json").read_text())

@@ -123,12 +123,12 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
     "nulls of ranges": (
         ["exec", "DELETE FROM {t} WHERE id = ?", "--range", "id:0..1", "--nulls", "tombstone"],
         2,
-        "the --values options and --nulls are about a file",
+        "the --values options and --nulls apply to a file",
     ),
     "values of ranges": (
         ["exec", "SELECT n FROM {t} WHERE id = ?", "--range", "id:0..1", "--values-null", "x"],
         2,
-        "the --values options and --nulls are about a file",
+        "the --values options and --nulls apply to a file",
     ),
 }
 

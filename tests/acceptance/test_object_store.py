@@ -18,17 +18,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import redis
 from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.local.stack import Endpoints
-from ringhaul.ledger.connection import Caller, connect
+from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.workers import Workers
-from tests.acceptance.command import Finished, Ringhaul, wait_until
+from tests.acceptance.command import Finished, Ringhaul, forking, wait_until
 from tests.acceptance.conftest import cluster_env, fleet_settings
 from tests.acceptance.oracle import Row, assert_report, assert_table, create_table
+from tests.acceptance.running import running_worker
 from tests.object_store import ObjectStore, running_object_store
 from tests.services import running_valkey
 from tests.web_server import running_web_server
@@ -49,15 +48,14 @@ def fleet_on_s3(
 ) -> Iterator[dict[str, str]]:
     """The settings of a worker with a separate broker and the store's credentials."""
     folder = tmp_path_factory.mktemp("s3-fleet")
-    with running_valkey() as valkey, redis.Redis.from_url(valkey.url) as client:
+    with running_valkey() as valkey:
         env = fleet_settings(endpoints, folder / "state", valkey.url) | store.env
         env |= {
             "RINGHAUL_WORKER_LEASE_S": "30",
             "RINGHAUL_STORAGE_PRIVATE_ADDRESSES": "true",
         }
-        with Ringhaul(env, folder).started("worker", "-c", 2, log=folder / "worker.log"):
-            workers = Workers(Caller(client))
-            wait_until(lambda: workers.slots() == 2, f"the worker; see {folder / 'worker.log'}")
+        ringhaul = Ringhaul(env, folder)
+        with running_worker(ringhaul), forking(ringhaul):
             yield env
 
 

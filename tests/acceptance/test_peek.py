@@ -62,7 +62,7 @@ def test_the_first_rows_come_in_the_order_of_their_tokens(
     done = fleet.run("peek", table, "-n", wanted)
     found = [(int(row["id"]), int(row["part"])) for row in rows_of(done)]
     assert found == expected
-    all_of_them = done.err.endswith("all there are\n")
+    all_of_them = done.err.endswith("these are all\n")
     assert all_of_them is (wanted > ROWS)
     queried = fleet.run("query", f"SELECT id, part FROM {table} LIMIT {wanted}")
     assert [(int(row["id"]), int(row["part"])) for row in rows_of(queried)] == expected
@@ -127,8 +127,8 @@ def test_a_wide_row_is_vertical_on_a_terminal(fleet: Ringhaul, table: str) -> No
 REFUSED = {
     "no limit": (["query", "SELECT * FROM {t}"], 2, "add LIMIT 10, write all rows with"),
     "too many": (["query", "SELECT * FROM {t} LIMIT 100001"], 2, "query shows up to 100,000 rows"),
-    "job": (["query", "SELECT * FROM {t} LIMIT 1", "--rate", "5"], 2, "--rate is about a job"),
-    "id": (["query", "SELECT * FROM {t} LIMIT 1", "--job-id", "x"], 2, "--job-id is about a job"),
+    "job": (["query", "SELECT * FROM {t} LIMIT 1", "--rate", "5"], 2, "--rate applies to jobs"),
+    "id": (["query", "SELECT * FROM {t} LIMIT 1", "--job-id", "x"], 2, "--job-id applies to jobs"),
     "order": (["query", "SELECT * FROM {t} ORDER BY id LIMIT 1"], 2, "ORDER BY is only for"),
     "table": (["peek", "{t}s"], 4, "did you mean 't'"),
     "column": (["peek", "{t}", "--columns", "noet"], 2, "did you mean 'note'"),

@@ -14,11 +14,10 @@ from cassandra.cluster import Session
 
 from producer.local.stack import Endpoints
 from producer.local.valkey import EmbeddedValkey
-from ringhaul.ledger.connection import Caller
-from ringhaul.ledger.workers import Workers
-from tests.acceptance.command import Ringhaul, wait_until
+from tests.acceptance.command import Ringhaul
 from tests.acceptance.conftest import fleet_settings
 from tests.acceptance.oracle import assert_table, create_table
+from tests.acceptance.running import running_worker
 
 ROWS = 6000
 EXPECTED = [(number, f"value {number}") for number in range(ROWS)]
@@ -38,10 +37,8 @@ def crew(
     log = folder / "worker.log"
     with (
         redis.Redis.from_url(broker) as client,
-        ringhaul.started("worker", "--pool", request.param, "-c", 1, log=log) as process,
+        running_worker(ringhaul, "--pool", request.param, slots=1) as process,
     ):
-        workers = Workers(Caller(client))
-        wait_until(lambda: workers.slots() == 1, f"the worker; see {log}")
         yield ringhaul
         process.terminate()
         assert process.wait(40) == 0, log.read_text()

@@ -9,16 +9,14 @@ import signal
 from pathlib import Path
 
 import pytest
-import redis
 from cassandra.cluster import Session
 
 from producer.local.stack import Endpoints
-from ringhaul.ledger.connection import Caller
-from ringhaul.ledger.workers import Workers
-from tests.acceptance.command import Ringhaul, wait_until
+from tests.acceptance.command import Ringhaul
 from tests.acceptance.conftest import fleet_settings
 from tests.acceptance.oracle import assert_report, assert_table, create_table
 from tests.acceptance.refusals import assert_refused, assert_usage
+from tests.acceptance.running import running_worker
 
 Rows = list[tuple[int, str]]
 
@@ -95,11 +93,9 @@ def test_a_worker_is_sampled_by_py_spy(
     env = fleet_settings(endpoints, tmp_path / "state", broker_url)
     ringhaul, log = Ringhaul(env, tmp_path), tmp_path / "worker.log"
     rows = write_rows(tmp_path / "rows.csv", 50_000)
-    argv = ("worker", "-c", 1, "--profile", "pyspy", "--profile-dir", "profiles")
+    profiled = ("--profile", "pyspy", "--profile-dir", "profiles")
     # Given a worker under py-spy
-    with ringhaul.started(*argv, log=log) as worker, redis.Redis.from_url(broker_url) as client:
-        workers = Workers(Caller(client))
-        wait_until(lambda: workers.slots() == 1, f"the worker; see {log}")
+    with running_worker(ringhaul, *profiled, slots=1) as worker:
         # When it has run a load and is stopped
         done = ringhaul.run("load", "rows.csv", "-t", table, "--json")
         summary = assert_report(done, rows=len(rows))
@@ -149,7 +145,7 @@ def test_profiles_that_cannot_be_written_are_refused(nowhere: Ringhaul, tmp_path
     assert_refused(
         nowhere.run(*load, "profiles", RINGHAUL_BROKER_URL="redis://127.0.0.1:1/0"),
         2,
-        "--profile looks at embedded workers, and a broker is configured: start a worker with "
+        "--profile applies to embedded workers, and a broker is configured: start a worker with "
         "ringhaul worker --profile cprofile instead",
     )
     # There are only two kinds, by flag and by setting

@@ -30,8 +30,8 @@ from tests.debian_tools import find_program
 from tests.deployment import DEPLOY, alert_rules, board_queries
 
 RULES = DEPLOY / "prometheus" / "rules.yml"
-#: A load that runs until Prometheus has what it needs, at most for a minute.
-ROWS, ROWS_S = 60_000, 1000
+#: A load that runs until Prometheus has what it needs, at most for two minutes.
+ROWS, ROWS_S = 60_000, 500
 SECRET = "Kx9-secret"
 
 
@@ -132,7 +132,7 @@ def test_every_query_has_data_during_a_load(
         # 2. A load runs until every query has data.
         load = ("load", file, "-t", f"{keyspace}.orders", "--rate", ROWS_S, "--job-id", "ld-shown")
         process = stack.enter_context(
-            fleet.started(*load, "--unit-size", "64KiB", log=tmp_path / "load.log")
+            fleet.started(*load, "--unit-size", "32KiB", log=tmp_path / "load.log")
         )
         wait_until(lambda: prometheus.ask("query", query="up") is not None, "Prometheus")
         missing = {query: panel for panel, query in board_queries()}

@@ -8,8 +8,8 @@ import os
 import re
 import resource
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -20,7 +20,8 @@ from cassandra.concurrent import execute_concurrent_with_args
 
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.workers import Workers
-from tests.acceptance.command import TIMEOUT_S, Ringhaul, wait_until
+from tests.acceptance.command import TIMEOUT_S, Ringhaul
+from tests.acceptance.mounts import Namespaced
 from tests.acceptance.oracle import create_table
 
 ROWS = 2_000
@@ -51,7 +52,8 @@ def small_disk(fleet: Ringhaul, bytes_max: int) -> Iterator[None]:
         yield
     finally:
         for pid, limits in before.items():
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
+            with suppress(ProcessLookupError):  # it had its number of tasks, and was replaced
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
 
 
 def unloaded(out: Path) -> list[tuple[int, str]]:
@@ -81,31 +83,6 @@ def test_an_unload_to_a_full_disk_resumes_when_there_is_room(
     assert unloaded(out) == [(n, NOTE) for n in range(ROWS)]
 
 
-class Namespaced(Ringhaul):
-    """The command in a private mount namespace, which process `pid` holds."""
-
-    def __init__(self, env: Mapping[str, str], cwd: Path, pid: int) -> None:
-        super().__init__(env, cwd)
-        self.prefix = ["nsenter", f"--target={pid}", "--mount", "--"]
-
-    def argv(self, *args: object) -> list[str]:
-        return [*self.prefix, *super().argv(*args)]
-
-
-@pytest.fixture
-def mounts() -> Iterator[int]:
-    """Yield the pid of a process with a mount namespace; its mounts vanish with it."""
-    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
-        pytest.skip("mount namespaces are not permitted here")
-    with subprocess.Popen(["unshare", "--mount", "sleep", "infinity"]) as keeper:
-        try:
-            ours = os.readlink("/proc/self/ns/mnt")
-            wait_until(lambda: os.readlink(f"/proc/{keeper.pid}/ns/mnt") != ours, "the namespace")
-            yield keeper.pid
-        finally:
-            keeper.kill()
-
-
 def test_an_unload_to_a_file_system_that_is_full(
     embedded: Ringhaul, mounts: int, table: str, tmp_path: Path
 ) -> None:
@@ -113,16 +90,15 @@ def test_an_unload_to_a_file_system_that_is_full(
     out = tmp_path / "out"
     out.mkdir()
     inside = Namespaced(embedded.env, embedded.cwd, mounts)
-    mount = [*inside.prefix, "mount", "-t", "tmpfs", "none", str(out), "-o"]
-    subprocess.run([*mount, "size=100k"], check=True)
-    seen = Path(f"/proc/{mounts}/root{out}")
+    inside.mount(out, "size=100k")
+    seen = inside.seen(out)
     full = inside.run("unload", "-t", table, "-o", out)
     assert full.code == 4, full
     assert f"{out}: no space is left; make room there, or name another folder" in full.err
     assert "Traceback" not in full.err
     assert not (seen / "manifest.json").exists()
     (job,) = set(re.findall(r"ul-[0-9a-f]{6}", full.err))
-    subprocess.run([*mount, "remount,size=10m"], check=True)
+    inside.mount(out, "remount,size=10m")
     assert inside.run("resume", job).code == 0
     assert not list(out.iterdir())  # everything went to the file system under test
     assert unloaded(seen) == [(n, NOTE) for n in range(ROWS)]
@@ -244,7 +220,7 @@ def test_bad_keys_are_reported_by_line_column_and_value(
     wanted = (
         (3, 'column id: cast int: "one" is not '),
         (4, "column id: missing, and it is part of the key"),
-        (6, "has 3 fields, expected 2"),
+        (6, "has 3 fields, expected 2; --values-allow-extra-fields leaves out the rest"),
         (7, "column id: cast int: 2147483648 is outside"),
     )
     for line, (number, words) in zip(errors, wanted, strict=True):

@@ -67,9 +67,9 @@ def ids(session: Session, table: str) -> list[int]:
 
 
 def jobs(env: dict[str, str], table: str) -> dict[str, str]:
-    """Id -> state of the jobs about a table that have names."""
+    """Id -> state of the jobs of a recipe; other tests name theirs after other years."""
     listed = Client(environment=env).jobs(limit=100)
-    return {one.job: one.state for one in listed if one.job.startswith("orders-2")}
+    return {one.job: one.state for one in listed if one.job.startswith("orders-2026-")}
 
 
 @pytest.fixture(autouse=True)
@@ -191,7 +191,7 @@ def run_prefect(python: str, day: str, env: dict[str, str], folder: Path) -> Non
 Runner = Callable[[str, str, dict[str, str], Path], None]
 
 
-@pytest.mark.timeout(900)  # Airflow and Prefect start servers of their own for each run
+@pytest.mark.timeout(900)  # Airflow and Prefect start servers for each run
 @pytest.mark.parametrize(
     ("name", "runner"),
     [("airflow", run_airflow), ("dagster", run_dagster), ("prefect", run_prefect)],

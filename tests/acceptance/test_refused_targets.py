@@ -97,7 +97,7 @@ def test_a_type_that_cannot_be_loaded(fleet: Ringhaul, keyspace: str) -> None:
         finished,
         2,
         f"{path}: column 'n' has type counter: a counter is only ever added to, not set; "
-        "leave it out with --skip-columns",
+        "`ringhaul exec` adds to it",
     )
 
 
@@ -148,7 +148,7 @@ def test_a_broker_that_does_not_answer(fleet: Ringhaul, source: Path, keyspace: 
         4,
         "Redis at 127.0.0.1:1 did not serve for 5 s: Error 111 connecting to 127.0.0.1:1. "
         "Connection refused. Is the address right (broker.url)? "
-        "Jobs continue by themselves when it is back.",
+        "Jobs continue when it is back.",
     )
     assert time.monotonic() - started < 30
 
@@ -270,7 +270,8 @@ OPTIONS = {
     ),
     "too few names of fields": (
         ["--columns", "id,name"],
-        "{path}: --columns names 2 fields, its header has 3: id, name, total",
+        "{path}: --columns names 2 fields, its header has 3: id, name, total. It names all of "
+        "them; --mapping loads only some",
     ),
     "a ttl below 0": (["--ttl", "-5"], "--ttl -5: give 0 to 630720000 seconds (20 years)"),
     "a ttl of 32 years": (
@@ -325,7 +326,7 @@ OPTIONS = {
     ),
     "no broker": (
         ["--broker", ""],
-        "--broker is empty: give redis://host:port/database, or none for workers of our own",
+        "--broker is empty: give redis://host:port/database, or none for the command's own workers",
     ),
     "a summary of what is not waited for": (
         ["--summary", "s.json", "--detach"],
@@ -372,7 +373,7 @@ def test_a_consistency_that_the_cluster_cannot_meet(
     assert_refused(
         finished,
         2,
-        "consistency EACH_QUORUM goes with conditions (IF) only in keyspaces of "
+        "consistency EACH_QUORUM allows conditions (IF) only in keyspaces of "
         f"NetworkTopologyStrategy, keyspace {keyspace} is of SimpleStrategy: choose another "
         "--consistency, such as QUORUM",
     )

@@ -16,7 +16,7 @@ from tests.acceptance.command import Finished, Ringhaul
 from tests.acceptance.oracle import create_table
 from tests.acceptance.refusals import assert_refused, assert_usage
 
-#: In a value that is no number, and markup beside it.
+#: In a value that is not a number, and markup beside it.
 SENTINEL = "Kx9-top-secret-value"
 MARKUP = "<script>alert(1)</script>"
 
@@ -178,4 +178,4 @@ def test_a_report_that_cannot_be_written_is_refused_or_told(fleet: Ringhaul, tab
     assert (unknown.code, "there is no job ld-000000" in unknown.err) == (2, True)
     assert not Path(fleet.cwd / "x.html").exists()
     both = fleet.run("status", "--report", "x.html")
-    assert_refused(both, 2, "--report is of one job: name it (`ringhaul status` lists them)")
+    assert_refused(both, 2, "--report writes one job: name it (`ringhaul status` lists them)")

@@ -91,7 +91,7 @@ def scene(
     (folder / "users").write_text(f"ops:{FLOWER_PASSWORD}\n")
     (folder / "schedule.toml").write_text(SCHEDULES)
     table = create_table(cassandra_session, module_keyspace, "id int PRIMARY KEY, name text")
-    # A rejected record: its id is no number.
+    # A rejected record: its id is not a number.
     (folder / "in.csv").write_text(
         "id,name\n"
         + "".join(f"{number},{LOADED}\n" for number in range(ROWS))
@@ -279,7 +279,7 @@ def pages(scene: Scene) -> dict[str, str]:
 
 
 def commands(scene: Scene) -> dict[str, str]:
-    """What commands print about the job, without being asked for data."""
+    """What commands print about the job, without options that print data."""
     job = scene.job
     return {
         " ".join(map(str, arguments)): scene.command(*arguments)
@@ -363,6 +363,6 @@ def test_tasks_read_well_in_flowers_own_pages(scene: Scene) -> None:
     query += "&draw=1&start=0&length=50&order%5B0%5D%5Bcolumn%5D=0"
     found = json.loads(scene.page(f"/tasks/datatable?{query}"))
     assert found["recordsFiltered"] == len(tasks)
-    # On the wire there is no more than that, and the epoch.
+    # The message holds only that, and the epoch.
     bodies = re.findall(r"\[\[\], (\{.*?\}), \{", scene.traffic)
     assert bodies and all(set(json.loads(body)) == {"job", "unit", "epoch"} for body in bodies)

@@ -48,6 +48,8 @@ ITEMS = [
     "ttl(v) AS rest",
     "writetime(m['k''s']) AS at_m",
     "maxwritetime(st) AS at_st",
+    "writetime(st) AS times",
+    "writetime(m)",
     "token(id) AS t",
     "s",
     "v AS twice",
@@ -264,14 +266,14 @@ def test_columns_and_a_mapping_take_what_the_server_computes(
 def test_a_limit_counts_rows_that_match(
     fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
 ) -> None:
-    sql = f"SELECT id, ck FROM {table} WHERE v = 'v3' LIMIT 20"
-    wanted = of_driver(cassandra_session, f"{sql} ALLOW FILTERING")
-    done = fleet.run("unload", "--query", sql, "-o", "-")
+    matching = f"SELECT id, ck FROM {table} WHERE v = 'v3'"
+    wanted = of_driver(cassandra_session, f"{matching} LIMIT 20 ALLOW FILTERING")
+    done = fleet.run("unload", "--query", f"{matching} LIMIT 20", "-o", "-")
     assert done.code == 0, done
     assert read_csv(done.out) == [{"id": str(key), "ck": str(ck)} for key, ck in wanted]
     assert "LIMIT 20 is reached: reading ended there" in done.err
-    done = fleet.run("unload", "--query", sql.replace("20", "0"), "-o", tmp_path / "none", "--json")
-    assert (done.code, done.summary["rows"], done.summary["units"]) == (0, 0, 0)
+    none = fleet.run("unload", "--query", f"{matching} LIMIT 0", "-o", tmp_path / "none", "--json")
+    assert (none.code, none.summary["rows"], none.summary["units"]) == (0, 0, 0)
 
 
 REFUSED = {

@@ -35,7 +35,8 @@ SHORTER = {"RINGHAUL_WORKER_LEASE_S": "6", "RINGHAUL_WORKER_SWEEP_S": "0.5"}
 
 
 @pytest.mark.parametrize("format_", ["csv", "parquet"])
-@pytest.mark.parametrize("strange", [pytest.param("spin", marks=pytest.mark.alone), "die"])
+# The first one starts the servers, beside other tests.
+@pytest.mark.parametrize("strange", ["die", pytest.param("spin", marks=pytest.mark.alone)])
 def test_a_record_that_kills_its_process_is_rejected_and_all_others_are_loaded(
     embedded: Ringhaul,
     cassandra_session: Session,

@@ -324,7 +324,7 @@ def test_a_killed_job_is_resumed_to_the_same_rows(
     )
     (fleet.cwd / "in.csv").write_text("id\n" + "".join(f"{n}\n" for n in range(300)))
     log = tmp_path / "load.log"
-    options = ("--transform", "rh_etl:thrice", "--where", "part < 2", "--rate", 30)
+    options = ("--transform", "rh_etl:thrice", "--where", "part < 2", "--rate", 20)
     with fleet.started(
         "load", "in.csv", "-t", table, "--json", *options, "--unit-size", 60, log=log
     ) as load:
@@ -339,7 +339,7 @@ def test_a_killed_job_is_resumed_to_the_same_rows(
 
     done = resume_at_full_speed(fleet, job)
 
-    # Then the rows are those of the whole file, with the timestamps of the job's start
+    # Then the rows are those of the complete file, with the timestamps of the job's start
     wanted = [n for n in range(300) if n % 7]
     summary = counts(done, records=300, loaded=len(wanted), rows=2 * len(wanted),
                      dropped=300 - len(wanted), filtered=0, rejected=0)  # fmt: skip

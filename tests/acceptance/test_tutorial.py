@@ -1,6 +1,6 @@
 """docs/tutorial.md, followed word for word: each command runs, and its output is the page's.
 
-A shell runs the commands on a local stack of its own. Only `make setup` is not run, since the tests
+A shell runs the commands on a separate local stack. Only `make setup` is not run, since the tests
 run in the environment that it makes. At the end every row of the table is compared.
 """
 

@@ -268,10 +268,10 @@ REFUSED_BEFORE = {
     "detached": (["-t", "{table}", "-o", "-", "--detach"], "give -o a folder"),
     "broken sql": (["--query", "SELECT FROM WHERE"], "cannot read the query"),
     "broken where": (["-t", "{table}", "--where", "seq >"], "cannot read the query"),
-    "rejects": (["-t", "{table}", "--max-errors", "5"], "--max-errors is about transforms"),
+    "rejects": (["-t", "{table}", "--max-errors", "5"], "--max-errors applies to transforms"),
     "a file in parts": (
         ["-t", "{table}", "-o", "{here}/mine.txt", "--max-rows-per-file", "5"],
-        "begin new files, and there is to be one",
+        "make several files, and you want one",
     ),
     "a file of another format": (
         ["-t", "{table}", "-o", "{here}/a.csv", "--format", "jsonl"],

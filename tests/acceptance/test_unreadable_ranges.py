@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import random
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +15,7 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.local.stack import Stack
+from tests.acceptance.command import Finished, Ringhaul
 from tests.services import connected, user_cache_dir
 
 TOMBSTONES_MAX = 1000
@@ -32,6 +30,7 @@ class Node:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._ringhaul = Ringhaul({"RINGHAUL_STATE_DIR": str(folder)}, folder)
         yaml = {
             "tombstone_failure_threshold": TOMBSTONES_MAX,
             "tombstone_warn_threshold": 500,
@@ -41,12 +40,8 @@ class Node:
         self.stack = Stack(folder, user_cache_dir(), extra_yaml={"127.0.0.1": yaml})
         self.stack.up(1, heap="512M", any_port=True)
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "RINGHAUL_STATE_DIR": str(self.folder)}
-        command = [sys.executable, "-m", "ringhaul", *arguments]
-        return subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=300, check=False
-        )
+    def run(self, *arguments: str) -> Finished:
+        return self._ringhaul.run(*arguments)
 
     def corrupt(self, table: str) -> None:
         """Stop the node, which flushes, flip some bytes in the table's data, and start it again."""
@@ -121,15 +116,15 @@ def test_too_many_tombstones_fail_a_job_soon_and_are_located(node: Node) -> None
     done = node.run("count", "-t", "h.deleted")
     took_s = time.monotonic() - began_s
     assert took_s < SOON_S
-    assert done.returncode == 4
-    assert "token -4069959284402364209 of h.deleted cannot be read: 127.0.0.1: " in done.stderr
-    assert "READ_TOO_MANY_TOMBSTONES: more tombstones than" in done.stderr
-    assert "--skip-failed-ranges" in done.stderr
+    assert done.code == 4
+    assert "token -4069959284402364209 of h.deleted cannot be read: 127.0.0.1: " in done.err
+    assert "READ_TOO_MANY_TOMBSTONES: more tombstones than" in done.err
+    assert "--skip-failed-ranges" in done.err
     # The job's own time: the command may start slowly. Between two polls it shows no progress.
-    worked = re.search(r" rows read   (\d+):(\d+) ", done.stderr)
+    worked = re.search(r" rows read   (\d+):(\d+) ", done.err)
     assert worked is not None
     worked_s = int(worked[1]) * 60 + int(worked[2])
-    assert worked_s < 5 or "retrying=" in done.stderr, "the retries were not shown"
+    assert worked_s < 5 or "retrying=" in done.err, "the retries were not shown"
 
 
 @pytest.mark.parametrize("order", ["any", "token"])
@@ -139,8 +134,8 @@ def test_an_unload_leaves_out_the_one_partition(node: Node, tmp_path: Path, orde
         "unload", "-t", "h.deleted", "-o", str(out), "--skip-failed-ranges", "--order", order,
         "--json",
     )  # fmt: skip
-    assert done.returncode == 1, done.stderr
-    summary = json.loads(done.stdout.splitlines()[-1])
+    assert done.code == 1, done.err
+    summary = json.loads(done.out.splitlines()[-1])
     rows = _rows(out)
     assert len(rows) == len(KEPT) == summary["rows"]
     assert set(rows) == KEPT
@@ -150,36 +145,36 @@ def test_an_unload_leaves_out_the_one_partition(node: Node, tmp_path: Path, orde
     assert missing["nodes"] == "127.0.0.1"
     assert missing["reason"].startswith("READ_TOO_MANY_TOMBSTONES")
     again = node.run("resume", summary["job"])
-    assert again.returncode == 1
-    assert "missing  token -4069959284402364209" in again.stderr
+    assert again.code == 1
+    assert "missing  token -4069959284402364209" in again.err
     status = node.run("status", summary["job"], "--json")
-    assert status.returncode == 1
-    assert json.loads(status.stdout)["missing"] == [missing]
+    assert status.code == 1
+    assert json.loads(status.out)["missing"] == [missing]
     loaded = node.run("load", str(out), "-t", "h.deleted", "--dry-run", "-q")
-    assert "warning: " in loaded.stderr and "lacks 1 token range of h.deleted" in loaded.stderr
+    assert "warning: " in loaded.err and "lacks 1 token range of h.deleted" in loaded.err
 
 
 def test_counts_and_queries_without_the_partition(node: Node) -> None:
     done = node.run("count", "-t", "h.deleted", "--skip-failed-ranges")
-    assert done.returncode == 1
-    assert done.stdout.split() == ["count", str(len(KEPT))]
-    assert "complete but for 1 token range of h.deleted" in done.stderr
+    assert done.code == 1
+    assert done.out.split() == ["count", str(len(KEPT))]
+    assert "complete except 1 token range of h.deleted" in done.err
     done = node.run("query", "SELECT sum(p) AS s FROM h.deleted", "--skip-failed-ranges")
-    assert done.returncode == 1
-    assert done.stdout.split() == ["s", str(sum(p for p, _, _ in KEPT))]
+    assert done.code == 1
+    assert done.out.split() == ["s", str(sum(p for p, _, _ in KEPT))]
     done = node.run("count", "-t", "h.deleted", "--where", "p = 5", "--skip-failed-ranges")
-    assert (done.returncode, done.stdout.split()) == (0, ["count", str(ROWS_EACH)])
+    assert (done.code, done.out.split()) == (0, ["count", str(ROWS_EACH)])
 
 
 def test_a_corrupt_sstable(node: Node, tmp_path: Path) -> None:
     began_s = time.monotonic()
     done = node.run("count", "-t", "h.damaged")
     assert time.monotonic() - began_s < SOON_S
-    assert done.returncode == 4
-    assert "of h.damaged cannot be read: 127.0.0.1: UNKNOWN: the node's log" in done.stderr
+    assert done.code == 4
+    assert "of h.damaged cannot be read: 127.0.0.1: UNKNOWN: the node's log" in done.err
     out = tmp_path / "out"
     done = node.run("unload", "-t", "h.damaged", "-o", str(out), "--skip-failed-ranges")
-    assert done.returncode == 1, done.stderr
+    assert done.code == 1, done.err
     rows = _rows(out)
     assert len(rows) == len(set(rows)), "a row came twice"
     assert set(rows) <= set(DAMAGED)
@@ -198,12 +193,12 @@ def test_a_corrupt_sstable(node: Node, tmp_path: Path) -> None:
 
 def test_a_partition_on_the_denylist(node: Node, tmp_path: Path) -> None:
     done = node.run("count", "-t", "h.denied")
-    assert done.returncode == 4
-    assert "token 1634052884888577606 of h.denied cannot be read: 127.0.0.1: " in done.stderr
-    assert "DENYLISTED: the server's denylist forbids reading it. " in done.stderr
+    assert done.code == 4
+    assert "token 1634052884888577606 of h.denied cannot be read: 127.0.0.1: " in done.err
+    assert "DENYLISTED: the server's denylist forbids reading it. " in done.err
     out = tmp_path / "out"
     done = node.run("unload", "-t", "h.denied", "-o", str(out), "--skip-failed-ranges")
-    assert done.returncode == 1, done.stderr
+    assert done.code == 1, done.err
     assert sorted(_rows(out)) == [row for row in DAMAGED if row[0] != DENIED]
     [missing] = json.loads((out / "manifest.json").read_text())["missing"]
     assert missing["token_to"] == missing["token_after"] + 1 == 1634052884888577606

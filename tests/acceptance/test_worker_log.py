@@ -26,7 +26,7 @@ def test_each_line_about_a_unit_names_it(
     create_table(cassandra_session, keyspace, "id int PRIMARY KEY, name text", name="t")
     file = tmp_path / "t.csv"
     file.write_text("id,name\n" + "".join(f"{n},{SECRET}\n" for n in range(8000)))
-    # The file goes away while the job runs, which our own code logs as an error.
+    # The file is removed while the job runs, which our own code logs as an error.
     load = ("load", file, "-t", f"{keyspace}.t", "--rate", 1000, "--unit-size", "16KiB")
     with fleet.started(*load, "--job-id", JOB, log=tmp_path / "load.log") as process:
         wait_until(lambda: b"succeeded" in log.read_bytes()[before:], "the first unit")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,12 +12,12 @@ from cassandra.cluster import Session
 from producer.local.stack import Endpoints
 from producer.local.valkey import EmbeddedValkey
 from ringhaul.ledger.workers import Workers
-from tests.acceptance.command import Ringhaul, wait_until
+from tests.acceptance.command import Process, Ringhaul, wait_until
 from tests.chaos.rig import TIMING, LedgerView, Rig
 from tests.services import running_valkey
 
 #: start_worker(slots, *options, **environment) -> the worker's parent process, once it is up.
-StartWorker = Callable[..., subprocess.Popen[str]]
+StartWorker = Callable[..., Process]
 
 
 @pytest.fixture
@@ -76,9 +75,9 @@ def own_valkey(embedded: Rig) -> EmbeddedValkey:
 def start_worker(fleet: Rig, ledger_view: LedgerView) -> Iterator[StartWorker]:
     """A function that starts workers of the fleet, each with a log file in the test's folder."""
     with ExitStack() as stack:
-        started: list[subprocess.Popen[str]] = []
+        started: list[Process] = []
 
-        def start(slots: int = 2, *options: str, **env: str) -> subprocess.Popen[str]:
+        def start(slots: int = 2, *options: str, **env: str) -> Process:
             log = fleet.folder / f"worker-{len(started)}.log"
             name = f"--hostname=w{len(started)}@%h"
             process = stack.enter_context(

@@ -11,7 +11,6 @@ import csv
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Worker, Workers
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import LoadUnit, UnitResult
-from tests.acceptance.command import Ringhaul, wait_until
+from tests.acceptance.command import Process, Ringhaul, wait_until
 
 #: Short, so that lost units are noticed soon: a fault costs at most lease + sweep.
 TIMING = {
@@ -87,7 +86,7 @@ def write_source(
 class Load:
     """A `ringhaul load` (or `resume`) in the background."""
 
-    process: subprocess.Popen[str]
+    process: Process
     summary_file: Path
 
     def finish(self, code: int, timeout_s: float = 120.0) -> dict[str, Any]:
@@ -98,15 +97,21 @@ class Load:
         return summary
 
 
+def create_table(session: Session, keyspace: str) -> str:
+    """Create the table of a rig, and return its full name."""
+    table = f"{keyspace}.t"
+    session.execute(
+        f"CREATE TABLE {table} (id int PRIMARY KEY, name text, amount bigint, note text)"
+    )
+    return table
+
+
 class Rig:
     """One table, one broker, one command."""
 
     def __init__(self, command: Ringhaul, session: Session, keyspace: str, folder: Path) -> None:
         self.command, self.session, self.folder = command, session, folder
-        self.table = f"{keyspace}.t"
-        session.execute(
-            f"CREATE TABLE {self.table} (id int PRIMARY KEY, name text, amount bigint, note text)"
-        )
+        self.table = create_table(session, keyspace)
 
     def rows_count(self) -> int:
         """Return the number of rows in the table."""
@@ -160,6 +165,19 @@ class LedgerView:
         wait_until(lambda: self.status().done >= units, f"{units} units done", timeout_s)
         status = self.status()
         assert not status.finished, f"over before it was struck: {status.last_error or status}"
+
+    def wait_recovered(self, timeout_s: float = RECOVERY_S) -> None:
+        """Wait until a further unit is committed, if there is one.
+
+        The fault is over by now: a job that ends while this process waits for a CPU is as good.
+        """
+        done = self.status().done
+
+        def recovered() -> bool:
+            status = self.status()
+            return status.finished or status.done > done
+
+        wait_until(recovered, f"a unit after the first {done}", timeout_s)
 
     def child_at_work(self, units_before: int = 3) -> tuple[int, int]:
         """Return (unit, process id) of a pool process in the middle of a unit."""
@@ -270,9 +288,11 @@ def children_of(pid: int) -> list[psutil.Process]:
 
 def gone(processes: list[psutil.Process]) -> Callable[[], bool]:
     """Return a function that is true once all of these processes have ended."""
-    return lambda: (
-        not any(
-            process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-            for process in processes
-        )
-    )
+    return lambda: not any(map(_runs, processes))
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it ended in between
+        return False

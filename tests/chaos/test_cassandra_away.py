@@ -26,8 +26,8 @@ def test_a_node_that_hangs_for_a_while_costs_only_retries(
     strategy: str,
 ) -> None:
     """
-    1. A worker loads; a request times out after 4 s.
-    2. The only node stops for 15 s, and continues.
+    1. A worker loads; a request times out after 2 s.
+    2. The only node stops for 8 s, and continues.
     3. Requests without an answer were sent again; no row is missing.
     """
     start_worker(2, RINGHAUL_CLUSTER_REQUEST_TIMEOUT_S="2", RINGHAUL_WORKER_LEASE_S="60")

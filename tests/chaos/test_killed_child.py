@@ -31,7 +31,8 @@ def test_a_child_killed_at_any_point_loses_no_record(
     3. Another attempt does the unit, at most once more.
     """
     struck = tmp_path / "struck"
-    start_worker(2, _RINGHAUL_FAILPOINT=f"{point}:5:{struck}")
+    # The worker's parent notices the death: no other unit's lease may expire meanwhile.
+    start_worker(2, RINGHAUL_WORKER_LEASE_S="60", _RINGHAUL_FAILPOINT=f"{point}:5:{struck}")
     source = write_source(tmp_path / "in.csv", 4000)
     with fleet.load(source) as load:
         summary = load.finish(1)

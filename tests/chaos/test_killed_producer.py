@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import signal
 from pathlib import Path
 
 import psutil
@@ -21,7 +22,8 @@ def test_a_command_killed_while_it_splits_is_resumed(
 ) -> None:
     """
     1. A load of three files starts; numbering the third one's records requires reading the second.
-    2. Workers load the first file; the command is killed while it reads the second.
+    2. Workers load the first file; the command is stopped while it reads the second, and killed
+       once a unit is done: however slow they are, it has not read on.
     3. The job runs, but the ledger has no units of its third file.
     4. `resume` splits the rest and follows the job to its end.
     """
@@ -35,6 +37,9 @@ def test_a_command_killed_while_it_splits_is_resumed(
         for _ in range(BLANK_LINES // 10**7):
             file.write(b"\n" * 10**7)
     with fleet.load(first, packed, third) as load:
+        wait_until(lambda: ledger_view.ledger.jobs() != [], "the job")
+        wait_until(lambda: ledger_view.status().units > 5, "units of the first file")
+        load.process.send_signal(signal.SIGSTOP)
         ledger_view.wait_done(1)
         kill(load.process.pid)
         load.process.wait(10)
@@ -56,8 +61,10 @@ def test_an_embedded_worker_does_not_outlive_its_command(
     3. They notice, and end; their units are released or done.
     4. `resume` starts others and finishes the job.
     """
-    source = write_source(tmp_path / "in.csv", 8000)
-    with embedded.load(source) as load, viewing_ledger(own_valkey) as ledger_view:
+    source = write_source(tmp_path / "in.csv", 6000)
+    # Slow enough for workers that notice late, on a busy machine.
+    command = ("load", source.path, "-t", embedded.table, "--unit-size", "6 KiB", "--rate", "1200")
+    with embedded.started(*command) as load, viewing_ledger(own_valkey) as ledger_view:
         ledger_view.child_at_work()
         workers = psutil.Process(load.process.pid).children(recursive=True)
         workers = [process for process in workers if process.pid != own_valkey.pid]

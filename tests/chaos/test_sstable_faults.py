@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
+from producer.local.valkey import EmbeddedValkey
 from ringhaul.records.job import LoadJob
 from ringhaul.records.sstable_output import SSTABLES_A_UNIT_MAX
 from ringhaul.records.unit import UnitResult
 from tests.acceptance.command import wait_until
 from tests.chaos.conftest import StartWorker
-from tests.chaos.rig import LedgerView, Rig, Source, write_source
-from tests.sstable_reader import partitions_of
-
-WIDTHS = {"name": 0, "amount": 8, "note": 0}
+from tests.chaos.rig import LedgerView, Rig, Row, Source, children_of, gone, kill, write_source
+from tests.chaos.sstable_rows import rows_in
+from tests.scale import chosen
+from tests.services import restart_valkey
 
 
 def options(fleet: Rig) -> list[object]:
@@ -34,40 +35,71 @@ def check_folder(fleet: Rig, summary: dict[str, Any], source: Source) -> None:
         files.setdefault(int(number), {})[component] = path.read_bytes()
     assert len(files) == summary["sstables"] == summary["units"]
     assert {number // SSTABLES_A_UNIT_MAX for number in files} == set(range(summary["units"]))
-    found = {}
+    found: dict[int, Row] = {}
     for one in files.values():
-        for partition in partitions_of(one, WIDTHS):
-            (row,) = partition.rows
-            key = int.from_bytes(partition.key, "big", signed=True)
-            assert key not in found, f"{key} is in two SSTables"
-            assert row.time_us == summary["first_timestamp_us"] + key
-            note = row.cells.get("note")
-            found[key] = (
-                row.cells["name"].value.decode(),  # type: ignore[union-attr]
-                int.from_bytes(row.cells["amount"].value or b"", "big", signed=True),
-                None if note is None else (note.value or b"").decode(),
-            )
+        rows = rows_in(one, summary["first_timestamp_us"])
+        assert not found.keys() & rows.keys(), "a row in two SSTables"
+        found |= rows
     assert found == source.good
     assert summary["rows"] == len(source.good)
     assert summary["rejected"] == len(source.bad)
 
 
-@pytest.mark.parametrize("point", ["after_write", "after_commit"])
+@pytest.mark.parametrize(
+    "point",
+    chosen(
+        ["after_write", "after_commit"],
+        ["after_claim", "mid_write", "after_write", "after_commit"],
+    ),
+)
 def test_a_killed_child_leaves_no_second_set(
     fleet: Rig, ledger_view: LedgerView, start_worker: StartWorker, tmp_path: Path, point: str
 ) -> None:
     """
     1. A worker of two processes writes SSTables.
-    2. The first one that has written those of unit 5 dies, before or after the commit.
+    2. The first one with unit 5 dies at a step of it, such as before or after the commit.
     3. The folder has the files of one attempt of each unit.
     """
-    struck = tmp_path / "struck"
-    start_worker(2, _RINGHAUL_FAILPOINT=f"{point}:5:{struck}")
+    struck, sort = tmp_path / "struck", tmp_path / "sort"
+    # Each unit is sorted on disk.
+    small = {"RINGHAUL_SSTABLES_SORT_BYTES": "4 KiB", "RINGHAUL_SSTABLES_SPILL_DIR": str(sort)}
+    # The worker's parent notices the death: no other unit's lease may expire meanwhile.
+    small["RINGHAUL_WORKER_LEASE_S"] = "60"
+    start_worker(2, _RINGHAUL_FAILPOINT=f"{point}:5:{struck}", **small)
     source = write_source(tmp_path / "in.csv", 2000)
     with fleet.started("load", source.path, *options(fleet)) as load:
         summary = load.finish(1)
     assert struck.exists(), "no process was killed"
     assert summary["repeated_units"] == (0 if point == "after_commit" else 1)
+    check_folder(fleet, summary, source)
+    assert list(sort.iterdir()) == []
+    assert fleet.rows_count() == 0
+
+
+def test_a_killed_worker_and_a_redis_that_restarts_leave_no_second_set(
+    fleet: Rig,
+    ledger_view: LedgerView,
+    start_worker: StartWorker,
+    valkey: EmbeddedValkey,
+    tmp_path: Path,
+) -> None:
+    """
+    1. Two workers write SSTables, slowly.
+    2. The parent process of one of them is killed, then Redis is killed and started again.
+    3. The folder has the files of one attempt of each unit.
+    """
+    workers = [start_worker(1), start_worker(1)]
+    source = write_source(tmp_path / "in.csv", 3000)
+    with fleet.started("load", source.path, *options(fleet), "--rate", 1000) as load:
+        _, child = ledger_view.child_at_work(units_before=1)
+        parent = next(
+            worker for worker in workers if child in {c.pid for c in children_of(worker.pid)}
+        )
+        children = children_of(parent.pid)
+        kill(parent.pid)
+        wait_until(gone(children), "the end of the killed worker's children", 15.0)
+        restart_valkey(valkey)
+        summary = load.finish(1)
     check_folder(fleet, summary, source)
     assert fleet.rows_count() == 0
 

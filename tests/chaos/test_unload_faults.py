@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
+from cassandra.query import BatchStatement, BatchType
 
 from producer.local.stack import Stack
 from producer.local.valkey import EmbeddedValkey
+from producer.plan.scan import LIMIT_ALONE_MAX
 from tests.acceptance.command import wait_until
 from tests.chaos.conftest import StartWorker
-from tests.chaos.rig import RECOVERY_S, LedgerView, Load, Rig, kill
-from tests.services import restart_valkey
+from tests.chaos.rig import LedgerView, Load, Rig, create_table, kill
+from tests.services import fresh_keyspace, restart_valkey
 
 ROWS = 12_000
 
@@ -30,19 +33,26 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
+@pytest.fixture(scope="module")
+def filled_table(cassandra_session: Session) -> Iterator[str]:
+    """A table with rows, which tests only read."""
+    with fresh_keyspace(cassandra_session) as keyspace:
+        table = create_table(cassandra_session, keyspace)
+        fill(cassandra_session, table)
+        yield table
+
+
 @pytest.fixture
-def filled(fleet: Rig) -> Rig:
-    fill(fleet)
+def filled(fleet: Rig, filled_table: str) -> Rig:
+    fleet.table = filled_table
     return fleet
 
 
-def fill(rig: Rig) -> None:
-    """Fill the rig's table with the driver."""
-    insert = rig.session.prepare(
-        f"INSERT INTO {rig.table} (id, name, amount, note) VALUES (?, ?, ?, ?)"
-    )
+def fill(session: Session, table: str) -> None:
+    """Fill the table of a rig with the driver."""
+    insert = session.prepare(f"INSERT INTO {table} (id, name, amount, note) VALUES (?, ?, ?, ?)")
     execute_concurrent_with_args(
-        rig.session, insert, [row(number) for number in range(ROWS)], concurrency=200
+        session, insert, [row(number) for number in range(ROWS)], concurrency=200
     )
 
 
@@ -51,9 +61,9 @@ def row(number: int) -> tuple[int, str, int, str | None]:
 
 
 @contextmanager
-def unloading(rig: Rig, out: Path, **env: str) -> Iterator[Load]:
+def unloading(rig: Rig, out: Path, rate: int = 3000, **env: str) -> Iterator[Load]:
     """Start an unload, slow enough for a fault."""
-    with rig.started("unload", "-t", rig.table, "-o", out, "--rate", 3000, **env) as load:
+    with rig.started("unload", "-t", rig.table, "-o", out, "--rate", rate, **env) as load:
         yield load
 
 
@@ -107,14 +117,14 @@ WIDE_ROWS = 12_000
 NOTE = "one of many " * 120
 
 
-@pytest.fixture
-def wide(fleet: Rig) -> str:
-    """A table of one partition."""
-    name = fleet.table.replace(".t", ".wide")
-    fleet.session.execute(f"CREATE TABLE {name} (p int, c int, note text, PRIMARY KEY (p, c))")
-    insert = fleet.session.prepare(f"INSERT INTO {name} (p, c, note) VALUES (1, ?, ?)")
+@pytest.fixture(scope="module")
+def wide(cassandra_session: Session, filled_table: str) -> str:
+    """A table of one partition, which tests only read."""
+    name = filled_table.replace(".t", ".wide")
+    cassandra_session.execute(f"CREATE TABLE {name} (p int, c int, note text, PRIMARY KEY (p, c))")
+    insert = cassandra_session.prepare(f"INSERT INTO {name} (p, c, note) VALUES (1, ?, ?)")
     rows = [(number, NOTE) for number in range(WIDE_ROWS)]
-    execute_concurrent_with_args(fleet.session, insert, rows, concurrency=100)
+    execute_concurrent_with_args(cassandra_session, insert, rows, concurrency=100)
     return name
 
 
@@ -180,7 +190,7 @@ def test_an_unload_survives_a_restart_of_redis(
     with unloading(filled, out) as load:
         ledger_view.child_at_work(units_before=1)
         restart_valkey(valkey)
-        ledger_view.wait_done(ledger_view.status().done + 1, RECOVERY_S)
+        ledger_view.wait_recovered()
         summary = load.finish(0)
     check_unloaded(out, ledger_view, summary)
 
@@ -210,7 +220,7 @@ def test_a_cancelled_unload_continues_where_it_was(
     start_worker(2)
     with unloading(filled, out) as load:
         ledger_view.child_at_work(units_before=2)
-        assert filled.command.run("cancel", ledger_view.job).code == 0
+        ledger_view.ledger.cancel(ledger_view.job)  # a command may take as long as the job
         stopped = load.finish(6)
     assert not (out / "manifest.json").exists()
     assert 0 < stopped["units_done"] < stopped["units"]
@@ -234,3 +244,71 @@ def test_resume_finishes_the_unload_of_a_killed_command(
     assert finished.code == 0, finished
     summary = filled.command.run("status", ledger_view.job, "--json").summary
     check_unloaded(out, ledger_view, summary)
+
+
+#: So many that units share a LIMIT.
+MANY_ROWS = 120_000
+LIMIT = LIMIT_ALONE_MAX + 7
+
+
+@pytest.fixture
+def many(fleet: Rig) -> str:
+    """A table of small rows, in partitions of 250."""
+    name = fleet.table.replace(".t", ".many")
+    fleet.session.execute(f"CREATE TABLE {name} (p int, id int, v int, PRIMARY KEY (p, id))")
+    insert = fleet.session.prepare(f"INSERT INTO {name} (p, id, v) VALUES (?, ?, ?)")
+    batches = []
+    for first in range(0, MANY_ROWS, 250):
+        batch = BatchStatement(BatchType.UNLOGGED)
+        for number in range(first, first + 250):
+            batch.add(insert, (first, number, number * 3))
+        batches.append((batch, ()))
+    execute_concurrent(fleet.session, batches, concurrency=50)
+    return name
+
+
+def check_limited(out: Path, ledger_view: LedgerView, summary: dict[str, Any]) -> None:
+    """Assert that the manifest's files hold as many rows as the LIMIT says, each once."""
+    manifest = json.loads((out / "manifest.json").read_text())
+    names = {part["name"] for part in manifest["parts"]}
+    assert {path.name for path in out.iterdir()} == names | {"manifest.json"}, "an orphan is left"
+    found = []
+    for part in manifest["parts"]:
+        with (out / part["name"]).open(newline="") as file:
+            found += [(int(row["id"]), int(row["v"])) for row in csv.DictReader(file)]
+    assert len(found) == len(set(found)) == LIMIT
+    assert all(v == 3 * key and 0 <= key < MANY_ROWS for key, v in found)
+    assert (summary["rows"], summary["limit_reached"]) == (LIMIT, True)
+    assert (summary["state"], summary["units_done"]) == ("COMPLETE", summary["units"])
+    assert ledger_view.leftovers() == {}
+
+
+def test_a_shared_limit_is_exact_after_a_killed_child_a_cancellation_and_a_resume(
+    fleet: Rig,
+    many: str,
+    ledger_view: LedgerView,
+    start_worker: StartWorker,
+    tmp_path: Path,
+    out: Path,
+) -> None:
+    """
+    1. A process dies between reading its unit and counting it, with rows of the LIMIT.
+    2. The job is cancelled in the middle, and resumed.
+    """
+    struck = tmp_path / "struck"
+    start_worker(
+        2,
+        RINGHAUL_WORKER_LEASE_S="60",
+        _RINGHAUL_CHECKPOINT_S="0.2",
+        _RINGHAUL_FAILPOINT=f"after_write:1:{struck}",
+    )
+    sql = f"SELECT id, v FROM {many} LIMIT {LIMIT}"
+    with fleet.started("unload", "--query", sql, "-o", out, "--rate", 10_000) as load:
+        ledger_view.child_at_work(units_before=2)
+        wait_until(struck.exists, "a process to be killed")
+        ledger_view.ledger.cancel(ledger_view.job)  # a command may take as long as the job
+        stopped = load.finish(6)
+    assert 0 < stopped["rows"] < LIMIT
+    with fleet.started("resume", ledger_view.job) as resumed:
+        summary = resumed.finish(0)
+    check_limited(out, ledger_view, summary)

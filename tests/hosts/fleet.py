@@ -19,7 +19,7 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Workers
-from tests.acceptance.command import Ringhaul, wait_until
+from tests.acceptance.command import Ringhaul, forking, wait_until
 from tests.hosts.network import Network, running_network
 from tests.hosts.servers import BROKER_PORT, CQL_PORT, running_broker, running_cassandra
 from tests.object_store import ObjectStore, running_object_store
@@ -51,7 +51,7 @@ class Fleet:
     @property
     def ringhaul(self) -> Ringhaul:
         """The command, on the host of the current thread."""
-        return Ringhaul(self.host_env("ops"), self.home("ops"), fresh=True)
+        return Ringhaul(self.host_env("ops"), self.home("ops"))
 
     def home(self, name: str) -> Path:
         """Return the folder of a host's processes and state; create it on first use."""
@@ -171,6 +171,8 @@ def running_fleet(
             "RINGHAUL_CLUSTER_LOCAL_DC": places[0][1],
         }
         fleet = Fleet(network, folder, store, session, Ledger(client), env)
+        # Forked on this host: the other process that forks is on none of these.
+        stack.enter_context(forking(fleet.ringhaul))
         try:
             yield fleet
         finally:

@@ -120,27 +120,6 @@ def summary_of(out: str) -> dict[str, Any]:
     return dict(summary)
 
 
-def test_a_host_that_does_not_see_the_input_is_named(fleet: Fleet) -> None:
-    """The folder `share` is the same mount on all hosts except B."""
-    if not fleet.network["B"].namespace:
-        return  # one machine has one view of its files: see acceptance/test_file_visibility.py
-    table = create_table(fleet.session, "hosts", COLUMNS, "seen")
-    share = fleet.folder / "share"
-    (share / "x.csv").write_bytes(csv_of(rows(10)))
-    fleet.workers("A", "B")
-    done = fleet.ringhaul.run("load", share / "x.csv", "-t", table)
-    assert done.code == 2, done
-    assert f"B: {share / 'x.csv'}: No such file or directory" in done.err and "A:" not in done.err
-    done = fleet.ringhaul.run("unload", "-t", table, "-o", share / "out")
-    assert done.code == 2 and f"B: {share / 'out'}: is not there" in done.err, done
-    assert not (share / "out").exists()
-    assert table not in {status.labels["table"] for status in fleet.ledger.jobs()}
-    fleet.workers("A")
-    done = fleet.ringhaul.run("load", share / "x.csv", "-t", table)
-    assert done.code == 0, done
-    assert_table(fleet.session, table, NAMES, rows(10))
-
-
 def test_doctor_looks_from_every_host(fleet: Fleet) -> None:
     """A is well, B does not see the folder `share`, and C is set to a node that does not exist."""
     share = fleet.folder / "share"
@@ -170,6 +149,27 @@ def test_doctor_looks_from_every_host(fleet: Fleet) -> None:
     checks = {(one["about"], one["check"]): one for one in json.loads(done.out)["checks"]}
     assert done.code == 4 and checks["files", "output"]["level"] == "fail"
     assert "nobody" in checks["files", "output"]["text"]
+
+
+def test_a_host_that_does_not_see_the_input_is_named(fleet: Fleet) -> None:
+    """The folder `share` is the same mount on all hosts except B."""
+    if not fleet.network["B"].namespace:
+        return  # one machine has one view of its files: see acceptance/test_file_visibility.py
+    table = create_table(fleet.session, "hosts", COLUMNS, "seen")
+    share = fleet.folder / "share"
+    (share / "x.csv").write_bytes(csv_of(rows(10)))
+    fleet.workers("A", "B")
+    done = fleet.ringhaul.run("load", share / "x.csv", "-t", table)
+    assert done.code == 2, done
+    assert f"B: {share / 'x.csv'}: No such file or directory" in done.err and "A:" not in done.err
+    done = fleet.ringhaul.run("unload", "-t", table, "-o", share / "out")
+    assert done.code == 2 and f"B: {share / 'out'}: is not there" in done.err, done
+    assert not (share / "out").exists()
+    assert table not in {status.labels["table"] for status in fleet.ledger.jobs()}
+    fleet.workers("A")
+    done = fleet.ringhaul.run("load", share / "x.csv", "-t", table)
+    assert done.code == 0, done
+    assert_table(fleet.session, table, NAMES, rows(10))
 
 
 def test_units_go_to_the_data_centre_of_their_rows_while_it_has_workers(fleet: Fleet) -> None:

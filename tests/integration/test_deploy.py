@@ -1,7 +1,6 @@
 """The containers' start-up steps, run without containers."""
 
 import os
-import socket
 import stat
 import subprocess
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from producer.local.ports import choose_port
 from producer.local.valkey import find_server
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -47,9 +47,7 @@ def test_each_password_is_random_private_and_stays(tmp_path: Path) -> None:
 
 def test_the_broker_starts_with_its_configuration(tmp_path: Path) -> None:
     secrets, data, _ = init_volumes(tmp_path)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = choose_port(["127.0.0.1"])
     command = [str(find_server()), str(secrets / "valkey.conf"), "--bind", "127.0.0.1"]
     server = subprocess.Popen([*command, "--port", str(port)], cwd=data, stdout=subprocess.DEVNULL)
     password = (secrets / "redis_password").read_text()

@@ -82,7 +82,7 @@ def test_tables_of_options_are_those_of_the_commands(page: Path) -> None:
 
 
 def test_a_table_follows_a_changed_option() -> None:
-    # Given a table with an option that was renamed away, and one whose default changed
+    # Given a table with an option that was renamed, and one whose default changed
     table = (
         "# ringhaul top\n| option | default | meaning |\n|---|---|---|\n"
         "| `--gone N` | 7 | Was here. |\n"

@@ -8,7 +8,8 @@ import pytest
 
 from producer.translate.command import translate
 from producer.translate.copy_options import COPY_OPTIONS
-from producer.translate.settings import HANDLERS, SHORTCUTS, find_group
+from producer.translate.setting_names import SHORTCUTS
+from producer.translate.settings import HANDLERS, find_group
 from producer.translate.translation import Translation
 from tests.unit.producer.translate.test_translate import COPY_VALUES, VALUES
 from tests.unit.test_docs import COMMANDS, ROOT, documented, options
@@ -38,6 +39,7 @@ LOADER = (
     "--codec.booleanStrings --codec.number --codec.binary --codec.overflowStrategy "
     "roundingStrategy --codec.uuidStrategy --codec.geo -maxErrors --executor.maxPerSecond "
     "--executor.maxInFlight --batch.mode -cl -h -port -dc -u -p -b -dryRun --engine.executionId "
+    "-g -v -e -from -to -lbp -maxRetries booleanNumbers formatNumbers "
     "--log.checkpoint.* --log.directory --log.verbosity --log.row.* --log.stmt.* "
     "--monitoring.reportRate prometheus jmx csv --driver.* --s3.* -f"
 )

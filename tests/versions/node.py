@@ -6,9 +6,9 @@ import json
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from producer.local.java import Java
@@ -28,6 +28,9 @@ class Version:
 
     number: str
     java: int
+    #: More settings of cassandra.yaml, and what they are called.
+    settings: Mapping[str, object] = field(default_factory=dict)
+    called: str = ""
 
     @property
     def line(self) -> tuple[int, int]:
@@ -41,6 +44,13 @@ VERSIONS = (
     Version("4.0.17", 11),
     Version("4.1.9", 11),
     Version("5.0.9", 17),
+    # As in the cassandra_latest.yaml that comes with 5.0
+    Version(
+        "5.0.9",
+        17,
+        {"storage_compatibility_mode": "NONE", "sstable": {"selected_format": "bti"}},
+        "with storage_compatibility_mode NONE",
+    ),
 )
 
 
@@ -60,13 +70,17 @@ def jars_of(version: Version, folder: Path) -> list[Path]:
 
 
 @contextmanager
-def running_node(version: Version, java: Path, jars: list[Path], folder: Path) -> Iterator[int]:
-    """Run a node whose data is in `folder`; yield its CQL port at `ADDRESS`."""
+def running_node(
+    version: Version, java: Path, jars: list[Path], folder: Path, jmx_port: int
+) -> Iterator[int]:
+    """Run a node whose data is in `folder`; yield its CQL port at `ADDRESS`. Nodetool reaches it at
+    `jmx_port` on loopback."""
     port, storage_port = choose_port([ADDRESS]), choose_port([ADDRESS])
     folder.mkdir(parents=True)
     (folder / "cassandra.yaml").write_text(_yaml(version, folder, port, storage_port))
     (folder / "logback.xml").write_text(logback_xml(folder / "system.log"))
     command = node_command(Java(java, version.java), jars, folder, heap="512M", nodes_count=1)
+    command.insert(1, f"-Dcassandra.jmx.local.port={jmx_port}")
     if version.java == 8:  # it has no modules
         command = [
             word for word in command if not word.startswith(("--add-exports", "--add-opens"))
@@ -97,7 +111,7 @@ def _yaml(version: Version, folder: Path, port: int, storage_port: int) -> str:
         storage_port=storage_port,
         seed=ADDRESS,
         auth=False,
-        extra={"num_tokens": 16},
+        extra={"num_tokens": 16, **version.settings},
     )
     settings = json.loads(text)
     if version.line < (4, 1):

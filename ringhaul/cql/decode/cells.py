@@ -2,7 +2,7 @@
 
 A cell is an int32 length and as many bytes; -1 is null. Every length is checked against the
 remaining bytes of its container, so starts and lengths from here always lie inside the page. Lists,
-maps, tuples and user-defined types are cells within a cell; so the elements of a whole column are
+maps, tuples and user-defined types are cells within a cell; so all elements of a column are
 found at once, and decoded as a column of the element's type.
 
 Starts and lengths are int32: a page is below 256 MiB. All kernels return -1 - i if cell i of their

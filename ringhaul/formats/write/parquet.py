@@ -64,7 +64,7 @@ class ParquetWriter:
         return []
 
     def append(self, table: pa.Table) -> None:
-        """Write rows as a file of another such writer has them, in a row group of their own."""
+        """Write rows from a file of another such writer, in a separate row group."""
         self._opened(table).write_table(table, row_group_size=GROUP_ROWS)
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from typing import Protocol
 from ringhaul.dataplane.base import RequestStats
 from ringhaul.dataplane.pacing import Leave, free
 from ringhaul.records.rows import EncodedRows
+from ringhaul.streaming.allowance import unlimited
 
 
 def nowhere(rows: EncodedRows, row: int) -> str:
@@ -34,6 +35,9 @@ class WriterHooks:
     on_reject: Callable[[EncodedRows, int, str], None]
     #: How much may be sent together now, and be without an answer.
     leave: Callable[[], Leave] = free
+    #: Called by writers that stream SSTables before bytes are sent, with their number: blocks while
+    #: the limit on bytes is used up, and returns how many of them may go.
+    spend: Callable[[int], int] = unlimited
     #: (rows, row index) -> place of its record in the input, for people; empty: not known.
     place: Callable[[EncodedRows, int], str] = nowhere
     #: The writer's counters: writers of one unit may share them.
@@ -52,4 +56,4 @@ class Writer(Protocol):
         """Return when every row sent so far was answered."""
 
     def close(self) -> None:
-        """End the unit, finished or not: leave nothing behind for the next."""
+        """End the unit, finished or not, so that nothing of it affects the next."""

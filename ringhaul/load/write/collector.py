@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ringhaul.cql.cells import Cells, routing_keys
 from ringhaul.cql.column import TextColumn
 from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.load.write.base import WriterHooks
@@ -20,8 +21,8 @@ from ringhaul.load.write.spill import RowStore
 from ringhaul.records.rows import EncodedRows
 from ringhaul.sstables.build import Built, Files, SSTableBuilder
 from ringhaul.sstables.columns import Rows, filtered
-from ringhaul.sstables.comparable import DECIMAL_BYTES_MAX
-from ringhaul.sstables.layout import EXPIRY_S_MAX, Layout
+from ringhaul.sstables.layout import Column, Layout
+from ringhaul.sstables.nested import in_stored_order, too_long
 from ringhaul.storage.sorting import SpillBounds, spill_failed
 
 #: Cassandra stores a clustering value's length in 16 bits in Statistics.db, and CQL refuses rows
@@ -65,6 +66,7 @@ class RowCollector(ABC):
         self.sstables = 0  #: that are finished
         self._hooks = hooks
         place = {name: at for at, name in enumerate(columns)}
+        self._keys = [place[column.name] for column in layout.keys]
         self._clustering = [place[column.name] for column in layout.clustering]
         loaded = [at for at, column in enumerate(layout.columns) if column.name in place]
         self._layout = layout.with_columns(loaded)
@@ -92,10 +94,13 @@ class RowCollector(ABC):
             keys, times, ttls = keys.filter(pa.array(good)), times[good], ttls[good]
         if not len(times):
             return
+        layout = self._layout
+        if self._keys:
+            keys = routing_keys(_stored(layout.keys, self._keys, columns))
         part = Rows(
             keys=keys,
-            clustering=[columns[at] for at in self._clustering],
-            columns=[columns[at] for at in self._columns],
+            clustering=_stored(layout.clustering, self._clustering, columns),
+            columns=_stored(layout.columns, self._columns, columns),
             times_us=times.astype(np.int64),
             ttls_s=ttls,
         )
@@ -158,6 +163,7 @@ class RowCollector(ABC):
                     yield self._built(builder), opened[-1]
                     opened.pop().close()
                     builder = None
+                del chunk, rows  # before the next ones are read
             if builder is not None:
                 yield self._built(builder), opened[-1]
         finally:
@@ -196,21 +202,40 @@ class RowCollector(ABC):
         """Reject rows that CQL would refuse; return which are left."""
         good = np.ones(len(rows), np.bool_)
         clustering = sum(rows.columns[at].lengths.astype(np.int64) for at in self._clustering)
-        too_late = (ttls > 0) & (self._layout.written_s + ttls > EXPIRY_S_MAX)
+        version = self._layout.version
+        too_late = (ttls > 0) & (self._layout.written_s + ttls > version.expiry_s_max)
         unsorted = np.zeros(len(rows), np.bool_)
         for column, at in zip(self._layout.clustering, self._clustering, strict=True):
-            if column.cql_type == "decimal":
-                unsorted |= rows.columns[at].lengths > DECIMAL_BYTES_MAX
-        too_long = np.broadcast_to(clustering > CLUSTERING_BYTES_MAX, len(rows))
-        for row in np.flatnonzero(too_late | too_long | unsorted).tolist():
+            unsorted |= too_long(column.cql_type, rows.columns[at])
+        for column, at in (
+            *zip(self._layout.keys, self._keys, strict=True),
+            *zip(self._layout.columns, self._columns, strict=True),
+        ):
+            if column.ordered:
+                unsorted |= too_long(column.ordered, rows.columns[at])
+        too_wide = np.broadcast_to(clustering > CLUSTERING_BYTES_MAX, len(rows))
+        for row in np.flatnonzero(too_late | too_wide | unsorted).tolist():
             reason = f"clustering of {CLUSTERING_BYTES_MAX + 1} bytes or more; at most 65535 fit"
             if unsorted[row]:
-                reason = "a clustering decimal of over 4,000 digits can only be written over CQL"
+                reason = (
+                    "a decimal of over 4,000 digits in a clustering column, or in a frozen set or "
+                    "map, can only be written over CQL"
+                )
             if too_late[row]:
                 reason = (
-                    f"a TTL of {ttls[row]} s ends after 2038-01-19, the last day that SSTables of "
-                    "this version store: give a shorter one"
+                    f"a TTL of {ttls[row]} s ends after {version.last_day}, the last day that "
+                    f"SSTables of version {version} store: give a shorter one"
                 )
             self._hooks.on_reject(rows, row, reason)
             good[row] = False
         return good
+
+
+def _stored(
+    columns: Sequence[Column], places: Sequence[int], cells: Sequence[Cells]
+) -> list[Cells]:
+    """Return the cells of some columns as a node stores them."""
+    return [
+        in_stored_order(column.ordered, cells[at]) if column.ordered else cells[at]
+        for column, at in zip(columns, places, strict=True)
+    ]

@@ -184,9 +184,11 @@ class ConcurrentWriter:
                 raise exhausted_error(ruling, "a write", suspect.times, message(error), place)
             if ruling is Ruling.AGAIN:
                 return False
-        elif tries < self._options.retries_max:
-            return False
-        elif cause is Cause.MOMENT or not self._blame.rule_at_last(suspect, number, control):
+        elif cause is Cause.MOMENT or not self._blame.rule_at_last(
+            suspect, self._options.retries_max - tries, number, control
+        ):
+            if tries < self._options.retries_max:
+                return False
             raise RequestFailed(
                 f"a write failed {tries + 1} times, the last time with: {message(error)}"
             )

@@ -35,7 +35,7 @@ def stored_bytes(
 ) -> npt.NDArray[np.int64]:
     """Return an upper bound of what the server counts for rows of `row_bytes` bound bytes each.
 
-    `many_bytes`: the part of them in values that may be stored in a cell for each element.
+    `many_bytes`: how many of these are in values that may be stored in a cell for each element.
     """
     return row_bytes + _CELL_BYTES * cells + _ROW_BYTES + _ELEMENT_GROWTH * many_bytes
 

@@ -22,7 +22,7 @@ from ringhaul.sstables.layout import Layout
 from ringhaul.sstables.pages import PAGE_BYTES, Shape, paged, read_page
 from ringhaul.storage.sorting import SpillBounds, spill_failed
 
-#: The bytes of a bucket are estimated from pages, of which up to two a run have only some of its
+#: The bytes of a bucket are estimated from pages; up to two pages of a run have only some of its
 #: rows. So it is planned smaller than memory, and may turn out a bit larger.
 _BUCKET_SHARE, _BUCKET_SHARE_MAX = 0.75, 1.25
 #: Pages of a run, at least, so that a small memory has small pages.
@@ -35,7 +35,7 @@ class Chunk(NamedTuple):
     """Rows that fit in memory, at least one."""
 
     rows: Rows
-    #: Whether chunks before have rows of these tokens: then they need an SSTable of their own.
+    #: Whether earlier chunks have rows of these tokens: then these rows need a separate SSTable.
     overlaps: bool
 
 
@@ -71,8 +71,11 @@ class RowStore:
         """Keep rows. Raises `OutputUnusable` or `OutputUnavailable`."""
         self.extent.add(rows)
         self.rows_count += len(rows)
+        size = bytes_of(rows)
+        if self._parts and self._parts_bytes + size > self._bounds.memory_bytes:
+            self._spill()
         self._parts.append(rows)
-        self._parts_bytes += bytes_of(rows)
+        self._parts_bytes += size
         if self._parts_bytes >= self._bounds.memory_bytes:
             self._spill()
 
@@ -170,10 +173,10 @@ class RowStore:
             parts.append(rows)
             size += bytes_of(rows)
             if size >= self._bounds.memory_bytes * _BUCKET_SHARE_MAX:
-                yield Chunk(joined(parts), overlaps)
-                parts, size, overlaps = [], 0, True
+                yield Chunk(_taken(parts), overlaps)
+                size, overlaps = 0, True
         if parts:
-            yield Chunk(joined(parts), overlaps)
+            yield Chunk(_taken(parts), overlaps)
 
     def _read(self, page: _Stored) -> bytes:
         assert self._file is not None
@@ -184,6 +187,13 @@ class RowStore:
         if len(data) != page.size:
             raise OutputUnavailable(f"{self._bounds.folder}: rows to sort were not read completely")
         return data
+
+
+def _taken(parts: list[Rows]) -> Rows:
+    """Return parts as one, and empty the list: pages must not stay while an SSTable is built."""
+    rows = joined(parts)
+    parts.clear()
+    return rows
 
 
 class SpilledFiles:

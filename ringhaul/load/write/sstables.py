@@ -19,6 +19,7 @@ from ringhaul.records.sstable_output import SSTABLES_A_UNIT_MAX
 from ringhaul.sstables.build import Built, Contents
 from ringhaul.sstables.components import file_name
 from ringhaul.sstables.layout import Layout
+from ringhaul.sstables.version import SSTableVersion
 from ringhaul.storage.sorting import SpillBounds, is_lasting
 
 
@@ -68,7 +69,8 @@ class SSTableWriter(RowCollector):
             except OSError as error:
                 raise self._failed(error) from error
         self._begun += 1
-        return _NamedFiles(self._folder, self._number + self._begun - 1, self._bounds)
+        number = self._number + self._begun - 1
+        return _NamedFiles(self._folder, self._layout.version, number, self._bounds)
 
     def _failed(self, error: OSError) -> OutputUnusable | OutputUnavailable:
         kind = OutputUnusable if is_lasting(error) else OutputUnavailable
@@ -78,13 +80,16 @@ class SSTableWriter(RowCollector):
 class _NamedFiles:
     """The files of one SSTable in a folder."""
 
-    def __init__(self, folder: str, number: int, bounds: SpillBounds) -> None:
-        self._folder, self._number, self._bounds = folder, number, bounds
+    def __init__(
+        self, folder: str, version: SSTableVersion, number: int, bounds: SpillBounds
+    ) -> None:
+        self._folder, self._version, self._number = folder, version, number
+        self._bounds = bounds
         self._opened: list[IO[bytes]] = []
         self._components: dict[str, IO[bytes]] = {}
 
     def component(self, name: str) -> IO[bytes]:
-        path = os.path.join(self._folder, file_name(self._number, name))
+        path = os.path.join(self._folder, file_name(self._version, self._number, name))
         file = open(path, "x+b")  # noqa: SIM115 - closed by `close`
         self._opened.append(file)
         self._components[name] = file

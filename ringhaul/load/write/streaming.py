@@ -90,7 +90,9 @@ class StreamWriter(RowCollector):
                         return False
                     self._hooks.tick()
                     streamed = StreamedSSTable.of(self._target.table, sstable)
-                    refused = self._target.delivery.send(streamed, part.nodes, self._hooks.tick)
+                    refused = self._target.delivery.send(
+                        streamed, part.nodes, self._hooks.tick, self._hooks.spend
+                    )
                     for node in set(part.nodes) - set(refused):
                         sent_bytes = self.sent_bytes.get(node, 0)
                         self.sent_bytes[node] = sent_bytes + streamed.bytes_count

@@ -359,8 +359,8 @@ class TokenBatchWriter:
             return self._control.take(bound_values(request.rows, row))
 
         if cause is Cause.LATE:
-            at_last = request.tries >= self._options.retries_max
-            return at_last and self._blame.rule_at_last(suspect, replica_set, control)
+            tries_left = self._options.retries_max - request.tries
+            return self._blame.rule_at_last(suspect, tries_left, replica_set, control)
         ruling = self._blame.rule(suspect, replica_set, control)
         if ruling in (Ruling.CLUSTER, Ruling.OPEN):
             place = self._hooks.place(request.rows, row)

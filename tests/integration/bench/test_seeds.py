@@ -57,7 +57,7 @@ def check(site: Site, system: System, family: str = DRIVER) -> None:
     """Run a system that loads, and compare every row with the file."""
     run = system.run()
     assert (run.rows, system.family) == (ROWS, family)
-    assert run.work_s > 0 and run.cpu_s > 0
+    assert run.work_s > 0 and run.cpu_s >= 0  # the kernel counts hundredths of a second
     found = site.stage.session.execute(f"SELECT id, seq, sensor, humidity FROM {site.name}")
     with site.path.open(newline="") as file:
         expected = [(r[0], int(r[1]), r[4], float(r[3])) for r in [*csv.reader(file)][1:]]

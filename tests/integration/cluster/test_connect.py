@@ -23,6 +23,7 @@ from ringhaul.cluster.connect import (
     open_session,
 )
 from ringhaul.errors import EXIT_FATAL, ClusterError, ClusterUnavailable, UsageError
+from tests.certificates import Authority, protect
 
 
 @contextmanager
@@ -188,6 +189,17 @@ def test_tls_files_with_other_content(config: ClusterConfig, tmp_path: Path) -> 
         open_session(replace(config, tls=True, tls_cert=str(path), tls_key=str(path)))
     message = f"cluster.tls_cert {path} with cluster.tls_key {path} cannot be used: "
     assert str(cert.value).startswith(message)
+
+
+def test_a_key_with_a_password_is_refused(config: ClusterConfig, tmp_path: Path) -> None:
+    """OpenSSL would wait for someone to type it."""
+    key, certificate = Authority("authority").issue("client")
+    cert_path, key_path = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert_path.write_text(certificate)
+    key_path.write_text(protect(key))
+    with pytest.raises(UsageError) as raised:
+        open_session(replace(config, tls=True, tls_cert=str(cert_path), tls_key=str(key_path)))
+    assert str(raised.value).startswith(f"cluster.tls_key: {key_path} is protected by a password")
 
 
 def test_tls_with_a_server_without_tls(config: ClusterConfig) -> None:

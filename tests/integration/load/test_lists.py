@@ -20,6 +20,8 @@ ROWS = 3000
 DEFINITION = "id int PRIMARY KEY, tags list<text>, years frozen<list<int>>, names set<text>"
 BASE_US = 1_700_000_000_000_000
 CUTS = 6
+#: Answers that were cut off are waited for.
+REQUEST_TIMEOUT_S = 2.0
 
 
 def write_file(path: Path, first: int = 0) -> list[tuple[object, ...]]:
@@ -57,7 +59,7 @@ def test_rows_with_lost_answers_do_not_repeat_elements(
                 ["id", "tags", "years", "names"],
                 strategy=strategy,
                 block_bytes=16384,
-                request_timeout_s=5.0,
+                request_timeout_s=REQUEST_TIMEOUT_S,
                 retries_max=100,
                 ticks=Ticks(then=cut),
                 base_us=BASE_US,
@@ -132,7 +134,7 @@ def test_exact_times_reject_a_row_instead_of_sending_it_again(
                 ["id", "tags", "years", "names"],
                 strategy="single",
                 block_bytes=16384,
-                request_timeout_s=5.0,
+                request_timeout_s=REQUEST_TIMEOUT_S,
                 retries_max=100,
                 ticks=Ticks(then=cut),
                 base_us=BASE_US,
@@ -141,7 +143,7 @@ def test_exact_times_reject_a_row_instead_of_sending_it_again(
             )
         finally:
             close_session(session)
-    # Then rows without an answer are rejects that say so, and no element is there twice
+    # Then rows without an answer are rejects that say so, and no element occurs twice
     assert proxy.cut
     assert outcome.rejected
     assert outcome.written + outcome.rejected == ROWS

@@ -13,10 +13,11 @@ from collections.abc import Callable
 import pytest
 
 from ringhaul.cql.frames import Opcode, frame
-from ringhaul.dataplane import dispatcher, liveness, pool
+from ringhaul.dataplane import choice, liveness, pool
 from ringhaul.dataplane.connection import PROBE_STREAM, NodeConnection, wait
 from ringhaul.load.write import pipeline
 from tests import protocol
+from tests.acceptance.command import wait_until
 from tests.integration.load.pipeline_client import (
     ROWS,
     Client,
@@ -57,22 +58,25 @@ def test_rows_leave_a_silent_server_for_its_neighbour() -> None:
         assert time.monotonic() - started < 8
 
 
-def test_a_server_that_hangs_in_its_handshake_does_not_block_others() -> None:
+def test_a_server_that_hangs_in_its_handshake_does_not_block_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with scripted_servers(2) as servers, connected_client(servers, replicas=2) as client:
+        monkeypatch.setattr(pool, "CONNECT_TIMEOUT_S", 20.0)
         # Given two replicas of which one accepts connections and never answers
         servers[0].startup_answer = b""
         started = time.monotonic()
         writer = client.load(ROWS)
         # Then all rows are written before its handshake times out
         check_all_written(writer, servers[1])
-        assert time.monotonic() - started < 0.9
+        assert time.monotonic() - started < 15
         assert writer.stats.retries == 0
 
 
 def test_the_hooks_are_called_while_a_handshake_hangs(
     server: ScriptedServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatcher, "NO_REPLICA_S", 20.0)
+    monkeypatch.setattr(choice, "NO_REPLICA_S", 20.0)
     server.startup_answer = b""
 
     def answer_at_last() -> None:
@@ -132,7 +136,8 @@ def test_a_slow_load_uses_all_replicas() -> None:
         scripted_servers(3) as servers,
         connected_client(servers, replicas=3) as client,
     ):
-        # Given rows so slow that each is answered before the next is sent
+        # Given open connections, and rows so slow that each is answered before the next is sent
+        wait_until(lambda: all(map(client.plane.connection, client.hosts)), "the connections")
         writer = client.writer()
         for row in range(90):
             writer.write(encoded_rows(row, 1))
@@ -146,10 +151,13 @@ def test_only_a_few_blocks_of_rows_wait() -> None:
     with scripted_servers(2) as servers, connected_client(servers) as client:
         # Given two servers of which one accepts rows and never answers
         servers[0].script = lambda request: SILENCE
-        handed_over = 0
+        handed_over = full_at = 0
 
         def stop() -> None:
-            if client.ticks > 20:
+            nonlocal full_at
+            if handed_over < pipeline.BLOCKS_KEPT_MAX and client.ticks < 1000:
+                full_at = client.ticks
+            elif client.ticks > full_at + 20:
                 raise Stop
 
         client.on_tick = stop
@@ -166,13 +174,17 @@ def test_only_a_few_blocks_of_rows_wait() -> None:
 def test_unanswered_requests_are_bounded_in_bytes(server: ScriptedServer, client: Client) -> None:
     # Given a server that answers only after the client has polled for a while, and rows of
     # 100 kB where 1 MiB may be unanswered
-    go, most = threading.Event(), 0
+    go, most, full_at = threading.Event(), 0, 0
 
     def later() -> None:
-        nonlocal most
-        if not go.is_set() and client.ticks > 20:
-            # The request that the server is handling counts, too
-            most = client.plane.open_connections()[0].window.bytes_count
+        nonlocal most, full_at
+        if go.is_set():
+            return
+        # The request that the server is handling counts, too
+        most = sum(one.window.bytes_count for one in client.plane.open_connections())
+        if most <= 900_000 and client.ticks < 1000:
+            full_at = client.ticks
+        elif client.ticks > full_at + 20:
             go.set()
 
     def wait(request: Execute) -> Answer:
@@ -189,7 +201,7 @@ def test_unanswered_requests_are_bounded_in_bytes(server: ScriptedServer, client
 
 def test_a_rate_limit_causes_no_timeouts(server: ScriptedServer, client: Client) -> None:
     # Given a rate at which a window of rows takes longer than a timeout
-    client.request_timeout_s = 0.4
+    client.request_timeout_s = 0.7
     client.on_throttle = lambda rows: time.sleep(0.2)
     writer = client.load(640)
     # Then no request times out

@@ -19,6 +19,7 @@ from tests.scripted_server import Answer, Execute, ScriptedServer, error, void
 
 STRATEGIES = sorted(WRITERS)
 WRITE_FAILURE, SERVER_ERROR, CDC_WRITE_FAILURE = 0x1500, 0x0000, 0x1600
+FUNCTION_FAILURE = 0x1400
 UNKNOWN = "Operation failed - received 0 responses and 1 failures: UNKNOWN from /127.0.0.1:7000"
 
 
@@ -68,7 +69,6 @@ def test_a_vector_that_the_index_refuses_rejects_its_row(
         (WRITE_FAILURE, "Operation failed"),
         (SERVER_ERROR, "java.lang.IllegalArgumentException: too large"),
         (CDC_WRITE_FAILURE, "as scripted"),
-        (0x1400, "a function failed"),
         (0x7777, "an unknown error code"),
     ],
 )
@@ -90,6 +90,26 @@ def test_an_error_that_repeats_for_one_row_rejects_it(
     assert writer.stats.written == ROWS - len(bad)
     assert set(server.written) == set(range(ROWS)) - bad
     assert all(3 <= server.seen[row] <= 12 for row in bad)
+
+
+@pytest.mark.parametrize("batches", [True, False])
+def test_a_function_of_the_statement_that_fails_on_a_row_rejects_it_at_once(
+    server: ScriptedServer, client: Client, batches: bool
+) -> None:
+    """Another try would fail on the same values."""
+    client.batches, bad = batches, {7, 100, 1999}
+    server.script = lambda request: (
+        void(request)
+        if bad.isdisjoint(request.rows)
+        else error(request, FUNCTION_FAILURE, "execution of 'ks.f[int]' failed")
+    )
+    writer = client.load(ROWS)
+    assert sorted(row for row, _ in client.rejected) == sorted(bad)
+    assert {reason for _, reason in client.rejected} == {"execution of 'ks.f[int]' failed"}
+    assert writer.stats.written == ROWS - len(bad)
+    assert set(server.written) == set(range(ROWS)) - bad
+    # Once in a batch, if it shared one, and once alone.
+    assert all(server.seen[row] <= 2 for row in bad)
 
 
 @pytest.mark.parametrize("batches", [True, False])

@@ -116,7 +116,7 @@ def test_a_denied_node_gets_no_connection_and_its_rows_are_loaded(
         # Then this process has connections to the others only
         nodes = {node for local, node in ours.items() if local not in of_others}
         assert nodes == set(ends.contact_points[:2])
-        # And every row is there
+        # And every row is in the table
         assert (outcome.written, rejects_of(outcome)) == (3000, [])
         with connected(ends) as reading:
             rows = sorted(tuple(row) for row in reading.execute(f"SELECT id, v FROM {keyspace}.t"))

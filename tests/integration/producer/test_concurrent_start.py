@@ -45,11 +45,11 @@ def test_another_plan_fails_the_job(ledger: Ledger, other: tuple[str, ...], late
     assert kept != list(loser.units)
     if later:  # the other command checks as well, and finds its own units
         _check_units(ledger, JOB, first if loser is second else second)
-    with pytest.raises(UsageError, match=f"job {JOB} was handed out by two commands at once"):
+    with pytest.raises(UsageError, match=f"two commands ran job {JOB} at the same time"):
         _check_units(ledger, JOB, loser)
     status = ledger.status(JOB)
     assert status.state == JobState.FAILED
-    assert "not the same ones" in str(status)
+    assert "added different units" in str(status)
 
 
 def test_units_that_redis_lost_before_the_job_was_sealed_are_appended_again(

@@ -128,9 +128,7 @@ def test_a_file_with_other_units_than_before_fails_the_job(
     # Then the job fails with that reason, and the feeder does not loop forever
     status = ledger.status(JOB)
     assert (status.state, status.last_error) == (JobState.FAILED, str(feeder.error))
-    message = (
-        f"the input makes {count_text(now, 'unit')} now and made {before} when the job started"
-    )
+    message = f"the input has {count_text(now, 'unit')} now and had {before} when the job started"
     assert str(feeder.error).startswith(message)
 
 

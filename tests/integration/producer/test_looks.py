@@ -126,7 +126,7 @@ def test_a_list_follows_jobs_that_end_return_and_expire(
     assert names(index, ledger) == ["ld-b"]
     monkeypatch.undo()
     monkeypatch.setattr(job_index, "_FRESH_S", -1.0)
-    assert names(index, ledger) == ["ld-b"]  # it is not asked for again and again
+    assert names(index, ledger) == ["ld-b"]  # it is not requested again and again
     assert "ld-a" in job_names(ledger.caller, 10).created
     # Another job of that name
     make_load(ledger, "ld-a", 3)

@@ -21,7 +21,7 @@ from ringhaul.ledger.schedules import Claim, ScheduleBook
 from ringhaul.schedule.arrivals import FAILED, LOADED, Arrived, Listed, remember
 from ringhaul.schedule.parse import parse_schedules
 from ringhaul.schedule.runs import RunState, new_run
-from tests.integration.producer.rig import Rig, look_until
+from tests.integration.producer.rig import Rig, look_until, rewrite
 
 
 def test_a_look_finds_new_and_changed_files(rig: Rig, tmp_path: Path) -> None:
@@ -48,9 +48,9 @@ def test_a_look_finds_new_and_changed_files(rig: Rig, tmp_path: Path) -> None:
     rig.book.keep(run, lease_ms=9000, files=remember(arrived, run.id, 5, loaded=True))
     assert found() == ["c.csv"]
     # nor is a touched one; one with other content is, even with the same length
-    (folder / "a.csv").write_text("a")
+    rewrite(folder / "a.csv", "a")
     assert found() == ["c.csv"]
-    (folder / "b.csv").write_text("B")
+    rewrite(folder / "b.csv", "B")
     assert found() == ["b.csv", "c.csv"]
     # A failed one waits for a change, or for a run by hand
     failed = [file for file in look.look(0) if file.path.endswith("c.csv")]
@@ -76,7 +76,7 @@ class Drop:
     def write(self, *names: str) -> None:
         """Write files, and look at them for the first time."""
         for name in names:
-            (self.folder / name).write_text(f"{name} {time.monotonic_ns()}")
+            rewrite(self.folder / name, f"{name} {time.monotonic_ns()}")
         self.look.look(0)
 
     def run(self, *bad: str) -> list[str]:
@@ -161,7 +161,7 @@ def test_files_of_a_failed_run_do_not_wait_for_the_schedule_s_next_look(
         return len(known) == 3 and all(file.state == FAILED for file in known.values())
 
     # Then all are tried together, and then each alone, one run after the other
-    look_until(beat, are_failed, "each file by itself")
+    look_until(beat, are_failed, "each file alone")
     beat.close()
     runs = rig.book.runs("a", 10)[::-1]
     assert [len(run.files) for run in runs] == [3, 1, 1, 1]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from cassandra.cluster import Session
 
-from ringhaul.scan.scan import ScanTarget
+from ringhaul.scan.options import ScanTarget
 from tests.integration.load.pipeline_client import server as server
 from tests.integration.load.pipeline_client import servers as servers
 from tests.integration.scan.rows import Rows, fill

@@ -13,8 +13,8 @@ from cassandra.query import BatchStatement, BatchType
 
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.types import parse_type
+from ringhaul.scan.options import ScanTarget
 from ringhaul.scan.pages import PageReader
-from ringhaul.scan.scan import ScanTarget
 
 PARTITIONS, ROWS_EACH = 5000, 10
 #: The key of the wide partition, and its number of rows.

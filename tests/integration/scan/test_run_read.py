@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
-import json
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from cassandra.cluster import Session
 
-from ringhaul.cql.types import CqlType
-from ringhaul.errors import TooManyRejects, UnitPaused
+from ringhaul.errors import UnitPaused
 from ringhaul.formats.write import OutputFormat
 from ringhaul.output.parts import remove_orphans
-from ringhaul.records.rejects import unpack_rejects
 from ringhaul.scan.cursor import unpack_cursor
 from ringhaul.scan.ranges import MAX_TOKEN, MIN_TOKEN
 from ringhaul.scan.run import ReadOutcome
-from ringhaul.scan.sinks import Given
-from ringhaul.statements.job import split_extra
-from ringhaul.transform import each_row
-from ringhaul.transform.chain import Transform
 from tests.integration.scan.rows import ROWS, WIDE, WIDE_ROWS, Rows, by_key
 from tests.integration.scan.units import (
     CSV,
     JOB,
     NEVER,
     WIDE_RANGE,
-    Died,
-    Unit,
     attempts_of,
     names,
     parts_of,
@@ -40,8 +27,6 @@ from tests.integration.scan.units import (
     unload,
 )
 from tests.throttles import Limited
-
-# -- pauses and limits
 
 
 def test_a_pause_keeps_the_written_rows(
@@ -76,9 +61,6 @@ def test_limits_apply_to_rows_and_bytes_read(
     assert outcome.rows < outcome.rows_read == throttle.rows
     assert outcome.bytes_read == throttle.bytes
     assert max(count for count, _ in throttle.paid) <= 2000
-
-
-# -- unload
 
 
 @pytest.mark.parametrize("fmt", [CSV, OutputFormat(kind="parquet")], ids=lambda fmt: fmt.kind)
@@ -124,72 +106,6 @@ def test_progress_continues_with_the_next_attempt(
     assert outcome.pages == sum(outcome.latencies.values()) > 0
 
 
-LIMIT = 40_000
-
-
-def limited(session: Session, rows: Rows, folder: Path, where: str) -> Unit:
-    unit = unload(session, rows, folder, where=f"{where} LIMIT {LIMIT}")
-    unit.job = replace(unit.job, limit=LIMIT, token_order=True)
-    return unit
-
-
-@pytest.mark.parametrize("where", ["", " WHERE c >= 1"])
-def test_a_limit_takes_the_rows_that_the_server_returns(
-    cassandra_session: Session, rows: Rows, tmp_path: Path, where: str
-) -> None:
-    unit = limited(cassandra_session, rows, tmp_path, where)
-    # When attempts die, and the last one is paused with the last row
-    unit.die(10_000)
-    unit.die(25_000)
-    with pytest.raises(UnitPaused):
-        unit.attempt(LIMIT, of=UnitPaused)
-    assert unit.counted[0] == LIMIT
-    outcome = unit.attempt()
-    # Then no row was read once more, and those written are the server's, in its order
-    assert outcome.pages == 0
-    assert LIMIT == outcome.rows <= outcome.rows_read < ROWS
-    filtering = " ALLOW FILTERING" if where else ""
-    query = f"SELECT p, c, v FROM {rows.keyspace}.{rows.table}{where} LIMIT {LIMIT}{filtering}"
-    wanted = [tuple(row) for row in cassandra_session.execute(query, timeout=60)]
-    found = read_parts(tmp_path, parts_of(outcome)).to_pydict().values()
-    assert list(zip(*found, strict=True)) == wanted
-
-
-@pytest.mark.parametrize("most", [7, 50_000])
-def test_each_partition_is_limited_whatever_the_pages_and_attempts(
-    cassandra_session: Session, rows: Rows, tmp_path: Path, most: int
-) -> None:
-    unit = unload(cassandra_session, rows, tmp_path, where=f" PER PARTITION LIMIT {most}")
-    unit.die(9_000)
-    unit.die(20_000)
-    outcome = unit.attempt()
-    seen: dict[int, int] = {}
-    first = []
-    for key in rows.expected["p"].to_pylist():  # sorted by key and row
-        seen[key] = seen.get(key, 0) + 1
-        first.append(seen[key] <= most)
-    wanted = rows.expected.filter(pa.array(first))
-    assert by_key(read_parts(tmp_path, parts_of(outcome))) == wanted
-    assert outcome.rows == outcome.rows_read == wanted.num_rows < ROWS
-
-
-def test_a_limit_counts_rows_before_transforms(
-    cassandra_session: Session, rows: Rows, tmp_path: Path
-) -> None:
-    def evens(batch: pa.RecordBatch) -> pa.RecordBatch:
-        return batch.filter(pc.equal(pc.bit_wise_and(batch.column("c"), 1), 0))
-
-    unit = limited(cassandra_session, rows, tmp_path, "")
-    unit.transforms = (Transform("t:evens", evens),)
-    kinds = {"p": "bigint", "c": "int", "v": "text"}
-    results = tuple((name, CqlType(kind)) for name, kind in kinds.items())
-    unit.job = replace(unit.job, transforms=("t:evens",), results=results)
-    unit.die(3_000)
-    outcome = unit.attempt()
-    assert outcome.given == Given(LIMIT, dropped=LIMIT - outcome.rows)
-    assert outcome.rows == LIMIT // 2
-
-
 def test_rows_that_a_condition_drops_are_counted_separately(
     cassandra_session: Session, rows: Rows, tmp_path: Path
 ) -> None:
@@ -201,121 +117,6 @@ def test_rows_that_a_condition_drops_are_counted_separately(
     wanted = rows.expected.filter(pc.field("v").is_valid() & (pc.field("c") >= 3))
     assert by_key(read_parts(tmp_path, parts_of(outcome))) == wanted
     assert (outcome.rows, outcome.rows_read) == (wanted.num_rows, ROWS)
-
-
-def test_dropped_and_rejected_rows_are_counted_once_over_all_attempts(
-    cassandra_session: Session, rows: Rows, tmp_path: Path
-) -> None:
-    # Given a function that drops two of three rows, and fails on two rows
-    def thirds(batch: pa.RecordBatch) -> pa.RecordBatch:
-        numbers = batch.column("c").to_pylist()
-        for bad in (60_000, 150_001):
-            if bad in numbers:
-                raise ValueError(f"{bad} is bad")
-        return batch.filter(pa.array([number % 3 == 0 for number in numbers], pa.bool_()))
-
-    unit = unload(cassandra_session, rows, tmp_path)
-    unit.transforms = (Transform("t:thirds", thirds),)
-    kinds = {"p": "bigint", "c": "int", "v": "text"}
-    results = tuple((name, CqlType(kind)) for name, kind in kinds.items())
-    unit.job = replace(unit.job, transforms=("t:thirds",), results=results)
-
-    # When attempts die and others continue
-    for dies_at in (5_000, 30_000, 60_000):
-        unit.die(dies_at)
-    outcome = unit.attempt()
-
-    # Then rows, drops and rejects are counted once each
-    c = rows.expected["c"].to_numpy()
-    kept = (c % 3 == 0) & (c != 60_000)
-    assert by_key(read_parts(tmp_path, parts_of(outcome))) == rows.expected.filter(pa.array(kept))
-    assert outcome.given == Given(ROWS, dropped=ROWS - int(kept.sum()) - 2, rejected=2)
-    assert (outcome.rows, outcome.rows_read) == (int(kept.sum()), ROWS)
-    rejects = list(unpack_rejects(outcome.extra.partition(b"\n")[2]))
-    assert sorted((reject.reason, json.loads(reject.data or b"")["c"]) for reject in rejects) == [
-        ("t:thirds: ValueError: 150001 is bad", 150_001),
-        ("t:thirds: ValueError: 60000 is bad", 60_000),
-    ]
-
-
-def test_a_unit_with_too_many_rejects_stops_before_its_end(
-    cassandra_session: Session, rows: Rows, tmp_path: Path
-) -> None:
-    # Given a function that fails on every tenth row
-    @each_row
-    def picky(row: dict[str, Any]) -> dict[str, Any]:
-        if row["c"] % 10 == 0:
-            raise ValueError("a tenth")
-        return row
-
-    unit = unload(cassandra_session, rows, tmp_path, where=" WHERE c < 20000")
-    unit.transforms = (Transform("t:picky", picky),)
-    kinds = {"p": "bigint", "c": "int", "v": "text"}
-    results = tuple((name, CqlType(kind)) for name, kind in kinds.items())
-    unit.job = replace(unit.job, transforms=("t:picky",), results=results)
-    tenths = sum(1 for c in rows.expected["c"].to_pylist() if c < 20_000 and c % 10 == 0)
-
-    # When it has more rejects than the job allows, then it stops before its end
-    with pytest.raises(TooManyRejects) as stop:
-        unit.attempt(rejects_max=50, checkpoint_s=NEVER)
-    assert 50 < stop.value.rejected == unit.seen_rejected[-1] < tenths
-    # And it leaves its rejects, and no part or row
-    assert (stop.value.rows, stop.value.input_bytes) == (0, 0)
-    parts, log = split_extra(stop.value.rejects_blob)
-    kept = list(unpack_rejects(log))
-    assert (parts, len(kept)) == ([], stop.value.rejected)
-    assert {json.loads(reject.data or b"")["c"] % 10 for reject in kept} == {0}
-    assert names(tmp_path) == []
-
-    # When there are no more than allowed, then it completes
-    outcome = unit.attempt(rejects_max=tenths, checkpoint_s=NEVER)
-    assert (outcome.given or Given()).rejected == tenths == unit.seen_rejected[-1]
-
-
-def test_a_slow_transform_renews_its_lease_and_a_pause_waits_for_the_end_of_its_batch(
-    cassandra_session: Session, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given a function of rows, and a lease renewal between any two of them
-    calls = 0
-
-    @each_row
-    def same(row: dict[str, Any]) -> dict[str, Any]:
-        nonlocal calls
-        calls += 1
-        return row
-
-    monkeypatch.setattr(importlib.import_module("ringhaul.transform.each_row"), "TICK_S", 0.0)
-    unit = unload(cassandra_session, rows, tmp_path, where=" WHERE c < 20000")
-    unit.transforms = (Transform("t:same", same),)
-    kinds = {"p": "bigint", "c": "int", "v": "text"}
-    results = tuple((name, CqlType(kind)) for name, kind in kinds.items())
-    unit.job = replace(unit.job, transforms=("t:same",), results=results)
-    calls_at_loss: list[int] = []
-
-    def in_the_middle() -> bool:
-        if calls >= 2500:
-            calls_at_loss.append(calls)
-        return bool(calls_at_loss)
-
-    # When the unit is lost in the middle of a batch, then no row of that batch counts
-    with pytest.raises(Died):
-        unit.attempt(checkpoint_s=NEVER, dies=in_the_middle)
-    assert calls_at_loss == [2500]
-    assert names(tmp_path) == []
-
-    # When it is paused there, then the whole batch counts
-    calls = 0
-    calls_at_loss.clear()
-    with pytest.raises(UnitPaused):
-        unit.attempt(checkpoint_s=NEVER, of=UnitPaused, dies=in_the_middle)
-    assert calls_at_loss[0] == 2500
-    assert unit.counted[0] == calls > 2500
-
-    # And the unit continues after it: the function got each row once
-    outcome = unit.attempt(checkpoint_s=NEVER)
-    wanted = rows.expected.filter(pc.field("c") < 20000)
-    assert by_key(read_parts(tmp_path, parts_of(outcome))) == wanted
-    assert calls == outcome.rows == wanted.num_rows
 
 
 def test_in_the_middle_of_a_wide_partition(

@@ -21,6 +21,7 @@ from ringhaul.cql.tokens import murmur3_tokens
 from ringhaul.dataplane.pacing import FREE, Leave
 from ringhaul.errors import ClusterError
 from ringhaul.scan.cursor import token_reached, unpack_cursor
+from ringhaul.scan.options import ScanOptions, ScanTarget
 from ringhaul.scan.pages import Page, PageReader
 from ringhaul.scan.ranges import (
     FULL_RING,
@@ -31,7 +32,7 @@ from ringhaul.scan.ranges import (
     unpack_ranges,
 )
 from ringhaul.scan.ring import read_estimates, read_ring
-from ringhaul.scan.scan import RangeScan, ScanOptions, ScanTarget
+from ringhaul.scan.scan import RangeScan
 from tests.integration.scan.rows import (
     ROWS,
     WIDE,

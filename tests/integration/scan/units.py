@@ -7,7 +7,7 @@ import os
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from cassandra.cluster import Session
 
 from ringhaul.cluster.schema import find_table
 from ringhaul.cql.tokens import murmur3_tokens
+from ringhaul.cql.types import CqlType
 from ringhaul.dataplane.pacing import UNTHROTTLED, Throttle
 from ringhaul.formats.write import OutputFormat
 from ringhaul.output.job import Output
@@ -27,13 +28,14 @@ from ringhaul.output.manifest import check_parts
 from ringhaul.output.parts import PartInfo
 from ringhaul.scan.finish import unload_parts
 from ringhaul.scan.job import ReadJob
+from ringhaul.scan.options import ScanOptions, ScanTarget
 from ringhaul.scan.pages import PageReader
 from ringhaul.scan.ranges import MAX_TOKEN, MIN_TOKEN, TokenRange
+from ringhaul.scan.row_limit import Reserve
 from ringhaul.scan.run import ReadHooks, ReadOutcome, run_read_unit
-from ringhaul.scan.scan import ScanOptions, ScanTarget
 from ringhaul.scan.sinks import UnitOf
 from ringhaul.scan.statement import scan_statement
-from ringhaul.transform.chain import Transform
+from ringhaul.transform.chain import Function, Transform
 from tests.integration.scan.rows import WIDE, Rows
 
 JOB = "ul-7f3a9c"
@@ -66,6 +68,7 @@ class Unit:
     page_bytes: int = 100_000
     in_flight: int = 2
     transforms: tuple[Transform, ...] = ()
+    reserve: Reserve | None = None
     cursor: bytes | None = None
     attempts: int = 0
     #: Rows that the last attempt's ticks reported.
@@ -119,6 +122,7 @@ class Unit:
                 checkpoint=keep,
                 throttle=throttle,
                 rejects_max=rejects_max,
+                reserve=self.reserve,
                 checkpoint_s=checkpoint_s,
             ),
             self.cursor,
@@ -188,6 +192,14 @@ def unload(
     output = Output(url=str(folder), format=fmt, **bounds)
     sql = f"SELECT p, c, v FROM {{table}}{where}"
     return make_unit(session, rows, "unload", sql, ranges, output=output)
+
+
+def transform(unit: Unit, name: str, function: Function) -> None:
+    """Let a function change the rows of an unload. Their columns and types stay."""
+    unit.transforms = (Transform(name, function),)
+    kinds = {"p": "bigint", "c": "int", "v": "text"}
+    results = tuple((column, CqlType(kind)) for column, kind in kinds.items())
+    unit.job = replace(unit.job, transforms=(name,), results=results)
 
 
 def parts_of(outcome: ReadOutcome) -> list[PartInfo]:

@@ -17,6 +17,7 @@ from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage import web
 from ringhaul.storage.access import Access, access, set_access
+from tests.ports import closed_port
 from tests.web_server import WebServer, running_web_server
 
 DATA = b"id,name\n" + b"".join(b"%d,name %d\n" % (n, n) for n in range(1_200_000))  # 20 MB
@@ -282,9 +283,10 @@ def test_an_unload_behind_a_web_server(server: WebServer) -> None:
 
 
 def test_a_closed_port_is_reported() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1 does not answer"):
+    with (
+        closed_port() as port,
+        pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1 does not answer"),
+    ):
         find_sources([f"http://127.0.0.1:{port}/x.csv"])
     with pytest.raises(SourceUnavailable, match=r"the name nowhere\.invalid does not resolve"):
         find_sources(["http://nowhere.invalid/x.csv"])

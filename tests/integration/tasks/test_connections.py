@@ -16,8 +16,9 @@ from producer.local.stack import Endpoints
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.types import parse_type
 from ringhaul.load.statement import insert_statement
+from ringhaul.scan.options import ScanOptions
 from ringhaul.scan.ranges import FULL_RING
-from ringhaul.scan.scan import RangeScan, ScanOptions
+from ringhaul.scan.scan import RangeScan
 from tasks.child.process import Child
 from tests.acceptance.command import wait_until
 from tests.integration.load.conftest import make_table, read_table, run_file

@@ -49,7 +49,9 @@ def test_a_connection_lost_during_units_is_closed_without_an_error(
             message.ack_log_error(log, errors)
 
     assert channel.closed
-    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == []
+    # Not counting those of a driver that other tests of this process use
+    logged = [one for one in caplog.records if not one.name.startswith("cassandra")]
+    assert [one.getMessage() for one in logged if one.levelno >= logging.WARNING] == []
 
 
 def receive(channel: Any) -> Any:

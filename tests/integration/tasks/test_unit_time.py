@@ -19,10 +19,10 @@ JOB = "ld-000001"
 
 @pytest.fixture
 def hasty(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> Child:
-    """A child whose units may work for half a second, and a job with one unit."""
+    """A child whose units may work for a second, and a job with one unit."""
     monkeypatch.setattr("tasks.child.unit.RENEW_S_MAX", 0.05)
     settings = connected.settings
-    worker = settings.worker.model_copy(update={"time_limit_soft_s": 0.5})
+    worker = settings.worker.model_copy(update={"time_limit_soft_s": 1.0})
     connected.settings = settings.model_copy(update={"worker": worker})
     job = load_job(
         table_schema({"id": "int"}, ["id"]),
@@ -36,7 +36,7 @@ def hasty(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> Child:
 
 
 def test_waiting_for_the_rate_does_not_count_as_work(hasty: Child) -> None:
-    # Given a job whose rate makes its unit take two seconds, four times its limit
+    # Given a job whose rate makes its unit take two seconds, twice its limit
     hasty.ledger.throttle(JOB, Pace(limits=Limits(rows_per_s=100)))
 
     def paced(attempt: Attempt) -> Done:

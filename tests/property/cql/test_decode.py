@@ -401,7 +401,7 @@ def test_processes_may_compile_at_once_and_find_broken_files(tmp_path: Path) -> 
     # Given processes that all start with an empty cache
     script = "import ringhaul.cql.decode.gather; print('loaded')"
     together = [python(script, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(3)]
-    assert [done.communicate(timeout=120) for done in together] == [("loaded\n", "")] * 3
+    assert [done.communicate(timeout=240) for done in together] == [("loaded\n", "")] * 3
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(kept) > 8
     # When the cached files are truncated
@@ -409,7 +409,7 @@ def test_processes_may_compile_at_once_and_find_broken_files(tmp_path: Path) -> 
         os.truncate(path, path.stat().st_size // 2)
     # Then the next process works without them
     alone = python(script, NUMBA_CACHE_DIR=str(tmp_path))
-    assert alone.communicate(timeout=120) == ("loaded\n", "")
+    assert alone.communicate(timeout=240) == ("loaded\n", "")
 
 
 def test_loading_the_package_does_not_load_the_compiler() -> None:

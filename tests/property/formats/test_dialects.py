@@ -168,7 +168,7 @@ def test_hive_without_an_escape_refuses_what_it_cannot_hold(rows: list[Row]) -> 
         ({"null_strings": ('"x',)}, "a quoted field is never null"),
         ({"escape": "\\", "null_strings": ("\\",)}, "ends with the escape"),
         ({"comment": "#", "null_strings": ("#",)}, "is the comment character"),
-        ({"escape": "\\", "escape_style": "c", "delimiter": "n"}, "stands for another one"),
+        ({"escape": "\\", "escape_style": "c", "delimiter": "n"}, "means another character"),
         ({"escape_style": "d"}, "escape_style: 'd' is not one of plain, c, mysql"),
     ],
 )

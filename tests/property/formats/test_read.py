@@ -191,7 +191,7 @@ def test_a_nul_rejects_only_its_record(case: tuple[CsvDialect, bytes], fields_co
         if block.defect is None:
             every = as_rows(read_block(block, allowing, names, names))
             strict = read_block(block, dialect, names, names)
-            # A NUL written as an escape is intended, and is no fault.
+            # A NUL written as an escape is intended, and is not a fault.
             holding = {
                 record
                 for record, row in every.items()

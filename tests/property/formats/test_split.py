@@ -4,7 +4,7 @@ import io
 from itertools import pairwise
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ringhaul.formats.dialect import CsvDialect
@@ -102,8 +102,16 @@ def test_blocks_of_any_size_hold_the_records_of_the_grammar(
         assert want.defect is None or want.defect in (got.defect or "")
 
 
+#: The end of PostgreSQL's data, longer than a record may be.
+END_OF_DATA = (
+    with_longest(CsvDialect(quote=None, escape="\\", escape_style="postgresql"), 1),
+    b"\n\\.\n",
+)
+
+
 @settings(max_examples=800, deadline=None)
 @given(cases, st.integers(1, 40), st.integers(1, 40))
+@example(END_OF_DATA, 1, 1)
 def test_units_of_any_size_read_in_blocks_of_any_size_hold_the_same_records(
     case: tuple[CsvDialect, bytes], unit_bytes: int, block_bytes: int
 ) -> None:
@@ -122,7 +130,7 @@ def test_units_of_any_size_read_in_blocks_of_any_size_hold_the_same_records(
             (record,) = [s for s in whole if s.position == start]
             assert record.defect == unit.defect
             assert data.rstrip(b"\r\n") == record.data.rstrip(b"\r\n")
-            # Read by itself it has the same defect, although its end may now be the input's.
+            # Read alone it has the same defect, although its end may now be the input's.
             (again,) = seen(io.BytesIO(data), dialect, block_bytes, start)
             assert again.defect is not None
             assert (again.position, again.data) == (record.position, record.data)

@@ -18,7 +18,7 @@ from ringhaul.records.infer import TYPED_JSON, NoType, infer_json, infer_text
 
 USUAL = TextFormat()
 
-#: Text as it stands in files: numbers in many spellings, times, ids, words.
+#: Text as in files: numbers in many spellings, times, ids, words.
 NUMBERS = st.one_of(
     st.integers(-(2**70), 2**70).map(str),
     st.integers(-20, 20).map(lambda n: f"{n:03}"),

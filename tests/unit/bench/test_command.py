@@ -13,7 +13,7 @@ def python(code: str) -> list[str]:
 
 
 def test_cost_is_that_of_the_command_and_its_children() -> None:
-    work = "import subprocess, sys; sum(range(10**7)); subprocess.run([sys.executable, '-c', "
+    work = "import subprocess, sys; sum(range(3 * 10**7)); subprocess.run([sys.executable, '-c', "
     done = run_command(python(work + "'x = b\"1\" * 10**8; print(len(x))'])"), os.environ)
 
     assert done.out == "100000000\n"
@@ -24,7 +24,7 @@ def test_cost_is_that_of_the_command_and_its_children() -> None:
 
 def test_cpu_of_a_killed_child_counts_without_a_wait() -> None:
     # The child signals that it has worked; its parent kills it and ends.
-    child = "'sum(range(10**7)); print(1, flush=True); import time; time.sleep(60)'"
+    child = "'sum(range(3 * 10**7)); print(1, flush=True); import time; time.sleep(60)'"
     begin = f"import subprocess, sys, os; p = subprocess.Popen([sys.executable, '-c', {child}], "
     end = "stdout=subprocess.PIPE); p.stdout.readline(); p.kill(); os._exit(0)"
 

@@ -43,7 +43,7 @@ def test_no_option_is_left_out_without_a_reason(command: str) -> None:
     assert every - there == every & (OURS | CONNECTION | ARGUMENTS[command])
 
 
-#: One value for each kind of option -> as it stands on a command line.
+#: One value for each kind of option -> as it is on a command line.
 CASES: list[tuple[str, object, list[str]]] = [
     ("skip_rows", 2, ["--skip-rows=2"]),
     ("max_errors", "1%", ["--max-errors=1%"]),

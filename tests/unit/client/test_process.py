@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -240,6 +239,7 @@ def press(*_):
         print({json.dumps(SUMMARY | {"state": "CANCELLED", "exit_code": 130})!r})
         sys.exit(130)
 signal.signal(signal.SIGINT, press)
+open(place + "/ready", "w").close()
 print({json.dumps(STATUS)!r}, flush=True)
 while True: time.sleep(0.05)
 """
@@ -248,7 +248,7 @@ PATIENT = STUBBORN.replace("== 2", "== 1")
 
 def test_a_timeout_interrupts_the_command(tmp_path: Path) -> None:
     with pytest.raises(TimedOut, match="job ld-1 took too long") as caught:
-        Client(command=script(tmp_path, PATIENT)).load("a.csv", "k.t", timeout=1.0)
+        Client(command=script(tmp_path, PATIENT)).load("a.csv", "k.t", timeout=3.0)
     assert (caught.value.job, caught.value.exit_code) == ("ld-1", 130)
     assert gone(int((tmp_path / "pid").read_text()))
 
@@ -263,13 +263,16 @@ def test_an_error_in_the_callback_ends_the_command(tmp_path: Path) -> None:
     assert gone(int((tmp_path / "pid").read_text()))
 
 
-def press_after_progress(presses: int) -> None:
-    """Send this process Ctrl-C as soon as the command shows progress, and again a little later."""
+def press_after_progress(folder: Path, presses: int) -> None:
+    """Send this process Ctrl-C as soon as the command shows progress, and again once the command
+    has noted the one before."""
+    noted = folder / "presses"
 
     def press() -> None:
-        for _ in range(presses):
+        os.kill(os.getpid(), signal.SIGINT)
+        if presses == 2:
+            wait_until(noted.exists, "the first Ctrl-C")
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.5)
 
     threading.Thread(target=press, daemon=True).start()
 
@@ -278,7 +281,7 @@ def press_after_progress(presses: int) -> None:
 def test_ctrl_c_is_passed_to_the_command(tmp_path: Path, text: str, presses: int) -> None:
     with pytest.raises(KeyboardInterrupt):
         Client(command=script(tmp_path, text)).load(
-            "a.csv", "k.t", progress=lambda _: press_after_progress(presses)
+            "a.csv", "k.t", progress=lambda _: press_after_progress(tmp_path, presses)
         )
     assert (tmp_path / "presses").read_text() == "i" * presses
     assert gone(int((tmp_path / "pid").read_text()))
@@ -296,8 +299,7 @@ def test_a_killed_program_leaves_no_command(tmp_path: Path) -> None:
     command = script(tmp_path, note + PATIENT)
     program = subprocess.Popen([sys.executable, "-c", PROGRAM, *command])
     pid_file = tmp_path / "pid"
-    wait_until(lambda: pid_file.exists() and pid_file.read_text(), "the command")
-    time.sleep(0.3)  # it takes Ctrl-C by now
+    wait_until((tmp_path / "ready").exists, "the command, which takes Ctrl-C by now")
     program.kill()
     program.wait()
     wait_until(lambda: gone(int(pid_file.read_text())), "the end of the command")
@@ -312,8 +314,7 @@ def test_an_abandoned_command_has_time_for_its_end(tmp_path: Path) -> None:
     slow = PATIENT.replace("== 1:\n", f"== 1:\n{end}")
     program = subprocess.Popen([sys.executable, "-c", PROGRAM, *script(tmp_path, slow)])
     pid_file = tmp_path / "pid"
-    wait_until(lambda: pid_file.exists() and pid_file.read_text(), "the command")
-    time.sleep(0.3)  # it takes Ctrl-C by now
+    wait_until((tmp_path / "ready").exists, "the command, which takes Ctrl-C by now")
     program.kill()
     program.wait()
     wait_until(lambda: gone(int(pid_file.read_text())), "the end of the command")

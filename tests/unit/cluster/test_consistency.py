@@ -135,7 +135,7 @@ def test_conditions_are_decided_by_a_quorum_whatever_the_level() -> None:
         return refused(level, replication, Use(writes=True, conditional=True))
 
     assert message("EACH_QUORUM", simple("3")) == (
-        "consistency EACH_QUORUM goes with conditions (IF) only in keyspaces of "
+        "consistency EACH_QUORUM allows conditions (IF) only in keyspaces of "
         "NetworkTopologyStrategy, keyspace shop is of SimpleStrategy: choose another "
         "--consistency, such as QUORUM"
     )

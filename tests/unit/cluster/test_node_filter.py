@@ -37,6 +37,6 @@ def test_nodes(
 def test_without_lists_it_filters_nothing() -> None:
     assert not NodeFilter((), ())
     assert NodeFilter((), ("10.0.0.1",))
-    # and looks at no address: behind a proxy, nodes have host ids only
+    # and ignores addresses: behind a proxy, nodes have host ids only
     node = Host(DefaultEndPoint("9f2c1d3e-8b4a-4c5d-9e6f-7a8b9c0d1e2f"), SimpleConvictionPolicy)
     NodeFilter((), ()).check([node])

@@ -5,12 +5,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from cryptography.hazmat.primitives.serialization import PrivateFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
 from config.broker import broker_tls, broker_url
 from config.secrets import mask, mask_value, read_secret
 from config.settings import ConfigError, Settings, load_settings
+from tests.certificates import Authority, protect
 
 
 def with_broker(**flags: object) -> Settings:
@@ -75,6 +77,20 @@ def test_tls_verifies_the_server(clean: Path) -> None:
         "ssl_certfile": str(clean / "cert.pem"),
         "ssl_keyfile": str(clean / "key.pem"),
     }
+
+
+@pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
+def test_a_key_with_a_password_is_refused(clean: Path, form: PrivateFormat) -> None:
+    key, certificate = Authority("authority").issue("client")
+    (clean / "cert.pem").write_text(certificate)
+    (clean / "key.pem").write_text(protect(key, form))
+    settings = with_broker(url="rediss://h", tls_cert="cert.pem", tls_key="key.pem")
+    with pytest.raises(
+        ConfigError, match=r"^broker.tls_key: .*key\.pem is protected by a password"
+    ):
+        broker_tls(settings.broker)
+    (clean / "key.pem").write_text(key)
+    assert broker_tls(settings.broker) is not None
 
 
 def test_a_missing_tls_file_is_reported(clean: Path) -> None:

@@ -129,4 +129,5 @@ def test_errors_between_answers_take_linear_time() -> None:
         return time.process_time() - started
 
     # When 16 times as many are parsed, it takes some 16 times as long and not 256 times
-    assert took_s(many) < 80 * min(took_s(few) for _ in range(5))
+    # The shortest of several times: the collector may look through all of pytest's objects
+    assert min(took_s(many) for _ in range(3)) < 80 * min(took_s(few) for _ in range(5))

@@ -27,5 +27,5 @@ def test_names_are_lower_case_unless_quoted(
 
 @pytest.mark.parametrize("text", ['id,"Total', 'To"tal"', '""', '"a"b"'])
 def test_misplaced_quotes_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"--columns .*: double quotes must be around"):
+    with pytest.raises(UsageError, match=r"--columns .*: double quotes must enclose"):
         read_names(text, "--columns")

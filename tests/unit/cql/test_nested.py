@@ -56,6 +56,12 @@ def reason(cql: str, text: bytes, fmt: TextFormat = FORMAT) -> str | None:
             "cast list: \"[1\" is not JSON: Expecting ',' delimiter at character 3, and not a CQL "
             "literal: ] is expected at character 3",
         ),
+        (
+            "list<text>",
+            b'["a',
+            'cast list: "["a" is not JSON: Unterminated string starting at character 2, and not a '
+            "CQL literal: ] is expected at character 2",
+        ),
         ("list<text>", b'["\xff"]', 'cast list: "["\\xff"]" is invalid UTF-8 at byte 3'),
         (
             "map<text, int>",

@@ -50,19 +50,82 @@ def test_rows_that_wait_for_one_control_write_share_its_outcome() -> None:
     assert rulings == {Ruling.AGAIN, Ruling.CLUSTER}
 
 
+def fail_until_controlled(blame: Blame, clock: Clock, row: int) -> Suspect:
+    """Let a row fail until a control write is made for it, which convicts no row yet."""
+    suspect = None
+    for _ in range(ALONE_TRIES):
+        clock.now_s += 1.0
+        suspect = fail(blame, clock, suspect, row)
+    assert suspect is not None
+    assert blame.rule(suspect, REPLICA_SET, clock.control) is Ruling.AGAIN
+    return suspect
+
+
+def test_a_row_is_convicted_when_it_fails_again_after_a_control_write_was_taken() -> None:
+    """At the time of the control write, the replicas may just have recovered."""
+    clock, blame = Clock(True), Blame(10)
+    suspect = fail_until_controlled(blame, clock, 1)
+    clock.now_s += 1.0
+    suspect = fail(blame, clock, suspect, 1)
+    assert blame.rule(suspect, REPLICA_SET, clock.control) is Ruling.ROW
+    assert clock.controls == 1
+
+
+def test_a_row_that_shares_the_outcome_must_fail_again_too() -> None:
+    clock, blame = Clock(True), Blame(10)
+    suspects = [fail(blame, clock, None, row) for row in (1, 2)]
+    for _ in range(ALONE_TRIES - 1):
+        clock.now_s += 1.0
+        suspects = [fail(blame, clock, suspects[row - 1], row) for row in (1, 2)]
+    assert blame.rule(suspects[0], REPLICA_SET, clock.control) is Ruling.AGAIN
+    clock.now_s += CONTROL_HOLDS_S / 2
+    assert blame.rule(suspects[1], REPLICA_SET, clock.control) is Ruling.AGAIN
+    clock.now_s += 1.0
+    for suspect, row in zip(suspects, (1, 2), strict=True):
+        again = fail(blame, clock, suspect, row)
+        assert blame.rule(again, REPLICA_SET, clock.control) is Ruling.ROW
+    assert clock.controls == 1
+
+
 def test_an_outcome_from_before_a_row_failed_is_no_evidence_about_it() -> None:
     clock, blame = Clock(True), Blame(10)
-    first = None
-    for _ in range(ALONE_TRIES):
-        first = fail(blame, clock, first, 1)
-    assert first is not None
-    assert blame.rule(first, REPLICA_SET, clock.control) is Ruling.ROW
-    second = None
-    for _ in range(ALONE_TRIES):
-        second = fail(blame, clock, second, 2)
-    assert second is not None
-    assert blame.rule(second, REPLICA_SET, clock.control) is Ruling.ROW
+    fail_until_controlled(blame, clock, 1)
+    clock.now_s += 1.0
+    fail_until_controlled(blame, clock, 2)
     assert clock.controls == 2
+
+
+def test_an_outcome_from_before_the_last_two_failures_is_no_evidence() -> None:
+    """Since then its replicas may have got into trouble again."""
+    clock, blame = Clock(True), Blame(10)
+    second = fail(blame, clock, None, 2)
+    fail_until_controlled(blame, clock, 1)
+    for _ in range(ALONE_TRIES - 1):
+        clock.now_s += 1.0
+        second = fail(blame, clock, second, 2)
+    assert blame.rule(second, REPLICA_SET, clock.control) is Ruling.AGAIN
+    assert clock.controls == 2
+
+
+def test_a_row_that_times_out_is_convicted_after_its_last_try_only() -> None:
+    retries = 10
+    clock, blame = Clock(True), Blame(retries)
+    suspect = None
+    for tries_left in range(retries, -1, -1):
+        clock.now_s += 5.0
+        suspect = fail(blame, clock, suspect, 1)
+        convicted = blame.rule_at_last(suspect, tries_left, REPLICA_SET, clock.control)
+        assert convicted == (tries_left == 0)
+        assert clock.controls == (tries_left <= 1)
+
+
+def test_a_row_that_times_out_while_no_control_write_is_taken_is_not_convicted() -> None:
+    clock, blame = Clock(False), Blame(10)
+    suspect = None
+    for tries_left in range(10, -1, -1):
+        clock.now_s += 5.0
+        suspect = fail(blame, clock, suspect, 1)
+        assert not blame.rule_at_last(suspect, tries_left, REPLICA_SET, clock.control)
 
 
 def test_replicas_that_took_other_rows_convict_a_row_without_a_control_write() -> None:

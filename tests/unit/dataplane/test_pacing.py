@@ -55,6 +55,14 @@ def test_a_wait_is_reported_to_the_timer_of_the_unit() -> None:
     assert 0.35 < throttle.waited_s < 5
 
 
+def test_bytes_are_spent_in_parts_that_may_go_at_once() -> None:
+    throttle = Limited(bytes_at_once=5000)
+    paced = Pacing(throttle, lambda: None)
+    assert [paced.spend(12_000), paced.spend(300)] == [5000, 300]
+    assert throttle.paid == [(0, 5000), (0, 300)]
+    assert Pacing(UNTHROTTLED, lambda: None).spend(12_000) == 12_000
+
+
 def test_a_wait_can_be_stopped() -> None:
     def tick() -> None:
         raise Stop

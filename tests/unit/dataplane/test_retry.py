@@ -6,6 +6,7 @@ import pytest
 from cassandra import (
     AuthenticationFailed,
     CoordinationFailure,
+    FunctionFailure,
     InvalidRequest,
     OperationTimedOut,
     Unauthorized,
@@ -83,6 +84,12 @@ def test_a_row_that_the_server_calls_invalid_is_never_retried(words: str) -> Non
 )
 def test_errors_that_concern_every_row_end_the_job(error: Exception) -> None:
     assert classify(error) is Verdict.FATAL
+
+
+def test_a_function_that_fails_on_the_values_of_a_row_costs_that_row() -> None:
+    words = "execution of 'shop.picky[int]' failed: java.lang.RuntimeException: no 5"
+    assert classify(FunctionFailure(words, "shop", "picky", ["int"])) is Verdict.ROW
+    assert classify_code(ErrorCode.FUNCTION_FAILURE, words) is Verdict.ROW
 
 
 def test_row_text_quoted_by_the_server_does_not_end_the_job() -> None:

@@ -22,7 +22,7 @@ PAGES = [
 ]
 _FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]+\)")
-#: Where a sentence ends: behind a full stop, with what closes around it, before a blank.
+#: Where a sentence ends: after a full stop and closing characters, before a blank.
 _END = re.compile(r"(?<=[.!?])[)*\"']*\s+(?=\S)")
 #: Full stops that end no sentence.
 _SHORT = re.compile(r"\b(e\.g|i\.e|vs|etc|no|St)\.")

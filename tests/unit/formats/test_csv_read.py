@@ -41,9 +41,21 @@ def test_records_with_another_number_of_fields_are_rejects() -> None:
     assert columns(block)[0] == [b"1", b"1"]
     assert block.records.tolist() == [0, 4]
     assert block.rejects == [
-        FieldReject(1, None, "has 2 fields, expected 3", None),
-        FieldReject(2, None, "has 1 field, expected 3", None),
-        FieldReject(3, None, "has 4 fields, expected 3", None),
+        FieldReject(
+            1,
+            None,
+            "has 2 fields, expected 3; --allow-missing-fields takes the others as nulls",
+            None,
+        ),
+        FieldReject(
+            2,
+            None,
+            "has 1 field, expected 3; --allow-missing-fields takes the others as nulls",
+            None,
+        ),
+        FieldReject(
+            3, None, "has 4 fields, expected 3; --allow-extra-fields leaves out the rest", None
+        ),
     ]
 
 
@@ -63,7 +75,9 @@ def test_allowed_extra_fields_are_dropped_and_missing_ones_are_null_in_order() -
 def test_a_short_record_of_invalid_utf_8_is_the_only_reject() -> None:
     block = read(b"1,2,3\n\xff,2\n4,\xff,6\n")
     assert columns(block) == [[b"1", b"4"], [b"2", b"\xff"], [b"3", b"6"]]
-    assert [(r.record, r.reason) for r in block.rejects] == [(1, "has 2 fields, expected 3")]
+    assert [(r.record, r.reason) for r in block.rejects] == [
+        (1, "has 2 fields, expected 3; --allow-missing-fields takes the others as nulls")
+    ]
 
 
 def test_nul_bytes_are_rejects_in_wanted_columns_unless_allowed() -> None:

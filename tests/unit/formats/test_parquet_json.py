@@ -191,7 +191,7 @@ ONE_BLOB = pa.map_(pa.string(), pa.list_(pa.binary()))
 def test_blobs_are_spelled_as_their_load_reads_them(
     cql: str, array: pa.Array, expected: Any
 ) -> None:
-    """0xff is valid base64, too, but for another blob."""
+    """0xff is valid base64, too, and would be another blob."""
     assert_loads_alike(parse_type(cql), array, BASE64)
     record = record_json(pa.record_batch({"c": array}), 0, [parse_type(cql)], BASE64)
     assert json.loads(record)["c"] == expected

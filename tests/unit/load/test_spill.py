@@ -18,6 +18,7 @@ import pytest
 from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.load.write.spill import Chunk, RowStore
 from ringhaul.sstables.columns import Rows, bytes_of
+from ringhaul.storage.room import check_room
 from ringhaul.storage.sorting import SpillBounds
 from tests.property.test_sstables import TIME_US, One, Shape, layout_of, rows_of
 
@@ -36,7 +37,7 @@ def bounds(folder: Path, spill_bytes_max: int = 2**30) -> SpillBounds:
 
 
 def block(first: int, count: int, key: bytes = b"") -> Rows:
-    """Return rows of partitions of their own, or of one."""
+    """Return rows of different partitions, or of one."""
     ones = [
         One(
             key or b"key %d" % n,
@@ -170,12 +171,12 @@ def test_a_disk_without_room_is_refused_beforehand(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(100 * 2**20))
     within = bounds(tmp_path)
 
-    # When rows of some text are to be sorted: twice its bytes, and SSTables of as many
+    # When rows of some text have to be sorted: twice its bytes, and SSTables of the same size
     within.check_disk(24 * 2**20)
-    within.check_disk(MEMORY_BYTES // 2, processes=10**9)  # sorted in memory
+    check_room(within.needs(MEMORY_BYTES // 2, processes=10**9))  # sorted in memory
 
     # Then it is refused from a quarter of the room on, by all processes together
     for input_bytes, processes in ((26 * 2**20, 1), (9 * 2**20, 3)):
-        with pytest.raises(OutputUnusable, match=r"has 100 MiB free.*takes up to 10[48] MiB"):
-            within.check_disk(input_bytes, processes)
+        with pytest.raises(OutputUnusable, match=r"has 100 MiB free.*\(up to 10[48] MiB\)"):
+            check_room(within.needs(input_bytes, processes))
     assert bounds(tmp_path, spill_bytes_max=2**20).disk_bytes(2**40) == 2 * 2**20

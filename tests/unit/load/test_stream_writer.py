@@ -45,7 +45,11 @@ class Taken:
         self._silent = silent
 
     def send(
-        self, sstable: StreamedSSTable, nodes: Sequence[Node], tick: Callable[[], None]
+        self,
+        sstable: StreamedSSTable,
+        nodes: Sequence[Node],
+        tick: Callable[[], None],
+        spend: Callable[[int], int],
     ) -> Mapping[Node, Transient]:
         sstable.check()
         files = {name: bytes(contents[:]) for name, contents in sstable.components}

@@ -97,7 +97,7 @@ def test_names_and_types_of_aggregates() -> None:
 def test_a_group_named_like_an_aggregate() -> None:
     odd = table_of({"id": "int", "count(*)": "int"})
     with pytest.raises(
-        QueryError, match=r'count\(\*\) cannot stand beside the column "count\(\*\)"'
+        QueryError, match=r'count\(\*\) cannot be combined with the column "count\(\*\)"'
     ):
         parse_select('select count(*) as n from shop.orders group by "count(*)"', lambda *_: odd)
 
@@ -140,6 +140,18 @@ def test_items_of_the_server_do_not_reach_conditions_and_limits() -> None:
     )
     assert select.names == ("system.now()", *ORDERS.column_names)
     assert (select.where.keys, select.per_partition, select.limit) == ([(1,), (2,)], 3, 9)
+
+
+def test_times_of_elements_are_for_the_server() -> None:
+    select = parse_select(
+        "SELECT writetime(tags), TTL(tags) AS rest, writetime(total) FROM shop.orders",
+        tables,
+        describe=described,
+    )
+    assert [one.cql for one in select.computed] == ["writetime(tags)", "TTL(tags)"]
+    assert select.names == ("system.writetime(tags)", "rest", "writetime(total)")
+    with pytest.raises(QueryError, match="no column 'nope'"):
+        parse_select("SELECT writetime(nope) FROM shop.orders", tables, describe=described)
 
 
 @pytest.mark.parametrize("tail", ["", " where id > 5", " where token(id) > 5 and id in (1, 6)"])
@@ -206,7 +218,8 @@ def test_the_server_limits_partitions_and_pages(sql: str, ends: str, first: int)
         ("select json id from shop.orders", "SELECT JSON: leave JSON out; --format jsonl"),
         ("select json * from shop.orders", "SELECT JSON: leave JSON out; --format jsonl"),
         ("select case when open then 1 end from shop.orders", "cannot be answered"),
-        ("select writetime(tags) from shop.orders", "a list has one for each element"),
+        ("select count(*), writetime(tags) from shop.orders", "a list has one for each element"),
+        ("select writetime(tags) from shop.orders", "writetime(tags): only rows can have what the"),
         ("select sum(home.number) from shop.orders", "only the list of a SELECT of rows"),
         ("select id from shop.orders per partition limit 0", "a whole number from 1 to 2,147,483"),
         ("select id from shop.orders per partition limit", "PER PARTITION LIMIT : it takes a"),
@@ -246,12 +259,12 @@ def test_the_server_limits_partitions_and_pages(sql: str, ends: str, first: int)
         ),
         ("select sum(distinct total) from shop.orders", "DISTINCT is only for count() of one"),
         ("select count(distinct id, total) from shop.orders", "DISTINCT is only for count()"),
-        ("select sum(sum(total)) from shop.orders", "an aggregate can only stand in SELECT"),
+        ("select sum(sum(total)) from shop.orders", "an aggregate is only allowed in SELECT"),
         ("select sum(1) from shop.orders", "sum() takes a column, not a value"),
         ("select quantile(total, 2) from shop.orders", "a number from 0 to 1"),
         ("select quantile(total, id) from shop.orders", "a number from 0 to 1"),
         ("select count(*) filter (where open) from shop.orders", "cannot be answered"),
-        ("select count(*) from shop.orders where count(*) > 1", "an aggregate can only stand in"),
+        ("select count(*) from shop.orders where count(*) > 1", "an aggregate is only allowed in"),
         ("select count(*) from shop.orders having total > 1", "'total' must be in GROUP BY"),
         ("select count(*) from shop.orders having max(region) > 5", "5 is not text"),
         ("select distinct on (id) id from shop.orders", "DISTINCT ON cannot be answered"),

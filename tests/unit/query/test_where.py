@@ -159,7 +159,7 @@ def test_rows_that_meet_the_condition(
         ("(id, total) in ((1, 2))", "cannot be answered"),
         ("total in (select 1)", "subqueries cannot be answered"),
         ("exists (select 1)", "subqueries cannot be answered"),
-        ("count(*) > 1", "count(*): an aggregate can only stand in SELECT, HAVING and ORDER BY"),
+        ("count(*) > 1", "count(*): an aggregate is only allowed in SELECT, HAVING and ORDER BY"),
         ("lower(region) = 'a'", "lower(region): the function lower() is not known here"),
         ("total = ?", "?: parameters cannot be used here, write the value"),
         ("total = 1; drop table x", "the query must be one statement, not 2"),

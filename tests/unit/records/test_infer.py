@@ -42,8 +42,8 @@ TEXTS: list[tuple[tuple[str | None, ...], str, str]] = [
     (("12", "n/a"), "text", '"n/a" is not a number'),
     (("-0", "1"), "double", "exact as a double"),
     # other numbers
-    (("12.50", "3.00"), "decimal", "2 digits behind the point"),
-    (("1.5",), "decimal", "1 digit behind the point"),
+    (("12.50", "3.00"), "decimal", "2 digits after the point"),
+    (("1.5",), "decimal", "1 digit after the point"),
     (("1.5", "2.25", "3"), "double", "exact as a double"),
     (("0.1", "0.12345678901234567890"), "decimal", "more digits than a double"),
     (("1e3", "2.5"), "double", "exact as a double"),

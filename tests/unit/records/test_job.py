@@ -7,6 +7,8 @@ from ringhaul.cql.text import TextFormat
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import Position
 from ringhaul.records.job import ORDINAL_END, LoadJob
+from ringhaul.records.sstable_stream import SSTableStream
+from ringhaul.sstables.layout import Layout
 from tests.loads import load_job, load_source, table_schema
 
 TABLE = table_schema({"id": "int", "Ünits": "text"}, ["id"])
@@ -66,3 +68,28 @@ def test_a_job_of_an_older_version_has_no_bounds() -> None:
         del data[name]
     job = LoadJob.from_json(data)
     assert (job.in_flight_requests_max, job.batch_rows_max) == (0, 0)
+
+
+def test_sstables_that_nodes_import_have_a_folder_and_streamed_ones_have_none() -> None:
+    layout = Layout(partition_key_class="K", clustering=(), columns=(), written_s=1)
+    stream = SSTableStream(table_id="1", layout=layout, folder="/mnt/imports/{node}")
+    job = replace(load_job(TABLE), stream=stream)
+    data = json.loads(json.dumps(job.to_json()))
+    assert LoadJob.from_json(data) == job
+    assert job.publishes  # what killed processes left is removed at the end
+    del data["stream"]["folder"]  # as older versions write it
+    older = LoadJob.from_json(data)
+    assert older.stream == replace(stream, folder="")
+    assert not older.publishes
+
+
+def test_sstables_that_go_through_sidecars_need_no_command_at_the_end() -> None:
+    layout = Layout(partition_key_class="K", clustering=(), columns=(), written_s=1)
+    stream = SSTableStream(table_id="1", layout=layout, by_sidecar=True)
+    job = replace(load_job(TABLE), stream=stream)
+    data = json.loads(json.dumps(job.to_json()))
+    assert LoadJob.from_json(data) == job
+    assert (stream.is_imported, job.publishes) == (True, False)
+    del data["stream"]["by_sidecar"]  # as older versions write it
+    older = LoadJob.from_json(data)
+    assert older.stream == replace(stream, by_sidecar=False)

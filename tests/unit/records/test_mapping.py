@@ -53,7 +53,7 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
 def test_names_in_other_case_go_to_their_columns() -> None:
     pairs = mapped("ID", "N", "total", "nota", skip=("nota",))
     assert pairs == (("ID", "id"), ("N", "n"), ("total", "Total"))
-    # A mapping says what goes where by itself.
+    # A mapping alone says what goes where.
     with pytest.raises(UsageError, match="no column 'ID'"):
         mapped("ID", "N", mapping={"ID": "ID", "N": "n"})
 
@@ -200,7 +200,8 @@ def test_every_type_but_counters_and_unknown_ones_can_be_loaded() -> None:
     )
     assert [column for column in table.column_names if not_loadable(table, column)] == ["hits", "x"]
     assert not_loadable(table, "hits") == (
-        "column 'hits' has type counter: a counter is only ever added to, not set"
+        "column 'hits' has type counter: a counter is only ever added to, not set; `ringhaul exec` "
+        "adds to it"
     )
 
 

@@ -100,6 +100,45 @@ def test_columns_without_a_field(
 
 
 @pytest.mark.parametrize(
+    ("call", "expression", "fields"),
+    [
+        ("plus(v, 42)", "plus(?, 42)", ["v"]),
+        ('"MyKs".plus(v, date)', '"MyKs".plus(?, ?)', ["v", "date"]),
+        ("ks.plus(v, v)", "ks.plus(?, ?)", ["v", "v"]),
+        ('f("x, y", "MyKs".g(v))', 'f(?, "MyKs".g(?))', ["x, y", "v"]),
+        # A type, which may be the name of a field as well, a text, and a member of a literal
+        ("toTimestamp((date)date)", "toTimestamp((date)?)", ["date"]),
+        ("f(( list<int> ) v)", "f(( list<int> ) ?)", ["v"]),
+        ("f('v', {v: 1, 'b': v})", "f('v', {v: 1, 'b': ?})", ["v"]),
+        ("f(w, true, null)", "f(w, true, null)", []),
+        ("v(v)", "v(?)", ["v"]),
+    ],
+)
+def test_functions_take_fields(call: str, expression: str, fields: list[str]) -> None:
+    found = targets(f"id=id,{call}=a", "id", "v", "date", "x, y")
+    assert found.filled == (("a", expression),)
+    assert found.arguments == tuple((name, call) for name in fields)
+
+
+def test_a_field_of_a_function_needs_no_column_and_may_have_one() -> None:
+    found = targets("*=*,f(v, B)=a,g(b)=my col", "id", "v", "b", "B")
+    assert dict(found.mapping) == {"id": "id", "b": "b"}
+    assert [name for name, _ in found.arguments] == ["v", "B", "b"]
+    # In JSON Lines, where names are those of the first records, or in quotes
+    names, found = find_named_targets(
+        TABLE,
+        mapping=parse_mapping('id=id,f(v, "rare", w)=a'),
+        skip=(),
+        source="f.jsonl",
+        seen=["id", "v"],
+    )
+    assert {"id", "v", "rare"} <= set(names)
+    assert found.filled == (("a", "f(?, ?, w)"),)
+    # A verification compares nothing that the server computed
+    assert (found.untimed.filled, found.untimed.arguments) == ((), ())
+
+
+@pytest.mark.parametrize(
     ("text", "row", "times", "ttls"),
     [
         ("*=*,w=writetime(*),t=ttl(*)", RowFields("w", "t"), {}, {}),
@@ -154,14 +193,18 @@ def test_the_fields_of_an_unload_with_all_times_are_found_by_their_names() -> No
         ("id=id,x=no", "id x", "field 'x' has no column 'no'"),
         ("*=*", "id nope", "field 'nope' has no column 'nope'"),
         ("*=-nope", "id a", "leaves out 'nope', which is neither a field nor a column"),
-        ("*=a", "id a", "behind .= give"),
+        ("*=a", "id a", "after .= give"),
         ("id=id,id=a,a=a", "id a", "two fields go to column 'a'"),
         ("id=id,a=a,'x'=a", "id a", "fills column 'a' twice"),
         ("id=id,'x'=a,now()=a", "id", "fills column 'a' twice"),
         ("a=a", "id a", "no field for primary key column 'id'"),
         ("'x'=id", "a", "cast int"),
-        ("id=id,plus(a, 42)=b", "id a", "a function cannot take the field 'a'"),
-        ("now()=id", "a", "is in the primary key, and the server would compute another"),
+        ("id=id,plus(b, 42)=a", "id", "names field 'b', which it does not have"),
+        ('id=id,plus("x y", 42)=a', "id", "names field 'x y', which it does not have"),
+        ("id=id,f(v)=a,w=writetime(a)", "id v w", "cannot take a field beside write times"),
+        ("id=id,f(v)=a", "id v v", "two fields are named 'v'"),
+        ("f(v)=id", "v", "--mapping f.v.=id: 'id' is in the primary key, which must be known"),
+        ("now()=id", "a", "is in the primary key, which must be known before a row is sent"),
         ("id=id,now()=n", "id", "a counter is only ever added to"),
         ("now()", "id", "give the column that it fills"),
         ("id=id,w=writetime(id)", "id w", "is in the primary key, which has none"),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import struct
 import time
+from dataclasses import replace
 
 import pytest
 
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH
+from ringhaul.cql.types import CqlType
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import START, Position
-from ringhaul.records.job import LoadJob
+from ringhaul.load.statement import insert_statement
+from ringhaul.records.job import Argument, LoadJob, LoadSource
 from ringhaul.records.rejects import KEPT_BYTES_MAX, Reject
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from tests.loads import blocks, load_job, load_source, table_schema
@@ -244,3 +247,35 @@ def test_rows_that_are_sent_later_do_not_get_timestamps_out_of_range() -> None:
     [rows], _, _ = encoded(b"1,[1]\n2,[2]\n3,[3]\n", job)
     for by_us, dates in ((0, [-4, -3, -2]), (1, [-3, -2, -1]), (1500, [-1, -1, -1])):
         assert [row[-1] for row in values(rows.later(by_us))] == [int8(2**63 + n) for n in dates]
+
+
+def test_arguments_of_functions_follow_the_constants_and_are_never_unset() -> None:
+    source = replace(
+        load_source(["id", "n", "day", "x"], mapping=[("id", "id"), ("n", "n")]),
+        constants=(("note", "eu"),),
+        filled=(("total", "f(?, ?, ?)"),),
+        arguments=(
+            Argument("day", "f(day, x, n)", CqlType("date")),
+            Argument("x", "f(day, x, n)", CqlType("int")),
+            Argument("n", "f(day, x, n)", CqlType("bigint")),
+        ),
+        timestamp_field="x",
+    )
+    job = load_job(TABLE, source)
+    # A job that waits in the ledger has them, and one of an older version none
+    assert LoadSource.from_json(source.to_json()) == source
+    older = {name: value for name, value in source.to_json().items() if name != "arguments"}
+    assert LoadSource.from_json(older) == replace(source, arguments=())
+    text = b"1,2,1970-01-02,7\n3,4,,\n5,6,never,8\n"
+    (rows,), (reject,), count = encoded(text, job)
+    assert (len(rows), count) == (2, 3)
+    day = struct.pack(">I", 2**31 + 1)
+    assert values(rows) == [
+        [int4(1), int4(2), b"eu", day, int4(7), int8(2), int8(7)],
+        [int4(3), int4(4), b"eu", None, None, int8(4), int8(job.base_us + 1)],
+    ]
+    assert (reject.column, reject.stage) == ("day in f(day, x, n)", "cast")
+    assert source.columns == ["id", "n", "note"]
+    assert "VALUES (?, ?, ?, f(?, ?, ?)) USING" in insert_statement(
+        TABLE, source.columns, 0, filled=source.filled
+    )

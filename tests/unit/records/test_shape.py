@@ -153,7 +153,12 @@ def test_records_that_make_a_function_raise_are_rejects_with_its_message() -> No
     assert sorted(facts_of(found.rejects)) == [
         (2, "cast", "n", 'cast int: "x" is not a whole number'),
         (3, "transform", None, "t:0: ValueError: no threes"),
-        (4, "parse", None, "has 1 field, expected 2"),
+        (
+            4,
+            "parse",
+            None,
+            "has 1 field, expected 2; --allow-missing-fields takes the others as nulls",
+        ),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringhaul.scan.scan import RANGES_FAR_MAX, ScanOptions
+from ringhaul.scan.options import RANGES_FAR_MAX, ScanOptions
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def after(
 
 
 def alone(*files: Arrived) -> dict[str, Remembered]:
-    """The remembered state of files that are to be tried alone."""
+    """The stored state of files that have to be tried alone."""
     failed = remember(files, "r", 5, loaded=False)
     return {path: replace(file, state=ALONE) for path, file in failed.items()}
 

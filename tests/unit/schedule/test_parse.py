@@ -127,11 +127,11 @@ def test_pauses_between_tries_double_up_to_an_hour() -> None:
         ('every = "1h"\nsteps = [["count", true]]', "expected texts and numbers"),
         ('every = "1h"\nsteps = [["count", "{deu}"]]', "{deu} is not a template"),
         ('every = "1h"\nsteps = [["load", "{files}"]]', "{files} needs arrive"),
-        (f'every = "1h"\nsettle = "1s"\n{STEPS}', "settle is about files that arrive"),
+        (f'every = "1h"\nsettle = "1s"\n{STEPS}', "settle applies to files that arrive"),
         (f'evry = "1h"\nevery = "1h"\n{STEPS}', "unknown key evry; did you mean every?"),
         (f'every = "1h"\nsteps_ = 1\n{STEPS}', "unknown key steps_; did you mean steps?"),
         (f'cron = "0 1 * * *"\n{FILES}', "checks at intervals: give every"),
-        (f'overlap = "skip"\n{FILES}', "overlap is about due times"),
+        (f'overlap = "skip"\n{FILES}', "overlap applies to due times"),
         (
             'arrive = "/in"\nsteps = [["load", "/in", "-t", "k.t"]]',
             "expected one load of the files",

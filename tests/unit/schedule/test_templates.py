@@ -65,5 +65,5 @@ def test_a_date_beyond_the_calendar_is_refused(shift: str) -> None:
 
 
 def test_files_within_an_argument_are_refused() -> None:
-    with pytest.raises(ValueError, match="an argument by itself"):
+    with pytest.raises(ValueError, match="must be a separate argument"):
         fill(["x{files}"], facts())

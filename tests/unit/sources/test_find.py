@@ -176,6 +176,11 @@ def test_compressed_files_are_read_whole(folder: Path) -> None:
     [
         ("bb.csv", SourceMissing, "bb.csv: no such file; did you mean "),
         ("zzzzz", SourceMissing, "zzzzz: no such file"),
+        (
+            "a.csv, b.csv",
+            SourceMissing,
+            "no such file; between several files put spaces, not commas",
+        ),
         ("none/x.csv", SourceMissing, "none/x.csv: no such file; there is no directory"),
         ("*.parquet", SourceMissing, "*.parquet: no file matches"),
         (

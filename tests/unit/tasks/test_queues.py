@@ -40,10 +40,12 @@ def test_names_of_data_centres_are_escaped() -> None:
 
 def test_an_odd_queue_gives_a_warning() -> None:
     near = ["dc1", "dc2"]
-    assert route_warning(near, QUEUE_LOAD, []).startswith("no worker is up")
+    none = route_warning(near, QUEUE_LOAD, [])
+    assert none.startswith("no worker is up")
+    assert "or give --broker none to use this command's own" in none
     assert route_warning(near, QUEUE_LOAD, [worker("a"), worker("b")]) == ""
     far = route_warning(near, QUEUE_LOAD, [worker("a"), worker("b", "dc3")])
-    assert "no worker is of a data centre that holds the rows (dc1, dc2)" in far
+    assert "no worker is in a data centre that holds the rows (dc1, dc2)" in far
     assert route_warning(near, dc_queue("dc1"), [worker("a", "dc1"), worker("b", "dc2")]) == ""
     idle = route_warning(near, dc_queue("dc1"), [worker("a", "dc1"), worker("b")])
     assert idle.startswith("1 worker without cluster.local_dc (b) takes no unit")

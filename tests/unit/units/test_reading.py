@@ -12,6 +12,7 @@ from ringhaul.records.rows import RowEncoder
 from ringhaul.records.unit import UNCOUNTED, LoadUnit
 from ringhaul.units.account import Account, UnitHooks
 from tests.loads import load_job, load_source, table_schema
+from tests.throttles import Limited
 
 MIB = 2**20
 #: Bytes that may be read or scanned between two ticks.
@@ -54,3 +55,23 @@ def test_a_unit_is_stopped_while_one_record_is_read(tmp_path: Path) -> None:
     account = Account(unit, job, RowEncoder(job, job.sources[0]), UnitHooks(tick=tick))
     with pytest.raises(Stopped):
         next(account.rows())
+
+
+@pytest.mark.parametrize("pays_input", [True, False])
+def test_the_input_is_paid_for_unless_what_is_sent_is(tmp_path: Path, pays_input: bool) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("1\n2\n3\n")
+    table = table_schema({"id": "int"}, ["id"])
+    job = load_job(table, load_source(["id"], path=str(path), size_bytes=6))
+    throttle = Limited()
+    hooks = UnitHooks(tick=lambda rows, rejected, input_bytes: None, throttle=throttle)
+    encoder = RowEncoder(job, job.sources[0])
+    unit = LoadUnit(0, 0, 6, 0, 1, UNCOUNTED)
+    account = Account(unit, job, encoder, hooks, pays_input=pays_input)
+
+    for rows in account.rows():
+        account.throttle(len(rows))
+
+    assert (throttle.rows, throttle.bytes) == (3, 6 if pays_input else 0)
+    assert account.spend(100) == 100
+    assert throttle.bytes == (106 if pays_input else 100)

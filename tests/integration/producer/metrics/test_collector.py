@@ -206,7 +206,7 @@ def test_without_redis_a_scrape_says_so_and_recovers(
         os.kill(pid, signal.SIGCONT)
     assert value(metrics, "ringhaul_up") == 0
     assert set(metrics) == {"ringhaul_up", "ringhaul_scrape_duration_seconds"}
-    # It is gone, and comes back
+    # It disappears, and returns
     restart_valkey(own_valkey)
     assert value(scrape(registry), "ringhaul_up") == 1
 

@@ -113,7 +113,7 @@ def test_an_abandoned_run_is_continued(
     assert book.claim(run, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
     with pytest.raises(UsageError, match="a is not run: a run of it is still in progress"):
         run_now(None, "a", None)
-    # When its lease has expired, and Redis is away for two polls
+    # When its lease has expired, and Redis is unavailable for two polls
     book.keep(run, lease_ms=0)
     look, away = RunWork.look, [LedgerUnavailable("no Redis"), LedgerUnavailable("no Redis")]
 
@@ -343,7 +343,7 @@ def test_a_forged_file_is_not_loaded(
     assert run_now(None, "a", None) == EXIT_FATAL
     found = book.run("a", run_id(DUE))
     assert found is not None and found.state is RunState.FAILED
-    assert found.reason == f"step 1: {path!r} is not among the files of arrive: it is not taken"
+    assert found.reason == f"step 1: {path!r} is not among the files of arrive: it is ignored"
     assert found.steps[0].tries == 0
 
 

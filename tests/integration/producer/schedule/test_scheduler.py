@@ -17,7 +17,7 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.schedules import WANTED_MAX_MS, Beats, Claim
 from ringhaul.schedule.parse import parse_schedules
 from ringhaul.schedule.runs import RunState, new_run
-from tests.integration.producer.rig import Rig, look_until
+from tests.integration.producer.rig import Rig, look_until, rewrite
 from tests.services import restart_valkey
 
 COUNT = 'steps = [["count", "-t", "k.t"], ["count", "-t", "k.t"]]'
@@ -194,7 +194,7 @@ def test_a_repeating_output_path_is_logged_each_time_the_file_is_read(
     beat = watching_its_file(rig, monkeypatch)
     step = '["unload", "-t", "k.t", "-o", "out/{due:%a}"]'
     for times in (1, 2):
-        rig.file.write_text(f'[schedule.a]\ncron = "{times} 3 * * *"\nsteps = [{step}]')
+        rewrite(rig.file, f'[schedule.a]\ncron = "{times} 3 * * *"\nsteps = [{step}]')
         beat.look()
         beat.look()
         assert (
@@ -266,7 +266,7 @@ def test_a_run_that_somebody_asks_for_is_started_by_one_beat(rig: Rig) -> None:
     assert run.by_hand and run.state is RunState.FAILED
     standing = rig.book.standing("a")
     assert standing.paused_ms is not None and standing.wanted_ms is None
-    # 4. After its end it can be asked for again.
+    # 4. After its end it can be requested again.
     assert rig.book.want_run("a")
     beat.close()
     other.close()
@@ -279,7 +279,7 @@ def test_a_wish_for_a_run_gets_old(rig: Rig) -> None:
     now_ms = rig.book.standing("a").now_ms
     key = keys.schedule_key("a", "state")
     rig.ledger.caller.command("HSET", key, "wanted_ms", now_ms - WANTED_MAX_MS - 1000)
-    # 2. A beat comes up: it does not run the schedule at an hour that nobody expects.
+    # 2. A beat starts: it does not run the schedule at an hour that nobody expects.
     beat = rig.beat()
     look_until(beat, lambda: rig.book.standing("a").wanted_ms is None, "the wish to be given up")
     assert rig.run() is None

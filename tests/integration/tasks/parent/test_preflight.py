@@ -51,7 +51,7 @@ def answer(caller: Caller, name: str, *workers: HostChecks) -> dict[str, object]
             began = time.monotonic()
             one.poll()
             longest_s = max(longest_s, time.monotonic() - began)
-        assert longest_s < 1, "a worker's parent process was held up"
+        assert longest_s < 2, "a worker's parent process was held up"
         found = HostRequests(caller).answers(name).get(ME, {})
         if found.keys() - {"begun"}:
             return found
@@ -96,7 +96,7 @@ def test_a_hanging_check_does_not_block_others(
     hanging.write_text(
         'import os, time\nos.write(1, b\'{"at": "/mnt/dead"}\\n\')\ntime.sleep(600)\n'
     )
-    monkeypatch.setattr(parent_preflight, "PATHS_S", 1.0)
+    monkeypatch.setattr(parent_preflight, "PATHS_S", 3.0)
     right = preflight.__file__
     monkeypatch.setattr(preflight, "__file__", str(hanging))
     stuck = request_check(caller, tmp_path)
@@ -189,7 +189,7 @@ def test_a_report_without_its_slow_parts(
     slow.write_text(
         'import os, time\nos.write(1, b\'{"versions": {"ringhaul": "1"}}\\n\')\ntime.sleep(600)\n'
     )
-    monkeypatch.setattr(parent_preflight, "HOST_S", 1.0)
+    monkeypatch.setattr(parent_preflight, "HOST_S", 3.0)
     monkeypatch.setattr(parent_preflight, "HOST_SCRIPT", str(slow))
     assert answer(caller, request_report(caller), reporting) == {
         "host": {"versions": {"ringhaul": "1"}}

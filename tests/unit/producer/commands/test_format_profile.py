@@ -78,7 +78,7 @@ def test_the_command_line_wins() -> None:
 def test_a_profile_may_name_a_dialect_and_change_it() -> None:
     options = load("--format-profile", "mysql")
     assert (options.dialect, options.escape, options.quote) == ("mysql", "\\", "'")
-    # A dialect on the command line wins over all that it stands for.
+    # A dialect on the command line takes precedence for all options that it sets.
     excel = load("--format-profile", "mysql", "--dialect", "excel")
     assert (excel.dialect, excel.quote) == ("excel", '"')
 
@@ -147,8 +147,8 @@ def test_a_job_is_that_of_the_resolved_options(file: Path) -> None:
     [
         ('[format.feed]\ndelimeter = ";"', r"line 2: \[format.feed\] has delimeter, which is no"),
         ('[format.feed]\ndelimeter = ";"', "did you mean delimiter?"),
-        ('[format.feed]\ntable = "k.t"', "has table, which is no option about records"),
-        ('[format.feed]\nformat-profile = "x"', "has format-profile, which is no option"),
+        ('[format.feed]\ntable = "k.t"', "has table, which is not an option for records"),
+        ('[format.feed]\nformat-profile = "x"', "has format-profile, which is not an option"),
         ("[format.feed]\nheader = 'no'", r"header = 'no': expected true or false"),
         ("[format.feed]\ndelimiter = true", "delimiter = True: expected a text or a number"),
         ("[format.feed]\nquote = ['a']", r"quote = \['a'\]: expected a text or a number"),

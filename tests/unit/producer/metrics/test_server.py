@@ -59,7 +59,7 @@ def test_an_address_of_ipv6() -> None:
 
 
 def test_a_client_that_sends_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server._Handler, "timeout", 0.2)
+    monkeypatch.setattr(server._Handler, "timeout", 1.0)
     with serving() as one, socket.create_connection(one.server_address[:2], timeout=10) as idle:
         idle.sendall(b"GET /metr")
         assert ask(one, "GET", "/metrics")[0] == 200, "others are served meanwhile"

@@ -69,6 +69,25 @@ def test_units_of_a_paced_load_take_minutes_at_their_share_of_the_rate(
 
 
 @pytest.mark.parametrize(
+    ("bytes_per_s", "makes_sstables", "unit_bytes"),
+    [
+        (1_000_000_000, False, 64 * MIB),  # the rate is no limit
+        (1_000_000, False, 30_000_000),  # two minutes at a quarter of the rate
+        (10, False, 16 << 10),  # never below 16 KiB
+        (20_000_000, True, 600_000_000),
+        (1_000_000, True, 256 * MIB),  # never many small files
+    ],
+)
+def test_a_rate_in_bytes_makes_smaller_units(
+    bytes_per_s: int, makes_sstables: bool, unit_bytes: int
+) -> None:
+    found = unit_bytes_auto(
+        10_000_000_000, 4, bytes_per_s=bytes_per_s, makes_sstables=makes_sstables
+    )
+    assert found == unit_bytes
+
+
+@pytest.mark.parametrize(
     ("text", "timestamp_us"),
     [
         ("0", 0),
@@ -142,7 +161,7 @@ def test_options_reach_the_request(options: LoadOptions) -> None:
         "escape": "\\",
         "null_strings": ("NULL", "-"),
         "true_words": "ja,J",
-        "rate": 500,
+        "rate": Limits(rows_per_s=500),
         "priority": "low",
         "skip_rows": 3,
         "max_rows": 10,
@@ -191,9 +210,9 @@ def test_the_table_may_name_its_keyspace(
         ({"epoch_unit": "week"}, "epoch"),
         ({"timezone": "Mars/Olympus"}, "Mars/Olympus"),
         ({"blob": "octal"}, "octal"),
-        ({"given": {"yes"}, "yes": True}, "--yes goes with --create-table"),
-        ({"given": {"primary_key"}, "primary_key": "a"}, "--primary-key goes with --create-table"),
-        ({"create_table": True, "transforms": ("m:f",)}, "--transform changes what they hold"),
+        ({"given": {"yes"}, "yes": True}, "--yes needs --create-table"),
+        ({"given": {"primary_key"}, "primary_key": "a"}, "--primary-key needs --create-table"),
+        ({"create_table": True, "transforms": ("m:f",)}, "--transform changes their content"),
         ({"create_table": True, "header": False, "columns": None}, "--no-header needs --columns"),
         ({"create_table": True, "primary_key": " "}, "--primary-key is empty: give A,B"),
         ({"timestamp": "5", "timestamp_field": "at"}, "--timestamp and --timestamp-field both say"),

@@ -5,18 +5,34 @@ Clusters that cannot be started here are played by what the driver reports of th
 
 from __future__ import annotations
 
+import socket
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cassandra.metadata import NetworkTopologyStrategy, SimpleStrategy, TableMetadata
+from cassandra.metadata import (
+    IndexMetadata,
+    NetworkTopologyStrategy,
+    SimpleStrategy,
+    TableMetadata,
+)
 
 from config.settings import Settings
-from producer.plan.sstable_stream import is_scylla, plan_stream
-from producer.plan.sstables import plan_layout
+from producer.plan.sstable_import import import_needs, plan_import
+from producer.plan.sstable_nodes import is_scylla
+from producer.plan.sstable_sidecar import plan_sidecar
+from producer.plan.sstable_stream import is_sai, plan_stream, probe
+from producer.plan.sstables import in_version, layout_of
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.errors import EXIT_USAGE, SetupUnusable, UsageError
 from ringhaul.sstables.layout import Layout
+from ringhaul.sstables.version import SSTableVersion
+from ringhaul.streaming.owners import Node
+from tests.ports import closed_port
+from tests.unit.streaming.test_session import accepted, answering
 
 MURMUR3 = "org.apache.cassandra.dht.Murmur3Partitioner"
 TABLE = TableSchema(
@@ -25,6 +41,13 @@ TABLE = TableSchema(
     columns=(ColumnSchema(name="id", cql_type="int"), ColumnSchema(name="note", cql_type="text")),
     partition_key=("id",),
     clustering_key=(),
+)
+
+#: No version has such a table yet.
+BY_DURATION = replace(
+    TABLE,
+    columns=(*TABLE.columns, ColumnSchema(name="length", cql_type="frozen<list<duration>>")),
+    clustering_key=("length",),
 )
 
 
@@ -53,7 +76,7 @@ def plan(
     metadata: Any = SimpleNamespace(
         keyspaces={"shop": keyspace}, partitioner=partitioner, all_hosts=lambda: hosts
     )
-    return plan_layout("--via streaming", table, metadata, [], 0)
+    return layout_of("--via streaming", table, metadata, [])
 
 
 def test_a_usual_cluster_is_taken() -> None:
@@ -89,6 +112,12 @@ def test_a_usual_cluster_is_taken() -> None:
             "keyspace 'shop' has transient replicas, which need writes over CQL",
         ),
         (
+            {"table": BY_DURATION},
+            UsageError,
+            "cannot sort rows by 'length' of shop.orders yet, a clustering column of type "
+            "frozen<list<duration>>: load it over CQL",
+        ),
+        (
             {"triggers": ("audit",)},
             UsageError,
             "cannot fill shop.orders: it has triggers, which run with writes; load it over CQL",
@@ -114,8 +143,99 @@ def test_scylladb_is_refused() -> None:
 
     with pytest.raises(SetupUnusable, match="this cluster is ScyllaDB, which streams in another"):
         plan_stream(TABLE, session, Settings(), [], 0, 2**40)
+    with pytest.raises(SetupUnusable, match="this cluster is ScyllaDB, which imports in another"):
+        plan_import(TABLE, session, Settings(), [], 0, 2**40, 2)
+    with pytest.raises(SetupUnusable, match="this cluster is ScyllaDB, which has no Side"):
+        plan_sidecar(TABLE, session, Settings(), [], 0, 2**40)
 
 
 def test_scylladb_is_known_by_a_table() -> None:
     assert is_scylla({"local": object(), "peers": object(), "scylla_local": object()})
     assert not is_scylla({"local": object(), "peers": object(), "peers_v2": object()})
+
+
+def version_taken_by(*messaging: int) -> SSTableVersion:
+    """Return the version of SSTables for nodes of these messaging versions; 0: one is down."""
+    with ExitStack() as stack:
+        nodes = []
+        for version in messaging:
+
+            def serve(connection: socket.socket, number: int, version: int = version) -> None:
+                connection.recv(1000)
+                connection.sendall(accepted(version))
+
+            if version:
+                nodes.append(stack.enter_context(answering(serve)))
+            else:
+                port = stack.enter_context(closed_port())
+                nodes.append(Node(address="127.0.0.1", port=port))
+        silent, found = probe(nodes, Settings())
+        assert len(silent) == messaging.count(0)
+        return found
+
+
+def test_the_version_of_sstables_is_one_that_all_nodes_take() -> None:
+    assert version_taken_by(12, 12) is SSTableVersion.NB
+    assert version_taken_by(13, 13) is SSTableVersion.OA
+    assert version_taken_by(12, 13) is version_taken_by(13, 12) is SSTableVersion.NB
+    # One that is down is taken to be like the others
+    assert version_taken_by(13, 0) is SSTableVersion.OA
+    assert version_taken_by(0, 12) is SSTableVersion.NB
+
+
+@pytest.mark.parametrize(("ttl_s", "default_s"), [(600_000_000, 0), (0, 600_000_000)])
+def test_only_the_later_version_stores_ttls_beyond_2038(ttl_s: int, default_s: int) -> None:
+    layout = replace(plan(), written_s=1_760_000_000, default_ttl_s=default_s)
+
+    with pytest.raises(UsageError) as refused:
+        in_version(SSTableVersion.NB, layout, "--to-sstables", ttl_s, or_else=", or else")
+
+    assert str(refused.value) == (
+        "--to-sstables: a TTL of 600000000 s ends after 2038-01-19, the last day that SSTables of "
+        "version nb store: give a shorter --ttl, or else"
+    )
+    found = in_version(SSTableVersion.OA, layout, "--to-sstables", ttl_s)
+    assert found == replace(layout, version=SSTableVersion.OA)
+    assert in_version(SSTableVersion.NB, layout, "--to-sstables", 60).version is SSTableVersion.NB
+
+
+def test_an_index_of_another_class_than_sai_is_not_imported() -> None:
+    described = TableMetadata("shop", "orders")
+    described.columns = {c.name: SimpleNamespace(is_reversed=False) for c in TABLE.columns}
+    index = {"class_name": "org.apache.cassandra.index.sasi.SASIIndex"}
+    described.indexes = {"by_note": IndexMetadata("shop", "orders", "by_note", "CUSTOM", index)}
+    keyspace = SimpleNamespace(
+        tables={"orders": described},
+        replication_strategy=SimpleStrategy({"replication_factor": "3"}),
+    )
+    metadata = SimpleNamespace(
+        keyspaces={"shop": keyspace, "system": SimpleNamespace(tables={})},
+        partitioner=MURMUR3,
+        all_hosts=lambda: (host("5.0.2"),),
+    )
+    session: Any = SimpleNamespace(cluster=SimpleNamespace(metadata=metadata))
+    settings = Settings(imports={"folder": "/mnt/imports"})  # type: ignore[arg-type]
+
+    with pytest.raises(UsageError, match="index 'by_note' is of class SASIIndex, and only SAI was"):
+        plan_import(TABLE, session, settings, [], 0, 2**40, 2)
+    with pytest.raises(
+        UsageError, match=r"--via sidecar cannot fill shop\.orders: its index 'by_note"
+    ):
+        plan_sidecar(TABLE, session, settings, [], 0, 2**40)
+
+
+def test_sai_is_known_under_all_its_names() -> None:
+    assert is_sai("sai")
+    assert is_sai("StorageAttachedIndex")
+    assert not is_sai("SASIIndex")
+
+
+def test_folders_of_imports_need_room_for_each_node_on_their_way(tmp_path: Path) -> None:
+    here, down = Node(address="10.0.0.1", port=7000), Node(address="10.0.0.2", port=7000)
+    (tmp_path / "10.0.0.1").mkdir()
+
+    (need,) = import_needs(f"{tmp_path}/{{node}}", [here, down], 5)
+    (both,) = import_needs(str(tmp_path), [here, down], 5)
+
+    assert (need.folder, need.bytes_count) == (f"{tmp_path}/10.0.0.1", 5)
+    assert (both.folder, both.bytes_count) == (str(tmp_path), 10)

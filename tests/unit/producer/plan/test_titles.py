@@ -80,10 +80,10 @@ def test_a_line_sep_names_the_delimiter(tmp_path: Path, sep: str) -> None:
     source, request = plan(tmp_path, header_at="auto")
     assert (source.fields, request.dialect.delimiter) == (("id", "n", "note"), ";")
     assert plan(tmp_path, header_at=2)[0] == source
-    with pytest.raises(UsageError, match="begins with sep=;, and --delimiter is 'o'"):
+    with pytest.raises(UsageError, match="begins with sep=;, but --delimiter is 'o'"):
         plan(tmp_path, header_at=2, dialect=CsvDialect(delimiter="o"))
     (tmp_path / "y.csv").write_text("title\nid,n,note\n")
-    with pytest.raises(UsageError, match=r"x.csv begins with sep=;, and .*y.csv does not"):
+    with pytest.raises(UsageError, match=r"x.csv begins with sep=;, but .*y.csv does not"):
         plan(tmp_path, header_at="auto")
 
 
@@ -121,7 +121,7 @@ def test_an_empty_file_is_empty(tmp_path: Path) -> None:
         (("--header-at", "9999999999"), "give the number of a line"),
         (("--header-at", "first"), "give the number of a line"),
         (("--header-at", "2", "--no-header"), "--no-header says that there is none"),
-        (("--header-at", "2", "--format", "jsonl"), "nothing that is read is CSV"),
+        (("--header-at", "2", "--format", "jsonl"), "no file that is read is CSV"),
         (("--header-at", "auto", "--transform", "a:b"), "give the number of its line"),
     ],
 )
@@ -144,5 +144,5 @@ def test_lookup_names_its_own_option() -> None:
 
 def test_a_request_without_csv_is_refused() -> None:
     request = LoadRequest(keyspace="k", table="t", header_at=2)
-    with pytest.raises(UsageError, match="--header-at is of no use"):
+    with pytest.raises(UsageError, match="--header-at has no effect"):
         check_request(replace(request, file_format="parquet"))

@@ -115,7 +115,7 @@ def test_fields_can_be_named(plan: Plan, tmp_path: Path) -> None:
     assert plan(double, header=False, columns=("a", "b")).sources[0].fields == ("a", "b")
     (tmp_path / "x.csv").unlink()
     (tmp_path / "x.jsonl").write_text('{"b": 5}\n')
-    with pytest.raises(UsageError, match="nothing comes of the first 1 record: t:0: KeyError"):
+    with pytest.raises(UsageError, match="no row is left of the first 1 record: t:0: KeyError"):
         plan(double)
     assert plan(double, columns=("a", "b")).sources[0].fields == ("a", "b")
 
@@ -167,7 +167,7 @@ def test_columns_of_functions_of_rows_are_declared_or_those_of_the_first_rows(
     assert plan(odd).sources[0].results == ("id", "note")
     said = each_row(columns=["id", "n", "note"])(lambda row: None)
     assert plan(said).sources[0].results == ("id", "n", "note")
-    with pytest.raises(UsageError, match="t:0 leaves out the first 3 records, so that its columns"):
+    with pytest.raises(UsageError, match="t:0 leaves out the first 3 records, so its columns"):
         plan(each_row(lambda row: None))
     nothing = lambda batch: batch.slice(0, 0)  # noqa: E731
     assert plan(nothing, said).sources[0].results == ("id", "n", "note")
@@ -178,7 +178,7 @@ def test_columns_of_functions_of_rows_are_declared_or_those_of_the_first_rows(
     ("function", "message"),
     [
         (lambda batch: batch.to_pydict(), "returned dict, not a pyarrow.RecordBatch"),
-        (lambda batch: 1 / 0, "nothing comes of the first 1 record: t:0: ZeroDivisionError"),
+        (lambda batch: 1 / 0, "no row is left of the first 1 record: t:0: ZeroDivisionError"),
         (
             lambda batch: pa.RecordBatch.from_pydict({"x": [1]}),
             "after t:0: no column is one of shop.orders (there are x; the table has id, n,",
@@ -208,7 +208,7 @@ def test_a_field_may_not_be_named_as_the_column_of_records(plan: Plan, tmp_path:
 def test_some_bad_records_at_the_start_are_tolerated(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"a,b\n1\n2,\xff\n3,x\n")
     picky = each_row(lambda row: {"id": int(row["a"]), "n": int(row["b"])})
-    with pytest.raises(UsageError, match="nothing comes of the first 1 record"):
+    with pytest.raises(UsageError, match="no row is left of the first 1 record"):
         plan(picky)
     (tmp_path / "x.csv").write_bytes(b"a,b\n1\n2,\xff\n3,x\n4,4\n")
     assert plan(picky).sources[0].results == ("id", "n")

@@ -1,4 +1,4 @@
-"""Charts: never a crash, never a number that is none, and a text alternative for each."""
+"""Charts: they never crash or show an invalid number, and each has a text alternative."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_a_page_needs_nothing_else() -> None:
 
 
 def test_the_style_stays_with_its_element() -> None:
-    """Flower's pages have styles of their own."""
+    """Flower's pages have their own styles."""
     rules = re.sub(r"@media[^{]*\{|/\*.*?\*/", "", job_style())
     selectors = re.findall(r"([^{}]+)\{[^{}]*\}", rules)
     assert len(selectors) > 40

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,9 @@ from producer.report.outcome import EXIT_CODES
 from ringhaul.dataplane.latency import bucket
 from ringhaul.ledger.states import JobState
 from ringhaul.load.report import build_report
-from ringhaul.records.unit import UnitResult
+from ringhaul.records.sstable_stream import SSTableStream
+from ringhaul.records.unit import SENT_TO, UnitResult
+from ringhaul.sstables.layout import Layout
 from tests.loads import load_job, load_source, table_schema
 from tests.unit.producer.statuses import STARTED_MS, status
 
@@ -189,6 +192,19 @@ def test_the_suggested_export_does_not_overwrite_the_loaded_rejects() -> None:
         assert following == f" next     ringhaul errors ld-7f3a9c --export {export}"
 
 
+def test_the_suggested_export_has_the_suffix_of_its_records() -> None:
+    ended = summary(JobState.PARTIAL)
+    for formats, export in (
+        (["jsonl"], "rejects.jsonl"),
+        (["parquet", "jsonl"], "rejects.jsonl"),
+        (["csv", "jsonl"], "rejects.csv"),
+        (["fixed"], "rejects.csv"),
+    ):
+        sources = [replace(load_source(["id"]), format=kind) for kind in formats]
+        following = summary_text(replace(ended, job=load_job(TABLE, *sources))).splitlines()[-1]
+        assert following == f" next     ringhaul errors ld-7f3a9c --export {export}"
+
+
 def test_every_state_has_an_exit_code_and_only_one_is_success() -> None:
     assert set(EXIT_CODES) == set(JobState)
     assert [state for state, code in EXIT_CODES.items() if code == 0] == [JobState.COMPLETE]
@@ -310,3 +326,25 @@ def test_a_verification_without_differences() -> None:
         " complete: 200 rows are the same in shop.orders"
     )
     assert found.exit_code == 0
+
+
+LAYOUT = Layout(partition_key_class="K", clustering=(), columns=(), written_s=1)
+
+
+@pytest.mark.parametrize(
+    ("way", "line"),
+    [
+        ({}, "4 SSTables streamed, 3.0 MiB to 2 nodes"),
+        ({"folder": "/mnt/imports/{node}"}, "4 SSTables imported, 3.0 MiB by 2 nodes"),
+        ({"by_sidecar": True}, "4 SSTables imported, 3.0 MiB by 2 nodes"),
+    ],
+)
+def test_sstables_that_reached_nodes_are_counted(way: dict[str, Any], line: str) -> None:
+    stream = SSTableStream(table_id="1", layout=LAYOUT, **way)
+    totals = {"rows": 200, f"{SENT_TO}10.0.0.1:7000": 2**20, f"{SENT_TO}10.0.0.2:7000": 2**21}
+    ended = summary(JobState.COMPLETE, totals=totals)
+    ended.report.sstables = 4
+    ended = replace(ended, job=replace(ended.job, stream=stream))
+
+    assert line in summary_text(ended)
+    assert sum(summary_json(ended)["streamed_bytes"].values()) == 3 * 2**20

@@ -65,7 +65,7 @@ def test_a_stalled_job_shows_the_reason(
     assert bar_lines(stuck)[2:] == (f" retrying {retrying}",)
     assert logfmt(stuck).endswith(f" retrying={json.dumps(retrying)}")
     assert len(bar_lines(snapshot())) == 2
-    monkeypatch.setenv("FORCE_COLOR", "1")  # or there is no bar: the tests' stderr is no terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")  # or there is no bar: stderr is not a terminal
     with BarProgress() as shown:
         shown.show(stuck)
     # Text in brackets is not taken for markup
@@ -137,7 +137,7 @@ def test_json_is_one_message_a_second_on_stdout(
         ("none", False, NoProgress),
         ("json", False, JsonProgress),
         ("plain", False, LineProgress),
-        ("auto", False, LineProgress),  # the tests' stderr is no terminal
+        ("auto", False, LineProgress),  # the tests' stderr is not a terminal
         ("bar", False, progress.BarProgress),
     ],
 )

@@ -1,4 +1,4 @@
-"""Rejects by stage, column and reason: exact counts, and no value of a row unless asked for."""
+"""Rejects by stage, column and reason: exact counts, and no value of a row unless requested."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_the_timeline_is_bounded_and_complete(
     assert 0 < len(found.bars) <= BARS_MAX
     assert (found.units, found.summed) == (units, units > BARS_MAX or hosts * slots > LANES_MAX)
     processes = [hosts * slots / lanes] * lanes if lanes < LANES_MAX else []
-    if found.summed and processes:  # the same work, but for rounded heights
+    if found.summed and processes:  # the same work, apart from rounded heights
         drawn = sum((b.end_s - b.start_s) * b.share * processes[b.lane] for b in found.bars)
         worked = sum(fact.elapsed_ms for fact in facts.all()) / 1000
         assert drawn == pytest.approx(worked, rel=0.1)

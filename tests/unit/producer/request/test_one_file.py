@@ -55,10 +55,10 @@ def test_other_names_are_folders(folder: Path, output: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("-o", "-", "--single-file"), "--single-file is about files, and -o - makes none"),
-        (("-o", "-", "--file-name-format", "{number}"), "--file-name-format is about files"),
-        (("-o", "a.csv", "--max-rows-per-file", "5"), "begin new files, and there is to be one"),
-        (("-o", "d/", "--single-file", "--max-file-size", "1M"), "begin new files"),
+        (("-o", "-", "--single-file"), "--single-file applies to files, and -o - makes none"),
+        (("-o", "-", "--file-name-format", "{number}"), "--file-name-format applies to files"),
+        (("-o", "a.csv", "--max-rows-per-file", "5"), "make several files, and you want one"),
+        (("-o", "d/", "--single-file", "--max-file-size", "1M"), "make several files"),
         (("-o", "a.csv", "--format", "jsonl"), "has the name of csv, and --format is jsonl"),
         (("-o", "a.csv.gz", "--compression", "zstd"), "has the name of gzip, and --compression"),
         (("-o", "a.csv.snappy"), ".snappy is not written for csv; a name ends with .gz"),

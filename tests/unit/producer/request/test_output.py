@@ -50,7 +50,7 @@ def test_rows_and_messages_of_an_existing_job_do_not_share_standard_output(
 def test_sizes_of_files_do_not_apply_to_standard_output(
     given: dict[str, Any], tmp_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match="are about files, and -o - makes none"):
+    with pytest.raises(UsageError, match="apply to files, and -o - makes none"):
         output("-", **given)
     output(str(tmp_path / "out"), **given)
 

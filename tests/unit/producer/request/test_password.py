@@ -98,7 +98,7 @@ def test_it_is_not_given_with_a_file() -> None:
     assert command is not None
     with (
         command.make_context("load", [*LOAD, "-p"]),
-        pytest.raises(UsageError, match="give one of them"),
+        pytest.raises(UsageError, match="leave one of them out"),
         prompting_for_password(options),
     ):
         pass

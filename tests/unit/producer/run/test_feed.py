@@ -104,7 +104,7 @@ def test_bounds_of_each_file_count_from_its_first_record(tmp_path: Path) -> None
     # When one record of each file is skipped and two are loaded
     bounds = {"ordinal_first": 1, "ordinal_end": 3, "bounds_per_source": True}
     units = list(split_sources(job(one, packed, two, short, **bounds)))
-    # Then only their units are made, and know where their file begins; what is behind them is not
+    # Then only their units are made, and know where their file begins; what follows them is not
     # counted, and ordinals ascend all the same
     assert units == [
         LoadUnit(0, 3, 6, 0, 2, 2),

@@ -46,8 +46,8 @@ def test_limits(arguments: list[str], pace: Pace | None) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--off", "--in-flight", "1"], "--off takes all limits away"),
-        (["--off", "--between", "08:00-18:00"], "--off takes all limits away"),
+        (["--off", "--in-flight", "1"], "--off removes all limits"),
+        (["--off", "--between", "08:00-18:00"], "--off removes all limits"),
         (["--between", "08:00-18:00"], "give --rows-per-second"),
         (["--timezone", "UTC"], "give --rows-per-second"),
         (["--in-flight", "1", "--timezone", "UTC"], "give some"),

@@ -35,7 +35,7 @@ def test_globs_and_folders_list_files_except_hidden_ones(tmp_path: Path) -> None
     assert paths(tmp_path, "in") == ["in/a.csv", "in/b.csv", "in/c.txt", "in/deep/d.csv"]
     # A file that two patterns match is listed once, whatever their spelling
     assert paths(tmp_path, "in/a.csv", str(tmp_path / "in/../in/*.csv")) == ["in/a.csv", "in/b.csv"]
-    # and no match is no error
+    # and no match is not an error
     assert paths(tmp_path, "none", "in/*.json") == []
 
 

@@ -182,12 +182,15 @@ def test_a_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("command", "message"),
+    ("command", "timeout_s", "message"),
     [
-        (("/bin/sh", "-c", "exit 3"), "sh: exit code 3"),
-        (("/no/such",), "such: No such file or directory"),
-        (("/bin/sh", "-c", "sleep 30"), "sh: took more than 1 s"),
+        (("/bin/sh", "-c", "exit 3"), 60, "sh: exit code 3"),
+        (("/no/such",), 60, "such: No such file or directory"),
+        (("/bin/sh", "-c", "sleep 30"), 1, "sh: took more than 1 s"),
     ],
 )
-def test_a_command_that_fails_is_reported(command: tuple[str, ...], message: str) -> None:
-    assert send_notification(replace(NOTIFY, command=command, timeout_s=1), DOCUMENT) == message
+def test_a_command_that_fails_is_reported(
+    command: tuple[str, ...], timeout_s: int, message: str
+) -> None:
+    notify = replace(NOTIFY, command=command, timeout_s=timeout_s)
+    assert send_notification(notify, DOCUMENT) == message

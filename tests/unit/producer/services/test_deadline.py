@@ -13,8 +13,8 @@ from producer.services.deadline import TimeOver, until
 def test_it_ends_what_waits() -> None:
     started = time.monotonic()
     with pytest.raises(TimeOver), until(started + 0.05):
-        time.sleep(5)
-    assert time.monotonic() - started < 2
+        time.sleep(60)
+    assert time.monotonic() - started < 30
 
 
 def test_an_alarm_that_the_parent_process_has_blocked_still_rings() -> None:
@@ -22,13 +22,13 @@ def test_an_alarm_that_the_parent_process_has_blocked_still_rings() -> None:
     try:
         started = time.monotonic()
         with pytest.raises(TimeOver), until(started + 0.05):
-            time.sleep(5)
-        assert time.monotonic() - started < 2
+            time.sleep(60)
+        assert time.monotonic() - started < 30
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
 
 
 def test_what_ends_in_time_is_left_alone() -> None:
-    with until(time.monotonic() + 0.2):
+    with until(time.monotonic() + 60):
         pass
-    time.sleep(0.3)
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0

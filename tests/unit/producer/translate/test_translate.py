@@ -14,7 +14,8 @@ from producer.commands.registry import find_command
 from producer.schedule.steps import check_step_options
 from producer.translate.command import translate
 from producer.translate.copy_options import COPY_OPTIONS
-from producer.translate.settings import HANDLERS, SHORTCUTS
+from producer.translate.setting_names import SHORTCUTS
+from producer.translate.settings import HANDLERS
 from producer.translate.translation import NotTranslatable, Translation
 from ringhaul.ledger.kinds import JobKind
 
@@ -91,6 +92,14 @@ def accept(translation: Translation) -> None:
             "load 'dir/**/*.csv' --table s.t --allow-extra-fields --blob any --escape x "
             "--null NULL --null - --null-quoted --contact-points h1,h2 --max-errors 5% "
             "--consistency ONE --dry-run",
+        ),
+        (
+            "dsbulk load -url x.csv -k s -t t "
+            '--driver.basic.contact-points \'["h1:9043", "h2:9043"]\' '
+            "--driver.basic.load-balancing-policy.local-datacenter dc2 "
+            "--datastax-java-driver.basic.request.consistency ONE",
+            r"load x.csv --table s.t --escape '\' --allow-extra-fields --blob any "
+            "--contact-points h1,h2 --port 9043 --local-dc dc2 --consistency ONE",
         ),
         (
             "dsbulk load -c json -url a.json -k s -t t --connector.json.mode SINGLE_DOCUMENT "
@@ -257,7 +266,7 @@ def test_every_setting_of_bulk_loader_gives_a_command_that_is_accepted_or_is_exp
     unchanged = []
     for name in HANDLERS[command]:
         if (command, name) == ("load", "schema.query"):
-            continue  # exec, which has tests of its own
+            continue  # exec, which has separate tests
         setting = name.replace("*", "csv")
         translation = one(f"{base} --{setting} {shlex.quote(VALUES.get(name, '1'))}")
         accept(translation)
@@ -289,7 +298,7 @@ def test_every_shortcut_of_bulk_loader_is_a_known_setting() -> None:
     ("text", "message"),
     [
         ("", "no COPY statement, and no command of dsbulk or cqlsh"),
-        ("SELECT * FROM t", "SELECT: only COPY, USE and CONSISTENCY are translated"),
+        ("SELECT * FROM t", "SELECT: only COPY, USE and CONSISTENCY, and commands of dsbulk, are"),
         ("COPY s.t FROM 'x' WITH SPEED = 1", "COPY FROM has no option SPEED"),
         ("COPY s.t TO 'x' WITH INGESTRATE = 1", "COPY TO has no option INGESTRATE"),
         ("COPY s.t FROM", "a file in quotes or STDIN is missing"),
@@ -297,7 +306,7 @@ def test_every_shortcut_of_bulk_loader_is_a_known_setting() -> None:
         ("COPY s.t 'x'", "FROM or TO is missing before 'x'"),
         ("COPY s.t FROM 'x' WITH TTL", "TTL has no '='"),
         ("COPY s.t FROM 'x' WITH TTL =", "TTL has no value"),
-        ("COPY s.t FROM 'x' SOON", "'SOON' stands behind the statement"),
+        ("COPY s.t FROM 'x' SOON", "'SOON' follows the statement"),
         ("COPY s.t FROM 'x' WITH BOOLSTYLE = 'yes'", "two words with a comma between"),
         ("dsbulk", "load, unload or count is missing"),
         ("dsbulk sweep -k s", "only load, unload and count"),
@@ -306,8 +315,14 @@ def test_every_shortcut_of_bulk_loader_is_a_known_setting() -> None:
         ("dsbulk load --codec.colour red", "it has no setting --codec.colour"),
         ("dsbulk load x.csv", "'x.csv' is not an option"),
         ("dsbulk load -c xml", "connector 'xml' is neither csv nor json"),
-        ("dsbulk load --codec.unit WEEKS", "'WEEKS' is no unit of time"),
+        ("dsbulk load --codec.unit WEEKS", "'WEEKS' is not a unit of time"),
         ("dsbulk load -k 's", "No closing quotation"),
+        ("COPY s.t FROM 'x' WITH headr = true", "has no option HEADR; did you mean HEADER"),
+        ("dsbulk load -delm ;", "it has no option -delm; did you mean -delim"),
+        (
+            "dsbulk load --connector.csv.delimeter ;",
+            "no setting --connector.csv.delimeter; did you mean --connector.csv.delimiter",
+        ),
         ("cqlsh db1", '-e "COPY ..." is missing'),
         ("cqlsh --fast -e 'COPY s.t FROM STDIN'", "cqlsh has no option --fast"),
     ],
@@ -323,6 +338,23 @@ def test_what_is_lost_makes_a_translation_incomplete() -> None:
     assert not one("COPY t FROM 'x'").complete, "no keyspace"
     assert one("COPY s.t FROM 'x' WITH CHUNKSIZE=5").complete
     assert not one("COPY s.t TO 'x' WITH FLOATPRECISION=5").complete
+
+
+def test_settings_of_the_driver_are_explained_by_each_of_their_names() -> None:
+    base = "dsbulk load -k s -t t -url x.csv"
+    for text, words in {
+        "--driver.basic.load-balancing-policy.filter.deny h3": "cluster.denied_nodes",
+        "--driver.policy.lbp.whiteList.hosts h1": "cluster.allowed_nodes",
+        "--driver.protocol.compression LZ4": "cluster.compression",
+        "-maxRetries 3": "load.retries_max",
+        '--driver.basic.contact-points \'["h1:1", "h2:2"]\'': "all nodes listen on one port",
+    }.items():
+        translation = one(f"{base} {text}")
+        assert any(words in note.text for note in translation.notes), text
+    for text in ("-g g -v person", "-e knows -from person -to person"):
+        translation = one(f"{base} {text}")
+        assert not translation.complete
+        assert {note.text for note in translation.notes if note.lost} == {"graphs cannot be moved"}
 
 
 def test_passwords_are_left_out() -> None:

@@ -88,7 +88,7 @@ def test_a_proxied_name_with_another_port_is_another_site() -> None:
         {"origin": "http://localhost:5555"},
         # A proxy that serves the site under its name, and puts another one into Host.
         {"origin": "https://etl.example.com", "host": "127.0.0.1:5555"},
-        # A program that is no browser.
+        # A program that is not a browser.
         {},
     ],
 )

@@ -53,7 +53,7 @@ def application(tmp_path: Path) -> Application:
 
 @pytest.fixture(autouse=True)
 def no_ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The pages look into the ledger when they are added; here is none."""
+    """The pages look into the ledger when they are added; here they need not."""
     monkeypatch.setattr(plugin, "_open_ledger", lambda: None)
     yield
 
@@ -143,7 +143,7 @@ def test_a_changed_flower_starts_without_the_pages_and_says_why(
     with caplog.at_level(logging.WARNING):
         assert not plugin.add_pages(application, EXPOSURE)
     assert "are left out" in caplog.text
-    # Nothing of ours is there: neither routes nor links
+    # None of our routes and links were added
     assert application.settings == before
     with pytest.raises(KeyError):
         application.reverse_url("jobs")

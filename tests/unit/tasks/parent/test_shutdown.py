@@ -100,7 +100,7 @@ def test_a_process_whose_main_thread_is_stuck_ends_after_its_units(
         stdout=subprocess.PIPE,
         text=True,
         check=False,
-        timeout=20,
+        timeout=60,
     )
     assert done.returncode == 0
     pid, started_s = done.stdout.split()

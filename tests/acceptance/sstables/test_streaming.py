@@ -3,36 +3,20 @@ the connections; and what cannot be streamed is refused before anything starts."
 
 from __future__ import annotations
 
-import random
+import threading
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
-from tests.acceptance.any_table import raw_session, stored_rows
 from tests.acceptance.command import Finished, Ringhaul
-from tests.acceptance.conftest import cluster_env
-from tests.acceptance.oracle import assert_report, read_rows
+from tests.acceptance.oracle import assert_report
+from tests.acceptance.sstables.comparison import US, assert_equal, assert_equal_after_compaction
+from tests.acceptance.sstables.loading import over_cql
+from tests.acceptance.sstables.readings import ROWS, TABLE, TIMES, write_readings
 from tests.proxy import Proxy, proxied
-from tests.services import fresh_keyspace
+from tests.scale import chosen
 from tests.sstable_tools import Node
-
-SENSOR = "id text, seq int, temp double, sensor text, ts timestamp, PRIMARY KEY (id, seq)"
-US = 1_700_000_000_000_000
-ROWS = 6000
-
-
-@pytest.fixture
-def keyspace(node: Node) -> Iterator[str]:
-    with fresh_keyspace(node.session) as name:
-        yield name
-
-
-@pytest.fixture
-def ringhaul(node: Node, tmp_path: Path) -> Ringhaul:
-    env = cluster_env(node.endpoints, tmp_path / "state")
-    return Ringhaul(env | {"RINGHAUL_STREAMING_INPUT_BYTES_MIN": "0"}, tmp_path)
 
 
 @pytest.fixture
@@ -43,19 +27,6 @@ def proxy(node: Node) -> Iterator[tuple[Proxy, dict[str, str]]]:
         yield found, {"RINGHAUL_STREAMING_STORAGE_PORT": str(port)}
 
 
-def write_input(folder: Path) -> None:
-    """Write small partitions and a wide one, with empty fields, in random order."""
-    dice = random.Random(1)
-    lines = [
-        f"device-{n // 7},{n % 7 - 3},{dice.gauss(20, 5)},"
-        f"{'' if n % 11 == 0 else f'sensor-ä-{n % 50}'},{1_700_000_000_000 + n}"
-        for n in range(ROWS - 2000)
-    ]
-    lines += [f"wide,{n},{n}.5,{'x' * 90},{1_600_000_000_000 + n}" for n in range(2000)]
-    dice.shuffle(lines)
-    (folder / "in.csv").write_text("id,seq,temp,sensor,ts\n" + "\n".join(lines) + "\n")
-
-
 def stream(ringhaul: Ringhaul, table: str, *options: object, **env: str) -> Finished:
     return ringhaul.run(
         "load", "in.csv", "-t", table, "--via", "streaming", "--timestamp", US, "--json", *options,
@@ -63,33 +34,25 @@ def stream(ringhaul: Ringhaul, table: str, *options: object, **env: str) -> Fini
     )  # fmt: skip
 
 
-def filled_over_cql(node: Node, ringhaul: Ringhaul, keyspace: str) -> str:
-    table = f"{keyspace}.a"
-    node.session.execute(f"CREATE TABLE {table} ({SENSOR})")
-    done = ringhaul.run("load", "in.csv", "-t", table, "--timestamp", US, "--json")
-    assert_report(done, rows=ROWS)
-    return table
-
-
-def assert_same(node: Node, streamed: str, by_cql: str) -> None:
-    """Assert that two tables have the same rows with the same write times."""
-    with raw_session(node.session) as raw:
-        assert stored_rows(raw, streamed) == stored_rows(raw, by_cql)
-    times = "id, seq, writetime(temp), writetime(sensor)"
-    assert read_rows(node.session, streamed, times) == read_rows(node.session, by_cql, times)
+def filled_over_cql(node: Node, ringhaul: Ringhaul, keyspace: str) -> tuple[str, str]:
+    """Return two tables for the readings: one that is filled over CQL, and an empty one."""
+    write_readings(ringhaul.cwd)
+    by_cql, streamed = f"{keyspace}.a", f"{keyspace}.b"
+    for table in (by_cql, streamed):
+        node.session.execute(f"CREATE TABLE {table} ({TABLE})")
+    over_cql(ringhaul, "in.csv", by_cql, rows=ROWS)
+    return by_cql, streamed
 
 
 def test_streamed_rows_are_those_that_cql_writes(
-    node: Node, keyspace: str, ringhaul: Ringhaul
+    node: Node, keyspace: str, ringhaul: Ringhaul, embedded: Ringhaul
 ) -> None:
     # Given a table filled over CQL, and an empty one with an index
-    write_input(ringhaul.cwd)
-    by_cql, streamed = filled_over_cql(node, ringhaul, keyspace), f"{keyspace}.b"
-    node.session.execute(f"CREATE TABLE {streamed} ({SENSOR})")
+    by_cql, streamed = filled_over_cql(node, ringhaul, keyspace)
     node.session.execute(f"CREATE INDEX ON {streamed} (sensor)")
 
     # When the same file is streamed, as several SSTables
-    summary = assert_report(stream(ringhaul, streamed, "--unit-size", "80 KiB"), rows=ROWS)
+    summary = assert_report(stream(embedded, streamed, "--unit-size", "80 KiB"), rows=ROWS)
     assert (summary["sstables"], summary["missed"]) == (summary["units"], 0)
     assert summary["units"] > 3
     local = node.session.execute("SELECT broadcast_port FROM system.local").one()
@@ -98,12 +61,9 @@ def test_streamed_rows_are_those_that_cql_writes(
     assert sent_bytes > 50_000
 
     # Then every value and write time is equal, before and after a compaction
-    assert_same(node, streamed, by_cql)
-    node.nodetool("verify", "-e", "-f", keyspace, "b")
-    node.nodetool("compact", keyspace, "b")
-    assert_same(node, streamed, by_cql)
+    assert_equal_after_compaction(node, streamed, by_cql, TIMES)
 
-    # And rows are found by key, in both directions, by the index, and not where there are none
+    # And rows are found by key, in both directions, by the index, and no others are found
     for query, count in (
         ("id = 'device-5' AND seq > -2", 5),
         ("id = 'wide' AND seq >= 500 AND seq < 700", 200),
@@ -116,42 +76,59 @@ def test_streamed_rows_are_those_that_cql_writes(
     assert not list(ringhaul.cwd.rglob("*.db"))
 
 
+@pytest.mark.parametrize(
+    "marks",
+    chosen(
+        [(10_000, 120_000)],
+        # The first 19 bytes are those of the command, which looks whether the port answers.
+        [(n, n + 40_000) for n in (20, 38, 60, 150, 300, 1000, 5000, 20_000, 50_000, 80_000)],
+    ),
+)
 def test_a_cut_connection_is_made_again(
-    node: Node, keyspace: str, ringhaul: Ringhaul, proxy: tuple[Proxy, dict[str, str]]
+    node: Node,
+    keyspace: str,
+    ringhaul: Ringhaul,
+    embedded: Ringhaul,
+    proxy: tuple[Proxy, dict[str, str]],
+    marks: tuple[int, int],
 ) -> None:
-    # Given connections that are cut: one at its start, one half way in an SSTable
-    write_input(ringhaul.cwd)
-    by_cql, streamed = filled_over_cql(node, ringhaul, keyspace), f"{keyspace}.b"
-    node.session.execute(f"CREATE TABLE {streamed} ({SENSOR})")
+    # Given connections that are cut when so many bytes have been sent
+    by_cql, streamed = filled_over_cql(node, ringhaul, keyspace)
     between, setting = proxy
-    passed = 0
+    passed, lock = 0, threading.Lock()  # connections have threads
 
     def cut(data: bytes) -> bytes | None:
         nonlocal passed
-        before, passed = passed, passed + len(data)
-        marks = (10_000, 120_000)
-        return None if any(before < mark <= passed for mark in marks) else data
+        with lock:
+            for mark in marks:
+                if passed < mark <= passed + len(data):
+                    passed = mark  # one piece may have both marks
+                    return None
+            passed += len(data)
+            return data
 
     between.filter_requests(cut)
 
     # When a file is streamed
-    done = stream(ringhaul, streamed, **setting)
+    done = stream(embedded, streamed, **setting)
 
     # Then it was sent again; the table is equal, and the node has no more files than it serves
     summary = assert_report(done, rows=ROWS)
     assert between.cut == 2
     assert summary["retries"] + summary["repeated_units"] >= 2
-    assert_same(node, streamed, by_cql)
+    assert_equal(node, streamed, by_cql, TIMES)
     assert len(node.sstables(streamed)) == summary["sstables"]
 
 
 def test_a_node_discards_what_was_damaged_on_the_way(
-    node: Node, keyspace: str, ringhaul: Ringhaul, proxy: tuple[Proxy, dict[str, str]]
+    node: Node,
+    keyspace: str,
+    ringhaul: Ringhaul,
+    embedded: Ringhaul,
+    proxy: tuple[Proxy, dict[str, str]],
 ) -> None:
     # Given a connection that flips a bit of the first Statistics.db
-    write_input(ringhaul.cwd)
-    by_cql, streamed = filled_over_cql(node, ringhaul, keyspace), f"{keyspace}.b"
-    node.session.execute(f"CREATE TABLE {streamed} ({SENSOR})")
+    by_cql, streamed = filled_over_cql(node, ringhaul, keyspace)
     between, setting = proxy
     flipped = 0
 
@@ -166,38 +143,32 @@ def test_a_node_discards_what_was_damaged_on_the_way(
     between.filter_requests(flip)
 
     # When a file is streamed, then that SSTable is sent again, and the table is equal
-    summary = assert_report(stream(ringhaul, streamed, **setting), rows=ROWS)
+    summary = assert_report(stream(embedded, streamed, **setting), rows=ROWS)
     assert flipped == 1
     assert summary["retries"] >= 1
-    assert_same(node, streamed, by_cql)
+    assert_equal(node, streamed, by_cql, TIMES)
 
 
 def test_a_unit_larger_than_memory_is_sorted_on_disk(
-    node: Node, keyspace: str, ringhaul: Ringhaul
+    node: Node, keyspace: str, ringhaul: Ringhaul, embedded: Ringhaul
 ) -> None:
     # Given a table filled over CQL, and a memory that holds a twentieth of the rows
-    write_input(ringhaul.cwd)
-    by_cql, streamed = filled_over_cql(node, ringhaul, keyspace), f"{keyspace}.b"
-    node.session.execute(f"CREATE TABLE {streamed} ({SENSOR})")
+    by_cql, streamed = filled_over_cql(node, ringhaul, keyspace)
     sort = ringhaul.cwd / "sort"
     small = {
         "RINGHAUL_SSTABLES_SORT_BYTES": "64 KiB",
         "RINGHAUL_SSTABLES_SPILL_DIR": str(sort),
-        "RINGHAUL_LOAD_BLOCK_BYTES": "65536",
     }
 
     # When the same file is streamed as one unit
-    summary = assert_report(stream(ringhaul, streamed, "--unit-size", "1 GiB", **small), rows=ROWS)
+    summary = assert_report(stream(embedded, streamed, "--unit-size", "1 GiB", **small), rows=ROWS)
 
     # Then there is one SSTable, and those of the partition that is larger than memory
     assert summary["units"] == 1
     assert 2 <= summary["sstables"] <= 6
 
     # And every value and write time is equal, before and after a compaction
-    assert_same(node, streamed, by_cql)
-    node.nodetool("verify", "-e", "-f", keyspace, "b")
-    node.nodetool("compact", keyspace, "b")
-    assert_same(node, streamed, by_cql)
+    assert_equal_after_compaction(node, streamed, by_cql, TIMES)
     # And nothing is left in the folder
     assert not list(sort.iterdir())
 
@@ -245,13 +216,17 @@ def test_small_inputs_and_other_options_are_refused(
     sent = stream(ringhaul, f"{keyspace}.t", "--strategy", "single")
     sized = ringhaul.run("load", "in.csv", "-t", f"{keyspace}.t", "--sstable-size", "1M")
     late = stream(ringhaul, f"{keyspace}.t", "--ttl", 600_000_000)
+    versioned = stream(ringhaul, f"{keyspace}.t", "--sstable-version", "oa")
 
-    assert (small.code, both.code, sent.code, late.code, sized.code) == (2, 2, 2, 2, 2)
-    assert "--sstable-size goes with --via streaming or --to-sstables" in sized.err
+    refused = (small, both, sent, late, sized, versioned)
+    assert [done.code for done in refused] == [2] * len(refused)
+    assert "--sstable-version needs --to-sstables" in versioned.err
+    assert "--sstable-size needs --to-sstables, or a --via other than cql" in sized.err
     assert "is for large loads, and the sources have 4 B: load it over CQL" in small.err
     assert "--via says how rows reach the cluster" in both.err
     assert "--strategy says how requests are sent" in sent.err
-    assert "2038-01-19" in late.err
+    assert "ends after 2038-01-19, the last day that SSTables of version nb store" in late.err
+    assert "nodes with storage_compatibility_mode NONE store later ones" in late.err
 
 
 def test_a_storage_port_that_is_closed_or_another_server_is_refused(

@@ -1,0 +1,1 @@
+"""SSTables that nodes import by themselves, from a folder that they see."""

@@ -1,0 +1,138 @@
+"""Ways in which a unit fails: its job ends or it is retried, and the status says why."""
+
+from __future__ import annotations
+
+import re
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from producer.report.recent import recent_snapshot
+from ringhaul.ledger.answers import Claimed
+from ringhaul.ledger.ledger import new_token
+from ringhaul.ledger.states import JobState
+from tasks.child.process import Child
+from tests.integration.conftest import Settle
+from tests.integration.tasks.child.messages import JOB, LEASE_MS, work
+from tests.integration.tasks.conftest import MakeJob
+
+
+def test_a_dropped_table_fails_the_job_and_releases_the_unit(
+    child: Child, make_job: MakeJob, cassandra_session: Session, keyspace: str
+) -> None:
+    make_job(JOB, ["1,a", "2,b"], unit_bytes=1)
+    cassandra_session.execute(f"DROP TABLE {keyspace}.t")
+    result = work(child, JOB, 0, 1, new_token())
+    # Then the reason is clear, and the lease is released at once
+    assert "does not exist" in result["failed"]
+    status = child.ledger.status(JOB)
+    assert (status.state, status.leased) == (JobState.FAILED, 0)
+    assert status.last_error == result["failed"]
+    assert status.totals.get("rows", 0) == 0
+
+
+def test_a_file_that_changed_fails_the_job(child: Child, make_job: MakeJob, tmp_path: Path) -> None:
+    job = make_job(JOB, ["1,a", "2,b"])
+    Path(job.sources[0].file.path).write_text("1,a\n")
+    result = work(child, JOB, 0, 1, new_token())
+    assert "the file is 4 bytes now and was 8 when the job started" in result["failed"]
+    assert child.ledger.status(JOB).state is JobState.FAILED
+
+
+def test_a_transient_error_releases_the_unit_and_finally_fails_the_job(
+    child: Child, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a keyspace with too few nodes for the job's consistency
+    monkeypatch.setattr("tasks.child.unit.RETRY_DELAY_MS", 0)
+    child.bounds = replace(child.bounds, retries_max=0)
+    make_job(JOB, ["1,a"], consistency="TWO")
+    # When the unit is retried until the job gives up
+    tries = 0
+    while child.ledger.status(JOB).state is JobState.RUNNING:
+        result = work(child, JOB, 0, 1, new_token())
+        assert "the last time with" in result["released"]
+        assert child.ledger.status(JOB).leased == 0
+        child.ledger.issue(JOB, 1000)
+        tries += 1
+    # Then it ran once more than a unit may fail, and the reason is the server's
+    status = child.ledger.status(JOB)
+    assert tries == child.ledger.fails_max + 1
+    assert (status.state, status.done) == (JobState.FAILED, 0)
+    assert "Cannot achieve consistency level TWO" in (status.last_error or "")
+
+
+def test_a_failed_unit_is_not_retried_at_once(child: Child, make_job: MakeJob) -> None:
+    child.bounds = replace(child.bounds, retries_max=0)
+    make_job(JOB, ["1,a"], consistency="TWO")
+    assert "released" in work(child, JOB, 0, 1, new_token())
+    status = child.ledger.status(JOB)
+    assert (status.stands_still, status.failing, status.fails) == (True, 1, 1)
+    # Then it is neither claimed nor issued before its delay is over
+    assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "BUSY"}
+    assert child.ledger.issue(JOB, 1000).units == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"CLUSTER_PORT": 1}, "no node answers at 127.0.0.1:1: "),
+        (
+            {"CLUSTER_USER": "etl", "CLUSTER_PASSWORD_FILE": "/nowhere/password"},
+            "cluster.password_file: ",
+        ),
+    ],
+    ids=["refused", "no password file"],
+)
+def test_a_worker_without_a_session_reports_it_in_the_job(
+    settle: Settle,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, object],
+    reason: str,
+) -> None:
+    # Given a worker that cannot open a session, and a job
+    monkeypatch.setattr("tasks.child.unit.NO_SESSION_WAIT_S", 0.0)
+    child = Child(
+        settle(
+            CLUSTER_CONTACT_POINTS="127.0.0.1",
+            STATE_DIR=tmp_path / "state",
+            WORKER_SESSION_JITTER_S=0,
+            **settings,
+        )
+    )
+    ledger = child.ledger
+    ledger.create(JOB, {}, "{}")
+    ledger.add_units(JOB, 1, 0, ["a"])
+    ledger.issue(JOB, 1)
+    # When it gets the unit's message
+    assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "no session"}
+    # Then the job's status names the host without a session and the reason
+    shown = recent_snapshot(ledger.status(JOB), [])
+    assert shown.retrying is not None
+    begin, _, reported = shown.retrying.partition(" ago: ")
+    assert re.fullmatch(r"no unit is in progress; one was declined 0:\d\d", begin)
+    assert reported.startswith(f"{socket.gethostname()}: {reason}")
+    # And only until another worker claims the unit
+    assert ledger.issue(JOB, 1).units == [0]
+    assert isinstance(ledger.claim(JOB, 0, 1, new_token(), LEASE_MS), Claimed)
+    assert recent_snapshot(ledger.status(JOB), []).retrying is None
+    child.close()
+    ledger.caller.client.close()
+
+
+def test_an_unreadable_job_fails_with_the_reason(child: Child) -> None:
+    # Given a job of another version of ringhaul
+    ledger = child.ledger
+    ledger.create("ld-0dd0dd", {}, '{"kind": "load", "table": {}}')
+    ledger.add_units("ld-0dd0dd", 1, 0, ["0,0,1,0,1,1"])
+    # When a worker gets its unit
+    result = work(child, "ld-0dd0dd", 0, 1, new_token())
+    # Then the job does not loop forever
+    assert "cannot read the job (KeyError" in result["failed"]
+    status = ledger.status("ld-0dd0dd")
+    assert status.state is JobState.FAILED
+    assert status.last_error is not None
+    assert status.last_error.endswith("; use one version of ringhaul on all hosts")
