@@ -51,29 +51,33 @@ def run_load_unit(
     """
     began_s = time.monotonic()
 
-    def encoder() -> RowEncoder:
+    def encoder(later_us: int) -> RowEncoder:
+        return RowEncoder(job, job.sources[unit.source], transforms, later_us, unit.source_ordinal)
+
+    def fall_back() -> UnitOutcome:
         # Each millisecond makes rows a microsecond later: less time than any attempt takes.
         passed_ms = int((time.monotonic() - began_s) * 1000)
-        later = later_us + passed_ms
-        return RowEncoder(job, job.sources[unit.source], transforms, later, unit.source_ordinal)
+        again = encoder(later_us + passed_ms)
+        return _run_unit(unit, job, again, FALLBACK_STRATEGY, target, bounds, hooks)
 
     on_plane = job.strategy in PLANE_STRATEGIES
+    first = encoder(later_us)
     if not job.repeatable:  # the driver would send rows again
-        return _run_unit(unit, job, encoder(), job.strategy, target, bounds, hooks)
+        return _run_unit(unit, job, first, job.strategy, target, bounds, hooks)
     if not on_plane or target.plane.unsupported:
         strategy = FALLBACK_STRATEGY if on_plane else job.strategy
-        return _run_unit(unit, job, encoder(), strategy, target, bounds, hooks)
+        return _run_unit(unit, job, first, strategy, target, bounds, hooks)
     try:
-        return _run_unit(unit, job, encoder(), job.strategy, target, bounds, hooks)
+        return _run_unit(unit, job, first, job.strategy, target, bounds, hooks)
     except WireUnsupported as error:
         # Logged once: the plane remembers. Rows that were sent are sent again, which is harmless.
         target.plane.unsupported = True
         log.warning("writing through the driver (%s) instead: %s", FALLBACK_STRATEGY, error)
-        return _run_unit(unit, job, encoder(), FALLBACK_STRATEGY, target, bounds, hooks)
+        return fall_back()
     except ConnectionsRefused as error:
         # The driver's session already has a connection. The next unit tries for connections again.
         log.warning("writing this unit through the driver (%s): %s", FALLBACK_STRATEGY, error)
-        return _run_unit(unit, job, encoder(), FALLBACK_STRATEGY, target, bounds, hooks)
+        return fall_back()
 
 
 def _run_unit(

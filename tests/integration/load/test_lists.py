@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from cassandra.cluster import Session
@@ -85,8 +87,9 @@ def test_a_repeated_unit_does_not_repeat_elements(
     if own_time:
         path.write_text("".join(f"{line},{BASE_US}\n" for line in path.read_text().splitlines()))
         fields.append("at")
+    retries = 0
     for later_us in (0, 2):
-        run_file(
+        outcome = run_file(
             worker_session,
             table,
             path,
@@ -96,10 +99,27 @@ def test_a_repeated_unit_does_not_repeat_elements(
             later_us=later_us,
             timestamp_field="at" if own_time else None,
         )
-    # Then each element exists once, and the write time is almost the same
+        retries += outcome.retries
+    # Then each element exists once, and the write time is almost the same: each retry adds 1 us
     assert read_table(worker_session, keyspace, "id, tags, years, names") == expected
     times = read_table(worker_session, keyspace, "id, writetime(years)")
-    assert all(at - BASE_US == (2 if own_time else 2 + i) for i, at in times)
+    later = [at - BASE_US - (0 if own_time else i) for i, at in times]
+    assert len(later) == ROWS
+    assert all(2 <= by_us <= 2 + retries for by_us in later)
+
+
+def test_a_slow_start_does_not_change_the_times_of_a_first_attempt(
+    worker_session: Session, keyspace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a process that pauses for 5 s wherever it reads the clock
+    monkeypatch.setattr("ringhaul.load.run.time", Mock(monotonic=count(0, 5).__next__))
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY, l list<int>, v int")
+    path = tmp_path / "in.csv"
+    path.write_text('1,"[1, 2]",3\n')
+    run_file(worker_session, table, path, ["id", "l", "v"], base_us=BASE_US)
+    assert read_table(worker_session, keyspace, "id, l, v, writetime(v)") == [
+        (1, [1, 2], 3, BASE_US)
+    ]
 
 
 def test_rows_without_such_lists_keep_their_times(
