@@ -15,7 +15,7 @@ from config.secrets import mask
 from producer.outputs.plain_streams import console_for, escape_beside_live
 from producer.outputs.stdout import json_text, print_message
 from producer.report.snapshot import Snapshot
-from producer.text import bytes_text, ms_text, rate_text, time_text
+from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.plain_text import as_line, as_message
 
 #: Interval of lines if there is no bar.
@@ -142,12 +142,12 @@ def bar_lines(snapshot: Snapshot) -> tuple[str, ...]:
     retrying = (f" retrying {snapshot.retrying}",) if snapshot.retrying else ()
     return (
         f" {bar} {snapshot.share:4.0%}  {units} units   {time_text(snapshot.elapsed_s)}"
-        f"  {end}   {snapshot.workers} workers",
-        f" {snapshot.rows:,} rows"
+        f"  {end}   {count_text(snapshot.workers, 'worker')}",
+        f" {count_text(snapshot.rows, 'row')}"
         + (f"   {snapshot.rejected:,} rejected" if rejected else "")
         + f"   {rate_text(snapshot.rows_per_s)} rows/s   {bytes_text(snapshot.bytes_per_s)}/s"
         f"   p50 {ms_text(snapshot.p50_ms)}  p99 {ms_text(snapshot.p99_ms)}"
-        f"   {snapshot.retries:,} retries",
+        f"   {count_text(snapshot.retries, 'retry', 'retries')}",
         *retrying,
     )
 

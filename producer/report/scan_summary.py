@@ -151,8 +151,9 @@ def _figures(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
 
 
 def _transformed_line(job: ReadJob, report: ReadReport) -> str:
+    given = count_text(report.rows_given, "row")
     return (
-        f" {' and '.join(job.transforms)}: {report.rows_given:,} rows became {report.rows:,}, "
+        f" {' and '.join(job.transforms)}: {given} became {report.rows:,}, "
         f"{report.dropped:,} dropped, {report.rejected:,} rejected"
     )
 
@@ -164,17 +165,18 @@ def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> Sequence[st
     part = f"{status.done:,} of {status.units:,} units are done"
     went = ""
     if job.output is not None:
-        went = "went to standard output" if job.streams else f"are in {job.output.place}"
+        are = "is" if report.rows == 1 else "are"
+        went = "went to standard output" if job.streams else f"{are} in {job.output.place}"
     match status.state:
         case JobState.COMPLETE:
             if job.output is None:
                 return [" complete"]
-            return [f" complete: {report.rows:,} rows of {job.table.name} {went}"]
+            return [f" complete: {count_text(report.rows, 'row')} of {job.table.name} {went}"]
         case JobState.PARTIAL if report.missing:
             return _missing_verdict(status, job, report, went)
         case JobState.PARTIAL:
             return [
-                f" complete with rejects: {report.rows:,} rows {went}, "
+                f" complete with rejects: {count_text(report.rows, 'row')} {went}, "
                 f"{report.rejected:,} of {job.table.name} rejected",
                 next_line(f"errors {status.job}"),
             ]
@@ -215,7 +217,7 @@ def _missing_verdict(
     count = count_text(len(report.missing), "token range")
     lines = [
         f" complete except {count} of {job.table.name} that no replica can read: "
-        + (f"{report.rows:,} rows {went}" if went else "the result lacks their rows")
+        + (f"{count_text(report.rows, 'row')} {went}" if went else "the result lacks their rows")
         + (f", {report.rejected:,} rejected" if report.rejected else "")
     ]
     for one in report.missing[:LISTED_MAX]:

@@ -27,6 +27,7 @@ from producer.schedule.run import RunWork, step_environment
 from producer.schedule.scheduler import LOOK_SOON_S, log_folder
 from producer.schedule.text import run_document, run_line, step_text, time_text
 from producer.services.ledger import reading_ledger
+from producer.text import count_text
 from ringhaul.errors import (
     EXIT_COMPLETE,
     EXIT_FATAL,
@@ -109,7 +110,7 @@ def print_history(config_file: Path | None, name: str, limit: int, *, as_json: b
     for run in runs:
         print(run_line(run))
         for step in run.steps:
-            rows = "" if step.rows is None else f"  {step.rows:,} rows"
+            rows = "" if step.rows is None else f"  {count_text(step.rows, 'row')}"
             tries = f"  {step.tries} tries" if step.tries > 1 else ""
             print(f"    {step_text(step)}  {step.job}  {step.state or 'no job'}{rows}{tries}")
             if step.error and step.error not in run.reason:

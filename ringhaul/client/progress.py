@@ -153,7 +153,7 @@ def bar_line(progress: Progress) -> str:
     bar = "━" * filled + "─" * (BAR_WIDTH - filled)
     parts = [
         f"{bar} {progress.done:4.0%}",
-        f"{progress.rows:,} rows",
+        f"{progress.rows:,} row{'' if progress.rows == 1 else 's'}",
         f"{progress.rows_per_second:,.0f} rows/s",
     ]
     if progress.rejected:

@@ -53,7 +53,11 @@ class JobResult:
 
     def problem(self) -> str:
         """Return in a few words what is not ok; empty: see `state` and `last_error`."""
-        return f"{self.rejected:,} records were rejected" if self.rejected else ""
+        if not self.rejected:
+            return ""
+        return (
+            f"{self.rejected:,} {'record was' if self.rejected == 1 else 'records were'} rejected"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +86,8 @@ class VerifyResult(JobResult):
         if not self.rejected:
             return ""
         return (
-            f"{self.missing:,} records are missing in the table, {self.differing:,} differ, "
-            f"{self.rejected - self.missing - self.differing:,} cannot be compared"
+            f"records missing in the table: {self.missing:,}, different: {self.differing:,}, "
+            f"not comparable: {self.rejected - self.missing - self.differing:,}"
         )
 
 

@@ -201,11 +201,14 @@ def test_each_end_has_its_error(
     assert caught.value.transient is transient
 
 
-def test_rejects_are_no_error_until_they_are_checked(tmp_path: Path) -> None:
-    partial = SUMMARY | {"state": "PARTIAL", "exit_code": 1, "rejected": 2}
+@pytest.mark.parametrize(("rejected", "words"), [(1, "1 record was"), (2, "2 records were")])
+def test_rejects_are_no_error_until_they_are_checked(
+    tmp_path: Path, rejected: int, words: str
+) -> None:
+    partial = SUMMARY | {"state": "PARTIAL", "exit_code": 1, "rejected": rejected}
     result = Client(command=script(tmp_path, says(partial, code=1))).load("a.csv", "k.t")
-    assert (result.ok, result.rejected) == (False, 2)
-    with pytest.raises(RejectedRecords, match="job ld-1: 2 records were rejected") as caught:
+    assert (result.ok, result.rejected) == (False, rejected)
+    with pytest.raises(RejectedRecords, match=f"job ld-1: {words} rejected") as caught:
         result.check()
     assert caught.value.result is result
 

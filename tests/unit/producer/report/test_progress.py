@@ -50,6 +50,12 @@ def test_the_bar_shows_share_rate_and_remaining_time() -> None:
     )
 
 
+def test_the_bar_counts_one_row_and_one_retry() -> None:
+    one = snapshot(totals={"rows": 1, "rejected": 0, "bytes": 9, "retries": 1}, live=Live())
+    second = bar_lines(one)[1]
+    assert second.startswith(" 1 row   ") and second.endswith("   1 retry")
+
+
 def test_the_bar_shows_that_units_are_still_being_split() -> None:
     assert "5/8+ units" in bar_lines(snapshot(sealed=False))[0]
     assert "p50 -  p99 -" in bar_lines(snapshot())[1]

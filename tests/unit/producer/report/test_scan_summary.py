@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,6 +48,12 @@ def test_the_summary_says_where_the_rows_went(state: JobState, words: str) -> No
     assert words.format("went to standard output") in text
     assert "/out/orders" not in text and "file" not in text
     assert report_closing(ended, streamed, REPORT, 0).data["output"] is None
+
+
+def test_a_single_row_is_one_row() -> None:
+    one = replace(REPORT, rows=1)
+    text = report_closing(status(state=JobState.COMPLETE), job(), one, 0).text
+    assert "complete: 1 row of shop.orders is in /out/orders" in text
 
 
 def test_rejects_of_an_unfinished_unit_are_shown() -> None:
