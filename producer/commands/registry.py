@@ -136,7 +136,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
         "translate": Entry(
             "producer.translate.command:translate_command",
             "Translate a command of cqlsh COPY or Bulk Loader.",
-            'ringhaul translate "dsbulk load -k shop -t orders -url orders.csv"',
+            "ringhaul translate dsbulk load -k shop -t orders -url orders.csv",
         ),
         "demo": Entry(
             "producer.commands.demo:demo_command",

@@ -20,6 +20,7 @@ from producer.plan.sources import plan_sources, with_empty
 from producer.request.load import LoadRequest, parse_timestamp_us
 from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableMissing, TableSchema, find_table
+from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
@@ -68,6 +69,8 @@ def plan_load(
     check_consistency(session, table.keyspace, Use(writes=request.kind == "load"))
     transforms = _transforms(request, settings)
     planned = plan_sources(request, files, table)
+    if request.kind is JobKind.LOAD:
+        _refuse_counters(table)
     sources = tuple(source for source in planned if source is not None)
     sstables = None
     if request.to_sstables is not None:
@@ -158,6 +161,17 @@ def _table(request: LoadRequest, metadata: Metadata) -> TableSchema:
         if request.kind != JobKind.LOAD or request.transforms or str(error).endswith("?"):
             raise
         raise TableMissing(f"{error}; --create-table makes one for what the files hold") from error
+
+
+def _refuse_counters(table: TableSchema) -> None:
+    """Raise `UsageError` for a table with counters: the server refuses each INSERT into it, even
+    of a key alone. Fields for the counters themselves are refused with the sources."""
+    for column in table.columns:
+        if column.cql_type == "counter":
+            raise UsageError(
+                f"{table.name} has counters, so no row can be inserted: `ringhaul exec` adds to "
+                f"{column.name!r} with an UPDATE"
+            )
 
 
 def _transforms(request: LoadRequest, settings: Settings) -> tuple[Transform, ...]:

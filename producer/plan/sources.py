@@ -5,6 +5,8 @@ Headers, names and types are read when the load is planned.
 
 from __future__ import annotations
 
+import posixpath
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -27,6 +29,7 @@ from ringhaul.records.mapping import find_fields
 from ringhaul.records.targets import Targets, find_targets
 from ringhaul.sources.files import open_whole
 from ringhaul.sources.source import SourceFile
+from ringhaul.storage.access import mask_url
 
 #: Usual delimiters, and how they are written on a command line.
 _DELIMITERS = {"\t": "\\t", ";": ";", "|": "|", ",": ","}
@@ -56,6 +59,7 @@ def plan_sources(
             raise
         except UsageError as error:
             hint = "" if request.partitioned or request.by_name else partition_hint(file, table)
+            hint = hint or _others_hint(file, files)
             if not hint:
                 raise
             raise UsageError(f"{error}{hint}") from error
@@ -65,6 +69,19 @@ def plan_sources(
         raise empty[files[0]]
     refuse_misspelt(request, [source for source in sources if source is not None])
     return sources
+
+
+def _others_hint(file: SourceFile, files: Sequence[SourceFile]) -> str:
+    """Return how to load only the other files of a folder, if their suffix tells them apart; else
+    nothing. A README beside the data is the usual case."""
+    folder, name = posixpath.split(file.path)
+    suffix = posixpath.splitext(name)[1]
+    others = [posixpath.split(other.path) for other in files if other is not file]
+    kinds = {posixpath.splitext(other)[1] for _, other in others}
+    if len(kinds) != 1 or suffix in kinds or any(place != folder for place, _ in others):
+        return ""
+    pattern = posixpath.join(mask_url(folder), f"*{kinds.pop()}")
+    return f"; to load only the other files, give {shlex.quote(pattern)}"
 
 
 def with_empty(

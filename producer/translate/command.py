@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -22,17 +23,21 @@ _CQLSH = frozenset({"cqlsh", "cqlsh.py"})
 _PROGRAMS = _BULK_LOADER | _CQLSH
 
 
-@click.command("translate")
-@click.argument("text", metavar="COMMAND")
+# -h and all unknown options belong to the command that is translated.
+@click.command(
+    "translate",
+    context_settings={"help_option_names": ["--help"], "ignore_unknown_options": True},
+)
+@click.argument("words", metavar="COMMAND", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--json", "as_json", is_flag=True, help="JSON Lines on stdout: command and notes.")
-def translate_command(text: str, as_json: bool) -> int:
+def translate_command(words: tuple[str, ...], as_json: bool) -> int:
     """Translate a command of cqlsh COPY or Bulk Loader.
 
-    COMMAND is the command in quotes, or - for a script on standard input. What has no counterpart
-    is listed, and makes the exit code 1 if rows may differ without it.
+    COMMAND is a command of dsbulk or cqlsh, a COPY statement in quotes, or - for a script on
+    standard input. What has no counterpart is listed, and makes the exit code 1 if rows may differ
+    without it.
     """
-    if text == "-":
-        text = sys.stdin.read(CHARACTERS_MAX + 1)
+    text = sys.stdin.read(CHARACTERS_MAX + 1) if words == ("-",) else _text(words)
     if len(text) > CHARACTERS_MAX:
         raise UsageError(f"translate: more than {CHARACTERS_MAX:,} characters are not a command")
     try:
@@ -53,6 +58,18 @@ def translate_command(text: str, as_json: bool) -> int:
             ):
                 print(line, file=sys.stderr)
     return EXIT_COMPLETE if all(one.complete for one in found) else EXIT_REJECTS
+
+
+def _text(words: tuple[str, ...]) -> str:
+    """Return a command as it stands in a script. Raises `UsageError` for a COPY without quotes."""
+    if len(words) == 1:
+        return words[0]
+    if words[0].lower() == "copy":
+        raise UsageError(
+            "translate: give the COPY statement in double quotes, as in \"COPY t FROM 'a.csv'\": "
+            "without them the shell removes the quotes within it"
+        )
+    return shlex.join(words)
 
 
 def translate(text: str) -> list[Translation]:

@@ -17,7 +17,7 @@ _SHARED = ("load", "unload", "count")
 _OTHER_TOOLS = {
     "copy": 'for a COPY of cqlsh run `ringhaul translate "COPY ..."`',
     "cqlsh": 'for a COPY of cqlsh run `ringhaul translate "COPY ..."`',
-    "dsbulk": 'for a command of Bulk Loader run `ringhaul translate "dsbulk ..."`',
+    "dsbulk": "for a command of Bulk Loader run `ringhaul translate dsbulk ...`",
     "sstableloader": "`ringhaul load --via streaming` sends files to the nodes as SSTables",
 }
 
@@ -41,7 +41,7 @@ def refuse_bulk_loader_options(name: str, command: click.Command, words: Sequenc
         if _is_shortcut(option):
             raise click.UsageError(
                 f"{option} is an option of Bulk Loader. `ringhaul translate "
-                f'"dsbulk {name} ..."` prints the same command for ringhaul'
+                f"dsbulk {name} ...` prints the same command for ringhaul"
             )
 
 

@@ -6,6 +6,7 @@ stands for the connector in use.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from producer.translate.handlers import (
@@ -33,6 +34,11 @@ UNITS = {
     "HOURS": "h",
     "DAYS": "d",
 }
+_TOKEN = r"token\s*\([^()]*\)"
+#: The condition by which Bulk Loader splits a SELECT, with any names of the two parameters.
+_TOKEN_RANGE = rf"{_TOKEN}\s*>=?\s*:\w+\s+AND\s+{_TOKEN}\s*<=?\s*:\w+"
+_RANGE_FIRST = re.compile(rf"\bWHERE\s+{_TOKEN_RANGE}\s+AND\b", re.IGNORECASE)
+_RANGE_LAST = re.compile(rf"\b(?:WHERE|AND)\s+{_TOKEN_RANGE}\s*", re.IGNORECASE)
 _LANGUAGES = ("en", "fr", "de", "es", "it", "pt", "nl", "sv", "da", "pl")
 
 
@@ -126,6 +132,14 @@ def _mapping(value: str, draft: Draft) -> None:
 def _nulls(value: str, draft: Draft) -> None:
     if not as_bool(value):
         draft.add("--nulls", "tombstone")
+
+
+def _select(value: str, draft: Draft) -> None:
+    given = as_text(value)
+    query = _RANGE_LAST.sub("", _RANGE_FIRST.sub("WHERE", given, count=1), count=1).strip()
+    draft.add("--query", query)
+    if query != given.strip():
+        draft.note("without the condition on token ranges: ringhaul splits every unload itself")
 
 
 def _seconds(value: str, draft: Draft) -> None:
@@ -386,7 +400,7 @@ _UNLOAD: Mapping[str, Handler] = {
     "connector.*.generatorFeatures": lose("JSON is written as its standard says"),
     "connector.*.serializationFeatures": lose("JSON is written as its standard says"),
     "connector.*.serializationStrategy": _strategy,
-    "schema.query": option("--query"),
+    "schema.query": _select,
     "codec.nullStrings": _output_null,
     "codec.overflowStrategy": note("nothing overflows in an unload"),
     "codec.roundingStrategy": note("nothing is rounded in an unload"),

@@ -99,6 +99,14 @@ def test_a_type_that_cannot_be_loaded(fleet: Ringhaul, keyspace: str) -> None:
         f"{path}: column 'n' has type counter: a counter is only ever added to, not set; "
         "`ringhaul exec` adds to it",
     )
+    # Keys alone make no row there either: the server refuses every INSERT
+    path.write_text("id\n1\n")
+    assert_refused(
+        fleet.run("load", path, "-k", keyspace, "-t", "hits"),
+        2,
+        f"{keyspace}.hits has counters, so no row can be inserted: `ringhaul exec` adds to 'n' "
+        "with an UPDATE",
+    )
 
 
 # The cluster and the broker

@@ -138,3 +138,20 @@ def test_a_faulty_file_beside_an_empty_one_is_refused(plan: Plan, tmp_path: Path
     (tmp_path / "b.csv").write_bytes(b"x,y\n1,2\n")
     with pytest.raises(UsageError, match=r"b\.csv: the header names no column"):
         plan()
+
+
+def test_a_file_that_is_not_data_names_the_pattern_of_the_others(
+    plan: Plan, tmp_path: Path
+) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_bytes(b"id,n\n1,2\n")
+    (tmp_path / "README.txt").write_bytes(b"the orders of May\n")
+    with pytest.raises(UsageError) as refused:
+        plan()
+    assert "README.txt: the header names no column" in str(refused.value)
+    assert str(refused.value).endswith(f"; to load only the other files, give '{tmp_path}/*.csv'")
+    # The pattern would not leave out the file, or would leave out others
+    (tmp_path / "c.jsonl").write_bytes(b'{"id": 1}\n')
+    with pytest.raises(UsageError) as refused:
+        plan()
+    assert "other files" not in str(refused.value)

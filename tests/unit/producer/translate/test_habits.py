@@ -31,7 +31,7 @@ def test_an_option_of_bulk_loader_names_the_translator(name: str, option: str) -
             run(name, "a.csv", "-t", "k.t", word, "x")
         assert refused.value.message == (
             f"-{option} is an option of Bulk Loader. "
-            f'`ringhaul translate "dsbulk {name} ..."` prints the same command for ringhaul'
+            f"`ringhaul translate dsbulk {name} ...` prints the same command for ringhaul"
         )
 
 
@@ -66,7 +66,7 @@ def test_commands_that_bulk_loader_does_not_have_take_their_words() -> None:
     [
         ("COPY", 'for a COPY of cqlsh run `ringhaul translate "COPY ..."`'),
         ("cqlsh", 'for a COPY of cqlsh run `ringhaul translate "COPY ..."`'),
-        ("dsbulk", 'for a command of Bulk Loader run `ringhaul translate "dsbulk ..."`'),
+        ("dsbulk", "for a command of Bulk Loader run `ringhaul translate dsbulk ...`"),
         ("sstableloader", "`ringhaul load --via streaming` sends files to the nodes as SSTables"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
 import time
 from pathlib import Path
@@ -12,11 +13,12 @@ import pytest
 from producer.commands.job_command import job_options
 from producer.commands.registry import find_command
 from producer.schedule.steps import check_step_options
-from producer.translate.command import translate
+from producer.translate.command import translate, translate_command
 from producer.translate.copy_options import COPY_OPTIONS
 from producer.translate.setting_names import SHORTCUTS
 from producer.translate.settings import HANDLERS
 from producer.translate.translation import NotTranslatable, Translation
+from ringhaul.errors import UsageError
 from ringhaul.ledger.kinds import JobKind
 
 
@@ -127,6 +129,22 @@ def accept(translation: Translation) -> None:
             "--connector.json.prettyPrint true -maxRecords 10",
             "unload --output out --format jsonl --blob hex --query 'SELECT a FROM s.t' "
             "--json-layout pretty --max-rows-per-file 10",
+        ),
+        (
+            "dsbulk unload -url out -query 'SELECT a FROM s.t WHERE token(a) > :start AND "
+            "token(a) <= :end'",
+            "unload --output out --blob base64 --query 'SELECT a FROM s.t'",
+        ),
+        (
+            'dsbulk unload -url out -query \'select a from s.t where Token(a, "B")>=:x and '
+            'token(a, "B")<:y  AND c > 5 LIMIT 9\'',
+            "unload --output out --blob base64 --query 'select a from s.t WHERE c > 5 LIMIT 9'",
+        ),
+        (
+            "dsbulk unload -url out -query 'SELECT a FROM s.t WHERE c > 5 AND token(a) > :start "
+            "AND token(a) <= :end ALLOW FILTERING'",
+            "unload --output out --blob base64 "
+            "--query 'SELECT a FROM s.t WHERE c > 5 ALLOW FILTERING'",
         ),
         (
             "dsbulk count -k s -t t -b secure-connect-shop.zip -u token",
@@ -387,6 +405,49 @@ def test_a_query_says_itself_which_times_are_unloaded() -> None:
         ("-timestamp", True),
         ("-ttl", True),
     ]
+
+
+def run(*words: str) -> int:
+    code: int = translate_command.main(list(words), "ringhaul translate", standalone_mode=False)
+    return code
+
+
+def test_a_condition_on_token_ranges_is_left_out_with_a_note() -> None:
+    condition = "token(a) > :start AND token(a) <= :end"
+    (found,) = translate(f'dsbulk unload -url out -query "SELECT a FROM s.t WHERE {condition}"')
+    assert "without the condition on token ranges" in next(note.text for note in found.notes)
+    assert found.complete
+    # A range that the user chose stays
+    chosen = "SELECT a FROM s.t WHERE token(a) > 5 AND token(a) <= 9"
+    (found,) = translate(f'dsbulk unload -url out -query "{chosen}"')
+    assert chosen in found.line
+    assert not any("token" in note.text for note in found.notes)
+
+
+@pytest.mark.parametrize("piece", ["WHERE ", "AND  ", "WHERE token(", "AND token(a) ", " ", "("])
+def test_a_long_query_takes_linear_time(piece: str) -> None:
+    query = (piece * 30_000)[:30_000]
+    began_s = time.process_time()
+    translate(f"dsbulk unload -url out -query '{query}'")
+    assert time.process_time() - began_s < 2
+
+
+def test_words_of_a_shell_are_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["dsbulk", "load", "-h", "h1, h2", "-url", "a b.csv", "-k", "s", "-t", "t", "-header"]
+    assert run(*words, "false") == 0
+    apart = capsys.readouterr().out
+    assert run("dsbulk load -h 'h1, h2' -url 'a b.csv' -k s -t t -header false") == 0
+    assert capsys.readouterr().out == apart
+    assert "load 'a b.csv' --table s.t" in apart and "--no-header" in apart
+    assert "--contact-points h1,h2" in apart
+    statement = "COPY s.t FROM 'a b.csv'"
+    assert run("cqlsh", "h1", "-e", statement, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["command"][:3] == ["ringhaul", "load", "a b.csv"]
+
+
+def test_a_copy_whose_quotes_the_shell_removed_is_refused() -> None:
+    with pytest.raises(UsageError, match="give the COPY statement in double quotes"):
+        run(*["COPY", "s.t", "FROM", "a.csv", "WITH", "HEADER=true"])
 
 
 def test_a_command_longer_than_a_shell_takes_is_refused() -> None:
