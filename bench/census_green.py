@@ -18,11 +18,11 @@ import sys
 from collections.abc import Callable
 
 import gevent
-from cassandra.cluster import Cluster
 from cassandra.io.geventreactor import GeventConnection
 from gevent.pool import Pool
 
 from bench.census_ways import POLL_S, Records, Row, Statements, run
+from bench.driver import open_cluster
 
 
 def in_green_threads(workers: int, records: Records, work: Callable[[Row], None]) -> None:
@@ -44,7 +44,7 @@ def in_green_threads(workers: int, records: Records, work: Callable[[Row], None]
 
 def main() -> None:
     host, port, way, *arguments = sys.argv[1:]
-    cluster = Cluster([host], port=int(port), connection_class=GeventConnection)
+    cluster = open_cluster(host, int(port), connection_class=GeventConnection)
     run(Statements(cluster.connect()), way, in_green_threads, arguments)
 
 

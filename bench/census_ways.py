@@ -25,11 +25,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 from cassandra import OperationTimedOut
-from cassandra.cluster import Cluster, NoHostAvailable, Session
+from cassandra.cluster import NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import tuple_factory
 
 from bench.census import COUNTS, DICTIONARY, GEO, GEO_FIELDS, GEO_TYPES, WIDE_HEAD
+from bench.driver import open_cluster
 from bench.stage import KEYSPACE
 
 #: Many more requests at once than the server works on take longer than the driver's 10 s.
@@ -323,7 +324,7 @@ def run(on: Statements, way: str, crew: Crew | None, arguments: Sequence[str]) -
 
 def main() -> None:
     host, port, way, *arguments = sys.argv[1:]
-    session = Cluster([host], port=int(port)).connect()
+    session = open_cluster(host, int(port)).connect()
     run(Statements(session), way, {"threads": in_threads, "asyncio": None}[way], arguments)
 
 

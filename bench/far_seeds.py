@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import Session
 from cassandra.cqlengine import columns, connection
 from cassandra.cqlengine.models import Model
+
+from bench.driver import open_cluster
 
 #: As in the article, for threads too.
 POOL = 100
@@ -108,7 +110,7 @@ def main() -> None:
     host, port, pattern, table, path, rows = sys.argv[1:7]
     insert_of, for_each = PATTERNS[pattern]
     people = people_of(Path(path), int(rows))
-    session = Cluster([host], port=int(port)).connect()
+    session = open_cluster(host, int(port)).connect()
     run(session, insert_of, for_each, table, people)
 
 

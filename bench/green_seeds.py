@@ -14,10 +14,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cassandra.cluster import Cluster
 from cassandra.io.geventreactor import GeventConnection
 from gevent.pool import Pool
 
+from bench.driver import open_cluster
 from bench.far_seeds import POOL, Insert, Person, models, people_of, run, statements
 
 
@@ -32,7 +32,7 @@ PATTERNS = {"gevent": statements, "models-spawned": models}
 def main() -> None:
     host, port, pattern, table, path, rows = sys.argv[1:7]
     people = people_of(Path(path), int(rows))
-    cluster = Cluster([host], port=int(port), connection_class=GeventConnection)
+    cluster = open_cluster(host, int(port), connection_class=GeventConnection)
     run(cluster.connect(), PATTERNS[pattern], green, table, people)
 
 

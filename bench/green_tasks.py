@@ -10,9 +10,9 @@ import os
 from functools import cache
 from uuid import UUID
 
-from cassandra.cluster import Cluster
 from celery import Celery
 
+from bench.driver import open_cluster
 from bench.far_seeds import Insert, Person, statements
 
 app = Celery("bench", broker=os.environ.get("BENCH_BROKER"))
@@ -26,7 +26,7 @@ app.conf.update(
 
 @cache
 def _insert() -> Insert:
-    session = Cluster([os.environ["BENCH_HOST"]], port=int(os.environ["BENCH_PORT"])).connect()
+    session = open_cluster(os.environ["BENCH_HOST"], int(os.environ["BENCH_PORT"])).connect()
     return statements(session, os.environ["BENCH_TABLE"])
 
 

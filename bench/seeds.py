@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cassandra import OperationTimedOut, Timeout
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import (
     BatchStatement,
@@ -37,6 +37,7 @@ from cassandra.query import (
     tuple_factory,
 )
 
+from bench.driver import open_cluster
 from bench.processes import tree_usage
 
 #: For the patterns with a pool: queries a task, and queries a unit.
@@ -250,7 +251,7 @@ def _pooled(pattern: str, part: Part, processes: int) -> Timed:
 
 def open_client(target: Target) -> Client:
     """Open a session with the driver's defaults, but with rows as tuples, as in the article."""
-    session = Cluster([target.host], port=target.port).connect()
+    session = open_cluster(target.host, target.port).connect()
     session.row_factory = tuple_factory
     return Client(session, session.prepare(target.statement))
 

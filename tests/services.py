@@ -7,10 +7,10 @@ import os
 import secrets
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import redis
 from cassandra import ConsistencyLevel
@@ -179,6 +179,19 @@ def _write_to_disk(valkey: EmbeddedValkey) -> None:
         assert client.execute_command("WAITAOF", 1, 0, 10_000)[0] == 1
 
 
+def patient_cluster(contact_points: Sequence[str], **options: Any) -> Cluster:
+    """Return a cluster of the driver whose sessions open on a busy machine, too.
+
+    By default it gives the queries of its control connection 2 s."""
+    return Cluster(
+        contact_points,
+        connect_timeout=REQUEST_TIMEOUT_S,
+        control_connection_timeout=REQUEST_TIMEOUT_S,
+        monitor_reporting_enabled=False,
+        **options,
+    )
+
+
 @contextmanager
 def connected(
     ends: Endpoints,
@@ -195,13 +208,12 @@ def connected(
         consistency_level=consistency,
         request_timeout=REQUEST_TIMEOUT_S,
     )
-    cluster = Cluster(
+    cluster = patient_cluster(
         ends.contact_points,
         port=ends.port,
         auth_provider=auth,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         protocol_version=protocol_version,
-        monitor_reporting_enabled=False,
     )
     try:
         yield cluster.connect()

@@ -26,6 +26,9 @@ from producer.local.cassandra import SUPERUSER, SUPERUSER_PASSWORD
 from producer.local.errors import LocalStackError
 
 _POLL_S = 0.2
+#: Of a connection and a request. The driver's 2 s for the control connection are too short for a
+#: node that has just started.
+TIMEOUT_S = 10
 
 T = TypeVar("T")
 
@@ -92,7 +95,7 @@ def _with_session(
     profile = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy([address]),
         consistency_level=level,
-        request_timeout=10,
+        request_timeout=TIMEOUT_S,
     )
     cluster = Cluster(
         [address],
@@ -100,6 +103,8 @@ def _with_session(
         auth_provider=PlainTextAuthProvider(SUPERUSER, SUPERUSER_PASSWORD) if auth else None,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         protocol_version=5,
+        connect_timeout=TIMEOUT_S,
+        control_connection_timeout=TIMEOUT_S,
         monitor_reporting_enabled=False,
     )
     try:

@@ -24,6 +24,7 @@ from bench.sweep import Crew
 from bench.systems import fill
 from producer.local.stack import Endpoints
 from tests.acceptance.command import wait_until
+from tests.services import patient_cluster
 
 ROWS = 600
 
@@ -140,10 +141,8 @@ def test_the_sweeps_have_every_number_of_processes_and_bound(site: Site, tmp_pat
 def test_the_server_lists_connections_while_a_session_is_open(
     stage: Stage, endpoints: Endpoints
 ) -> None:
-    from cassandra.cluster import Cluster
-
     def run_it() -> None:
-        with Cluster(endpoints.contact_points, port=endpoints.port) as cluster:
+        with patient_cluster(endpoints.contact_points, port=endpoints.port) as cluster:
             cluster.connect().execute("SELECT key FROM system.local")
             time.sleep(0.5)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cassandra import AuthenticationFailed
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import Cluster, NoHostAvailable
+from cassandra.cluster import NoHostAvailable
 
 from producer.local.stack import Endpoints
 from tests.acceptance.command import Ringhaul
@@ -15,7 +15,7 @@ from tests.acceptance.conftest import cluster_env
 from tests.acceptance.oracle import assert_report, assert_table, create_table
 from tests.acceptance.refusals import assert_refused
 from tests.integration.cluster.conftest import GuardedNode
-from tests.services import connected, fresh_keyspace
+from tests.services import connected, fresh_keyspace, patient_cluster
 from tests.terminal import on_a_terminal
 
 
@@ -32,7 +32,7 @@ def test_a_stack_with_passwords_checks_them(guarded: GuardedNode) -> None:
         roles = {row.role for row in session.execute("SELECT role FROM system_auth.roles")}
         assert "cassandra" in roles
     assert guarded.stack.env()["RINGHAUL_CLUSTER_USER"] == "cassandra"
-    wrong = Cluster(
+    wrong = patient_cluster(
         ends.contact_points,
         port=ends.port,
         auth_provider=PlainTextAuthProvider("cassandra", "not this"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cassandra import util
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, Session
 from cassandra.policies import RoundRobinPolicy
 from cassandra.protocol import ProtocolHandler
 from cassandra.query import tuple_factory
@@ -21,6 +21,7 @@ from ringhaul.cluster.schema import TableSchema, find_table
 from ringhaul.cql.decode import PageDecoder, paging_state, result_body
 from ringhaul.cql.types import CqlType
 from tests.property.cql.pages import plain_column, plain_driver
+from tests.services import patient_cluster
 
 RESULT, ROWS = 8, 2
 A, B = uuid.UUID(int=7), uuid.UUID("c0ffee00-1234-11ee-be56-0242ac120002")
@@ -124,13 +125,12 @@ def recorded(endpoints: Endpoints, request: pytest.FixtureRequest) -> Iterator[S
     profile = ExecutionProfile(
         load_balancing_policy=RoundRobinPolicy(), request_timeout=30, row_factory=tuple_factory
     )
-    cluster = Cluster(
+    cluster = patient_cluster(
         endpoints.contact_points,
         port=endpoints.port,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         protocol_version=request.param,
         compression=False,
-        monitor_reporting_enabled=False,
     )
     try:
         session = cluster.connect()

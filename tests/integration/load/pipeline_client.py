@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from cassandra import ConsistencyLevel
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, Session
 from cassandra.connection import DefaultEndPoint
 from cassandra.metadata import KeyspaceMetadata
 from cassandra.policies import RoundRobinPolicy, SimpleConvictionPolicy
@@ -35,6 +35,7 @@ from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.pipeline import PipelineWriter, SingleWriter
 from ringhaul.records.rows import EncodedRows
 from tests.scripted_server import ScriptedServer, query_id, scripted_servers
+from tests.services import patient_cluster
 
 KEYSPACE = "shop"
 ROWS = 2000
@@ -167,11 +168,10 @@ def connected_client(
     auth = PlainTextAuthProvider("loader", password) if password is not None else None
     policy = RoundRobinPolicy()
     profile = ExecutionProfile(load_balancing_policy=policy)
-    cluster = Cluster(
+    cluster = patient_cluster(
         ["127.0.0.1"],
         auth_provider=auth,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        monitor_reporting_enabled=False,
     )
     try:
         hosts = []

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from cassandra import ConsistencyLevel
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.local.stack import Endpoints
@@ -43,6 +43,7 @@ from tests.integration.scan.rows import (
     make_table,
     table_of,
 )
+from tests.services import patient_cluster
 
 WIDE_TOKEN = int(murmur3_tokens(pa.array([WIDE.to_bytes(8, "big", signed=True)], pa.binary()))[0])
 
@@ -116,11 +117,10 @@ def test_pages_have_about_the_target_size(rows: Rows, target: ScanTarget) -> Non
 
 
 def test_protocol_v4(rows: Rows, endpoints: Endpoints) -> None:
-    cluster = Cluster(
+    cluster = patient_cluster(
         endpoints.contact_points,
         port=endpoints.port,
         protocol_version=4,
-        monitor_reporting_enabled=False,
     )
     try:
         target = rows.target(cluster.connect())
