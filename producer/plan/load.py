@@ -69,8 +69,6 @@ def plan_load(
     check_consistency(session, table.keyspace, Use(writes=request.kind == "load"))
     transforms = _transforms(request, settings)
     planned = plan_sources(request, files, table)
-    if request.kind is JobKind.LOAD:
-        _refuse_counters(table)
     sources = tuple(source for source in planned if source is not None)
     sstables = None
     if request.to_sstables is not None:
@@ -96,6 +94,8 @@ def plan_load(
         from producer.plan.sstable_sidecar import plan_sidecar
 
         stream = plan_sidecar(table, session, settings, sources, request.ttl_s, total_bytes)
+    if request.kind is JobKind.LOAD:
+        _refuse_counters(table)  # SSTables have their own words for it
     by_file = {source.file: source for source in sources}
     estimates = each_file(list(by_file), lambda file: _estimate(by_file[file], request.dialect))
     records = sum(found.records for found in estimates)
