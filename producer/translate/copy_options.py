@@ -5,13 +5,17 @@ The options are those of `HELP COPY` in cqlsh of Cassandra 3.11 to 5.0, where th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from producer.translate.copy_statement import CopyStatement
 from producer.translate.translation import Draft, NotTranslatable, Translation, suggest
 
 Handler = Callable[[str, Draft], None]
-_YES = frozenset({"true", "1", "yes", "on", "t", "y"})
+#: Options whose empty value is the same as none.
+_EMPTY_IS_NONE = frozenset({"SKIPCOLS", "CONFIGFILE", "BEGINTOKEN", "ENDTOKEN", "DECIMALSEP"})
+#: How COPY TO spells moments, unless it is told.
+_MOMENTS = "yyyy-MM-dd HH:mm:ss.SSSxx"
 
 
 def translate_copy(statement: CopyStatement, draft: Draft | None = None) -> Translation:
@@ -32,15 +36,25 @@ def translate_copy(statement: CopyStatement, draft: Draft | None = None) -> Tran
         draft.add("--table", statement.table)
         if not draft.has("--keyspace"):
             draft.lose("it names no keyspace: add --keyspace")
+    files = [_home(name, draft) for name in statement.files]
     if reads:
-        draft.operands += statement.files or ("-",)
+        draft.operands += files or ["-"]
     else:
-        draft.add("--output", *(statement.files or ("-",)))
+        draft.add("--output", *(files or ["-"]))
     if statement.columns:
         draft.add("--columns", ",".join(statement.columns))
+        commas = [name for name in statement.columns if "," in name]
+        if commas:
+            draft.lose(f"--columns cannot name {commas[0]!r}, which has a comma")
     given = dict(statement.options)
     _set_defaults(draft, given, reads)
     apply_options(statement.options, draft, reads=reads)
+    if reads:
+        _set_nulls(draft, given)
+    _name_format(draft, files, reads)
+    if draft.has("--skip-columns") and draft.has("--no-header") and not statement.columns:
+        draft.option = "SKIPCOLS"
+        draft.lose("a file with these fields needs a list of all its columns: add --columns")
     skipped, most = given.get("SKIPROWS", ""), given.get("MAXROWS", "")
     if draft.has("--max-rows") and skipped.isdecimal() and most.isdecimal():
         # COPY counts the rows that it skips, too.
@@ -60,20 +74,69 @@ def apply_options(options: Iterable[tuple[str, str]], draft: Draft, *, reads: bo
         if handler is None:
             near = suggest(name, COPY_OPTIONS[direction])
             raise NotTranslatable(f"COPY {direction} has no option {name}{near}")
-        handler(value, draft)
+        if value or name not in _EMPTY_IS_NONE:
+            handler(value, draft)
 
 
 def _set_defaults(draft: Draft, given: Mapping[str, str], reads: bool) -> None:
     if "HEADER" not in given:
         draft.add("--no-header")
-    elif given["HEADER"].lower() in _YES and reads and not draft.has("--columns"):
+    elif _is_true(given["HEADER"]) and reads and not draft.has("--columns"):
         draft.option = "HEADER"
-        draft.note("ringhaul matches fields by the names in the header; COPY by their order")
-    if reads and "ESCAPE" not in given:
+        draft.note(
+            "ringhaul matches fields by the names in the header; COPY by their order, as "
+            "--columns does"
+        )
+    if "ESCAPE" not in given:
         draft.add("--escape", "\\")
+    draft.option = "COPY"
     if reads:
-        draft.option = "COPY"
+        draft.add("--null-quoted")
         draft.note("a missing value leaves its column as it is; COPY deletes it: --nulls tombstone")
+        return
+    # What COPY FROM and scripts read: it takes no time of day behind a T
+    if "DATETIMEFORMAT" not in given:
+        draft.add("--timestamp-format", _MOMENTS)
+    if "BOOLSTYLE" not in given:
+        draft.true_words, draft.false_words = ["True"], ["False"]
+        draft.set_words()
+    draft.note("collections, tuples and user types are JSON, which COPY FROM does not read")
+
+
+def _set_nulls(draft: Draft, given: Mapping[str, str]) -> None:
+    """Name a text for null also as it is with escapes: COPY compares what they stand for."""
+    text, escape = given.get("NULL", ""), given.get("ESCAPE", "\\")
+    if escape and escape in text and escape != given.get("QUOTE", '"'):
+        draft.repeat("--null", text.replace(escape, escape * 2))
+
+
+def _name_format(draft: Draft, files: Sequence[str], reads: bool) -> None:
+    """Say that files are CSV, and an unload one file, where their names would say otherwise."""
+    from ringhaul.formats.suffixes import format_of, suffixes_of  # pyarrow: not for --help
+
+    others = [name for name in files if format_of(name) != "csv"]
+    draft.option = "COPY"
+    if others and reads:
+        draft.add("--format", "csv")
+    elif others:
+        draft.lose(f"{others[0]} would not be CSV: give it a name such as {others[0]}.csv")
+        return
+    plain = files and os.path.splitext(files[0])[1].lower() not in suffixes_of("csv")
+    if plain and not (reads or draft.has("--max-rows-per-file")):
+        draft.add("--single-file")
+
+
+def _home(name: str, draft: Draft) -> str:
+    """Return a path without `~`, which a shell leaves alone within quotes."""
+    path = os.path.expanduser(name)
+    if path != name:
+        draft.note(f"~ is the home of the present user: {path}")
+    return path
+
+
+def _is_true(value: str) -> bool:
+    """Whether COPY takes a value of HEADER for yes: it knows no other word."""
+    return value.lower() == "true"
 
 
 def _option(name: str) -> Handler:
@@ -92,32 +155,48 @@ def _lose(text: str) -> Handler:
 
 def _header(value: str, draft: Draft) -> None:
     draft.drop("--no-header")
-    if value.lower() not in _YES:
+    if not _is_true(value):
         draft.add("--no-header")
+        if value.lower() != "false":
+            draft.note(f"COPY takes '{value}' for false: for a header it wants true")
 
 
 def _words(value: str, draft: Draft) -> None:
-    true, comma, false = value.partition(",")
-    if not comma:
-        raise NotTranslatable(f"BOOLSTYLE = '{value}': two words with a comma between are missing")
-    draft.true_words, draft.false_words = [true.strip()], [false.strip()]
+    words = [word.strip() for word in value.split(",")]
+    if len(words) != 2 or not all(words) or words[0] == words[1]:
+        raise NotTranslatable(
+            f"BOOLSTYLE = '{value}': two words with a comma between that differ are missing"
+        )
+    draft.true_words, draft.false_words = words[:1], words[1:]
     draft.set_words()
 
 
-def _output_escape(value: str, draft: Draft) -> None:
-    if value != '"':
-        draft.note("quotes within quotes are doubled, as in RFC 4180; load needs no option for it")
+def _separator(name: str, usual: str) -> Handler:
+    def handle(value: str, draft: Draft) -> None:
+        draft.add(name, value)
+        if value != usual:
+            draft.note("numbers in collections, tuples and user types have none; COPY's have")
+
+    return handle
 
 
 def _unlimited(name: str) -> Handler:
-    """-1 means no limit, which is the default here."""
+    """A negative number means no limit, which is the default here."""
 
     def handle(value: str, draft: Draft) -> None:
         draft.drop(name)
-        if value != "-1":
+        if not value.startswith("-"):
             draft.add(name, value)
 
     return handle
+
+
+def _config_file(value: str, draft: Draft) -> None:
+    draft.add("--cqlshrc", value)
+    draft.lose(
+        "its options yield to those of this command: leave out what it says otherwise, such as "
+        "--no-header"
+    )
 
 
 def _skip_columns(value: str, draft: Draft) -> None:
@@ -142,22 +221,22 @@ _BOTH: Mapping[str, Handler] = {
     "NULL": _option("--null"),
     "HEADER": _header,
     "DATETIMEFORMAT": _option("--timestamp-format"),
-    "DECIMALSEP": _option("--decimal-sep"),
-    "THOUSANDSSEP": _option("--thousands-sep"),
+    "DECIMALSEP": _separator("--decimal-sep", "."),
+    "THOUSANDSSEP": _separator("--thousands-sep", ""),
     "BOOLSTYLE": _words,
     "NUMPROCESSES": _option("--workers"),
     "MAXATTEMPTS": _note("a setting of the workers: load.retries_max"),
     "REPORTFREQUENCY": _note("--progress decides how progress is shown"),
     "RATEFILE": _note("--summary FILE writes the figures at the end"),
-    "CONFIGFILE": _option("--cqlshrc"),
-}
-_FROM: Mapping[str, Handler] = {
+    "CONFIGFILE": _config_file,
     "ESCAPE": _option("--escape"),
     "ENCODING": _option("--encoding"),
+}
+_FROM: Mapping[str, Handler] = {
     "SKIPROWS": _option("--skip-rows"),
     "MAXROWS": _unlimited("--max-rows"),
     "SKIPCOLS": _skip_columns,
-    "TTL": _option("--ttl"),
+    "TTL": _unlimited("--ttl"),
     "INGESTRATE": _option("--rate"),
     "MAXPARSEERRORS": _errors,
     "MAXINSERTERRORS": _errors,
@@ -174,8 +253,6 @@ _FROM: Mapping[str, Handler] = {
     "CHILDTIMEOUT": _note("not needed: another worker takes the unit of one that hangs"),
 }
 _TO: Mapping[str, Handler] = {
-    "ESCAPE": _output_escape,
-    "ENCODING": _option("--encoding"),
     "FLOATPRECISION": _lose("numbers have the fewest digits that read back the same"),
     "DOUBLEPRECISION": _lose("numbers have the fewest digits that read back the same"),
     "BEGINTOKEN": _tokens(">"),

@@ -73,10 +73,13 @@ class _Reader:
     def read(self) -> CopyStatement:
         self._want("COPY")
         keyspace, table = "", self._name("the table")
-        if table.endswith(".") or self._skip("."):
-            keyspace, table = table.removesuffix("."), self._name("the table")
-        elif "." in table:
+        if "." in table:  # names in quotes have none, either
             keyspace, _, table = table.partition(".")
+        if not table:
+            table = self._name("the table")
+        elif not keyspace and self._look().kind == "word" and self._look().value[0] == ".":
+            # A word such as .orders, or the dot alone
+            keyspace, table = table, self._take().value[1:].lower() or self._name("the table")
         columns = self._columns()
         reads = self._want("FROM", "TO") == "FROM"
         files = self._files(reads)
@@ -132,7 +135,8 @@ class _Reader:
             return token.value
         if token.kind == "word":
             return token.value.lower()
-        raise NotTranslatable(f"COPY: the name of {what} is missing before {token.value!r}")
+        shell = "; variables of a shell are not known here" if token.value == "$" else ""
+        raise NotTranslatable(f"COPY: the name of {what} is missing before {token.value!r}{shell}")
 
     def _want(self, *words: str) -> str:
         token = self._take()

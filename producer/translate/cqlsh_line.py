@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from producer.translate.bulk_loader import split_line
@@ -20,10 +21,28 @@ _SHORT = {
     "-p": "--password",
     "-b": "--secure-connect-bundle",
     "-C": "--color",
+    "-t": "--tty",
+    "-v": "--version",
 }
 _SWITCHES = frozenset(
-    ["--ssl", "--color", "--no-color", "--debug", "--tty", "--no-compact", "--version"]
+    [
+        "--ssl",
+        "--color",
+        "--no-color",
+        "--debug",
+        "--tty",
+        "--no-compact",
+        "--version",
+        "--coverage",
+        "--disable-history",
+        "--no-file-io",
+        "--insecure-password-without-warning",
+    ]
 )
+#: What a shell does with the words behind: redirections, pipes, lists.
+_SHELL = re.compile(r"\d*[<>|&;]")
+#: Commands of cqlsh that change no rows, by their first word.
+_NEUTRAL = frozenset({"PAGING", "TRACING", "EXPAND", "SERIAL", "ELAPSED", "SHOW"})
 
 
 def translate_cqlsh(text: str) -> list[Translation]:
@@ -31,14 +50,23 @@ def translate_cqlsh(text: str) -> list[Translation]:
     words = split_line(text)[1:]
     options, places = _read(words)
     _connection(options, places)  # an unknown option first
-    statements = [one for one in split_statements(options.get("--execute", "")) if one]
-    if not statements:
+    text = options.get("--execute", "")
+    found = _statements(text, lambda: _connection(options, places))
+    if not found and "--file" in options:
+        file = options["--file"]
+        raise NotTranslatable(f"cqlsh: give the statements of {file}: translate - < {file}")
+    if not found:
         raise NotTranslatable('cqlsh: -e "COPY ..." is missing; or give the COPY statement itself')
-    return [translate_copy(read_copy(one), _connection(options, places)) for one in statements]
+    return found
 
 
 def translate_statements(text: str) -> list[Translation]:
-    """Return a command for each COPY in a script. Raises `NotTranslatable`.
+    """Return a command for each COPY in a script. Raises `NotTranslatable`."""
+    return _statements(text, Draft)
+
+
+def _statements(text: str, new_draft: Callable[[], Draft]) -> list[Translation]:
+    """Return a command for each COPY in a text, each begun with a draft of its own.
 
     `USE keyspace` and `CONSISTENCY level` apply to what follows, as in cqlsh.
     """
@@ -48,17 +76,18 @@ def translate_statements(text: str) -> list[Translation]:
         words = statement.split()
         match words[0].upper():
             case "USE" if len(words) == 2:
-                keyspace = words[1].strip('"')
+                quoted = words[1].startswith('"')
+                keyspace = words[1].strip('"') if quoted else words[1].lower()
             case "CONSISTENCY" if len(words) == 2:
                 level = words[1].upper()
             case "COPY":
-                draft = Draft()
+                draft = new_draft()
                 if keyspace:
                     draft.add("--keyspace", keyspace)
                 if level:
                     draft.add("--consistency", level)
                 found.append(translate_copy(read_copy(statement), draft))
-            case _:
+            case word if word not in _NEUTRAL:
                 raise NotTranslatable(
                     f"{words[0]}: only COPY, USE and CONSISTENCY, and commands of dsbulk, are "
                     "translated"
@@ -71,15 +100,30 @@ def _read(words: list[str]) -> tuple[dict[str, str], list[str]]:
     places: list[str] = []
     rest = iter(words)
     for word in rest:
+        if _SHELL.match(word):
+            raise NotTranslatable(
+                f"cqlsh: {word} is for the shell: give the command up to there, and put the rest "
+                "behind what it becomes"
+            )
         if not word.startswith("-"):
             places.append(word)
             continue
         name, equals, value = word.partition("=")
-        name = _SHORT.get(name, name)
+        if word[:2] in _SHORT and len(word) > 2:  # -ujoe
+            name, equals, value = word[:2], "=", word[2:].removeprefix("=")
+        name = _long(_SHORT.get(name, name))
         if not equals and name not in _SWITCHES:
             value = next(rest, "")
         options[name] = value
+    if len(places) > 2:
+        raise NotTranslatable(f"cqlsh: {places[2]!r} follows host and port")
     return options, places
+
+
+def _long(name: str) -> str:
+    """Return the option that a name begins, if it is the only one."""
+    found = [option for option in _OPTIONS if option.startswith(name)]
+    return found[0] if len(found) == 1 and name not in _OPTIONS and len(name) > 2 else name
 
 
 def _connection(options: Mapping[str, str], places: list[str]) -> Draft:
@@ -106,6 +150,11 @@ def _password(_: str, draft: Draft) -> None:
     draft.note("a password is not an argument: -p asks for it, --password-file FILE reads it")
 
 
+def _cqlshrc(value: str, draft: Draft) -> None:
+    draft.add("--cqlshrc", value)
+    draft.note("its options of COPY yield to those of this command, such as --no-header")
+
+
 def _note(text: str) -> Handler:
     return lambda _, draft: draft.note(text)
 
@@ -125,7 +174,7 @@ _OPTIONS: Mapping[str, Handler] = {
     "--secure-connect-bundle": _add("--secure-connect-bundle"),
     "--consistency-level": _add("--consistency"),
     "--ssl": _note("settings: cluster.tls and cluster.tls_ca, such as RINGHAUL_CLUSTER_TLS=true"),
-    "--cqlshrc": _add("--cqlshrc"),
+    "--cqlshrc": _cqlshrc,
     "--request-timeout": _note("a setting of the workers: cluster.request_timeout_s"),
     "--connect-timeout": _note("a setting of the workers: cluster.connect_timeout_s"),
     "--protocol-version": _note("not needed: ringhaul finds it out"),
@@ -135,4 +184,12 @@ _OPTIONS: Mapping[str, Handler] = {
     "--no-color": _SHOWN,
     "--debug": _SHOWN,
     "--tty": _SHOWN,
+    "--browser": _SHOWN,
+    "--coverage": _SHOWN,
+    "--version": _SHOWN,
+    "--disable-history": lambda _, __: None,
+    "--insecure-password-without-warning": lambda _, __: None,
+    "--no-file-io": lambda _, __: None,
+    "--no-compact": lambda _, __: None,
+    "--serial-consistency-level": _note("it is for conditions, which COPY has none of"),
 }

@@ -8,6 +8,7 @@ import uuid
 
 from cassandra.cluster import Session
 
+from producer.translate.command import translate
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.oracle import create_table
 
@@ -45,3 +46,26 @@ def test_a_file_of_copy_to(embedded: Ringhaul, cassandra_session: Session, keysp
     assert list(one.ip) == ["10.0.0.1", "::1"]
     assert (two.u.street, two.u.zip, two.ok) == (None, 5, False)
     assert (two.l, two.st, two.m, two.mi, two.tp, two.v, two.ip) == (None,) * 7
+
+
+def test_translated_statements_read_what_they_wrote(
+    embedded: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    """A backslash is COPY's escape character in both directions."""
+    schema = "id int PRIMARY KEY, note text, ok boolean, at timestamp, l list<text>"
+    table = create_table(cassandra_session, keyspace, schema)
+    cassandra_session.execute(
+        f"INSERT INTO {table} (id, note, ok, at, l) VALUES "
+        r"""(1, 'C:\dir\ "x", \', true, '1960-01-31 10:00:00.120Z', ['q"', 'b\', 'it''s'])"""
+    )
+    before = list(cassandra_session.execute(f"SELECT * FROM {table}"))
+    for statement in (f"COPY {table} TO 'rows'", f"COPY {table} FROM 'rows'"):
+        if "FROM" in statement:
+            cassandra_session.execute(f"TRUNCATE {table}")
+        (command,) = translate(statement)
+        done = embedded.run(*command.words, "-q")
+        assert (done.code, done.err) == (0, "")
+    written = (embedded.cwd / "rows").read_text()
+    # The way in which COPY FROM reads moments and quotes
+    assert r'1,1960-01-31 10:00:00.120+0000,"[\"q' in written and ",True" in written
+    assert list(cassandra_session.execute(f"SELECT * FROM {table}")) == before

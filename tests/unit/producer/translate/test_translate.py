@@ -45,38 +45,46 @@ def accept(translation: Translation) -> None:
     check_step_options(job_options(JobKind(name), context), Path())
 
 
+#: What COPY TO does without options.
+ESCAPE = r"--escape '\'"
+MOMENTS = "--timestamp-format 'yyyy-MM-dd HH:mm:ss.SSSxx'"
+WORDS = "--true-words True --false-words False"
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
         (
             "COPY shop.orders (region, id) FROM 'a.csv, b.csv' WITH HEADER = true;",
-            r"load a.csv b.csv --table shop.orders --columns region,id --escape '\'",
+            r"load a.csv b.csv --table shop.orders --columns region,id --escape '\' --null-quoted",
         ),
         (
             "COPY shop.\"Orders\" FROM STDIN WITH DELIMITER=';' AND NULL='it''s'",
-            "load - --table shop.Orders --no-header --escape '\\' --delimiter ';' "
+            "load - --table shop.Orders --no-header --escape '\\' --null-quoted --delimiter ';' "
             "--null 'it'\"'\"'s'",
         ),
         (
             "copy t from 'x.csv' with skiprows = 3 and maxrows = 10 and maxrows=-1 and TTL=9",
-            r"load x.csv --table t --no-header --escape '\' --skip-rows 3 --ttl 9",
+            r"load x.csv --table t --no-header --escape '\' --null-quoted --skip-rows 3 --ttl 9",
         ),
         (
             "COPY s.t FROM 'x' WITH SKIPROWS = 3 AND MAXROWS = 10",
-            r"load x --table s.t --no-header --escape '\' --skip-rows 3 --max-rows 7",
+            r"load x --table s.t --no-header --escape '\' --null-quoted --skip-rows 3 --max-rows 7",
         ),
         (
             "COPY s.t (a) TO STDOUT WITH HEADER=true AND BOOLSTYLE = 'Ja, Nein'",
-            "unload --table s.t --output - --columns a --true-words Ja --false-words Nein",
+            f"unload --table s.t --output - --columns a {ESCAPE} {MOMENTS} --true-words Ja "
+            "--false-words Nein",
         ),
         (
             """cqlsh -k shop -u joe -e "COPY orders\nTO '/out' -- a comment" db1 9043""",
             "unload --table shop.orders --user joe --contact-points db1 --port 9043 --output /out "
-            "--no-header --password",
+            f"--no-header {ESCAPE} {MOMENTS} {WORDS} --single-file --password",
         ),
         (
             "CONSISTENCY QUORUM; USE shop; COPY orders FROM 'it;s.csv';",
-            r"load 'it;s.csv' --table shop.orders --consistency QUORUM --no-header --escape '\'",
+            r"load 'it;s.csv' --table shop.orders --consistency QUORUM --no-header --escape '\' "
+            "--null-quoted",
         ),
         (
             "dsbulk load -k shop -t orders -url orders.csv",
@@ -154,7 +162,7 @@ def accept(translation: Translation) -> None:
         (
             'cqlsh -b bundle.zip -u token -e "COPY s.t TO STDOUT WITH HEADER = true"',
             "unload --table s.t --secure-connect-bundle bundle.zip --user token --output - "
-            "--password",
+            f"{ESCAPE} {MOMENTS} {WORDS} --password",
         ),
         (
             "dsbulk load -url in -k s -t t -skipRecords 3 -maxRecords 10 -nullValue none "
@@ -175,8 +183,41 @@ def accept(translation: Translation) -> None:
             "--line-end crlf --empty-word EMPTY --null NULL --trim text",
         ),
         (
-            "COPY s.t TO 'x' WITH ENCODING = 'cp1252'",
-            "unload --table s.t --output x --no-header --encoding cp1252",
+            "COPY s.t TO 'x.txt' WITH ENCODING = 'cp1252'",
+            f"unload --table s.t --output x.txt --no-header {ESCAPE} {MOMENTS} {WORDS} "
+            "--encoding cp1252",
+        ),
+        (  # what COPY reads back: escapes as it takes them, one file, empty options
+            "COPY s.t TO 'x' WITH ESCAPE = '/' AND DATETIMEFORMAT = '%Y-%m-%d' AND BEGINTOKEN = '' "
+            "AND MAXOUTPUTSIZE = -1",
+            f"unload --table s.t --output x --no-header {WORDS} --escape / "
+            "--timestamp-format %Y-%m-%d --single-file",
+        ),
+        (
+            "COPY s.t TO STDOUT WITH NULL = '\\N'",
+            f"unload --table s.t --output - --no-header {ESCAPE} {MOMENTS} {WORDS} --null '\\N'",
+        ),
+        (
+            "COPY s.t TO 'x.csv' WITH MAXOUTPUTSIZE = 100",
+            f"unload --table s.t --output x.csv/ --no-header {ESCAPE} {MOMENTS} {WORDS} "
+            "--max-rows-per-file 100",
+        ),
+        (  # names with quotes and blanks around the dot
+            """COPY "Ks" . "T" ("A", b) FROM 'x.json' WITH HEADER = yes AND SKIPCOLS = '' """
+            "AND TTL = -1 AND CONFIGFILE = '' AND DECIMALSEP = ''",
+            "load x.json --table Ks.T --columns A,b --escape '\\' --null-quoted --no-header "
+            "--format csv",
+        ),
+        (
+            "COPY \"Ks\".t FROM 'x.csv' WITH NULL = '\\N'",
+            "load x.csv --table Ks.t --no-header --escape '\\' --null-quoted --null '\\N' "
+            "--null '\\\\N'",
+        ),
+        (
+            'cqlsh -t -ujoe -pblow --user joe --disable-history -e "PAGING OFF; USE Shop; '
+            "COPY orders FROM 'x.csv'\" db1",
+            "load x.csv --table shop.orders --user joe --password --contact-points db1 --no-header "
+            "--escape '\\' --null-quoted",
         ),
         (
             """dsbulk unload -query "SELECT toJson(m), (int)42 AS n FROM s.t LIMIT 5" -url out""",
@@ -271,8 +312,7 @@ def test_every_option_of_copy_gives_a_command_that_is_accepted_or_is_explained(
         translation = one(f"COPY s.t {direction} 'x' WITH {name} = '{value}'")
         accept(translation)
         explained = any(note.option == name for note in translation.notes)
-        neutral = (direction, name) == ("TO", "ESCAPE") and value == '"'
-        assert translation.words != bare.words or explained or neutral, name
+        assert translation.words != bare.words or explained, name
 
 
 @pytest.mark.parametrize("command", HANDLERS)
@@ -326,6 +366,14 @@ def test_every_shortcut_of_bulk_loader_is_a_known_setting() -> None:
         ("COPY s.t FROM 'x' WITH TTL =", "TTL has no value"),
         ("COPY s.t FROM 'x' SOON", "'SOON' follows the statement"),
         ("COPY s.t FROM 'x' WITH BOOLSTYLE = 'yes'", "two words with a comma between"),
+        ("COPY s.t FROM 'x' WITH BOOLSTYLE = 'yes,yes'", "two words with a comma between"),
+        ("COPY s.t FROM 'x' WITH BOOLSTYLE = 'y,n,m'", "two words with a comma between"),
+        ("COPY $KS.t FROM 'x'", "; variables of a shell are not known here"),
+        ("cqlsh -e \"COPY s.t FROM 'x'\" > log 2>&1", "> is for the shell"),
+        ("cqlsh -e \"COPY s.t FROM 'x'\" && echo", "&& is for the shell"),
+        ("cqlsh -e \"COPY s.t FROM 'x'\" h1 9042 h2", "'h2' follows host and port"),
+        ("cqlsh -f load.cql", "give the statements of load.cql: translate - < load.cql"),
+        ("cqlsh -e 'TRUNCATE s.t'", "TRUNCATE: only COPY, USE and CONSISTENCY"),
         ("dsbulk", "load, unload or count is missing"),
         ("dsbulk sweep -k s", "only load, unload and count"),
         ("dsbulk load -k s -t t -url", "-url has no value"),
@@ -356,6 +404,35 @@ def test_what_is_lost_makes_a_translation_incomplete() -> None:
     assert not one("COPY t FROM 'x'").complete, "no keyspace"
     assert one("COPY s.t FROM 'x' WITH CHUNKSIZE=5").complete
     assert not one("COPY s.t TO 'x' WITH FLOATPRECISION=5").complete
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "lost"),
+    [
+        ("FROM 'x' WITH HEADER = 1", "COPY takes '1' for false", False),
+        ("FROM 'x' WITH SKIPCOLS = a", "needs a list of all its columns: add --columns", True),
+        ("FROM 'x' WITH CONFIGFILE = f", "its options yield to those of this command", True),
+        ("FROM 'x' WITH THOUSANDSSEP = '.'", "in collections, tuples and user types", False),
+        ("TO 'x.json'", "would not be CSV: give it a name such as x.json.csv", True),
+        ("TO 'x.csv'", "user types are JSON, which COPY FROM does not read", False),
+        ("(a, \"b,c\") FROM 'x'", "cannot name 'b,c', which has a comma", True),
+    ],
+)
+def test_what_copy_does_otherwise_is_explained(text: str, words: str, lost: bool) -> None:
+    notes = [note for note in one(f"COPY s.t {text}").notes if words in note.text]
+    assert [note.lost for note in notes] == [lost]
+
+
+def test_no_columns_need_a_list_beside_a_header_or_their_names() -> None:
+    for text in ("(a, b) FROM 'x' WITH SKIPCOLS = a", "FROM 'x' WITH SKIPCOLS=a AND HEADER=true"):
+        assert one(f"COPY s.t {text}").complete
+
+
+def test_a_file_in_a_users_home_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/joe")
+    found = one("COPY s.t FROM '~/a.csv, ~/b.csv'")
+    assert found.words[1:3] == ("/home/joe/a.csv", "/home/joe/b.csv")
+    assert "~ is the home of the present user: /home/joe/a.csv" in found.notes[0].text
 
 
 def test_settings_of_the_driver_are_explained_by_each_of_their_names() -> None:
