@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 
 _ITEM = re.compile(r'\s*"((?:[^"\\]|\\.)*)"|([^,]+)')
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+#: What HOCON has; a backslash before any other character stays.
+_ESCAPE = re.compile(r'\\(?:u([0-9A-Fa-f]{4})|(["\\/bfnrt]))')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 def as_text(value: str) -> str:
-    """Return the text of a value: without quotes around it, and without their escapes."""
+    """Return the text of a value: without quotes around it, and without escapes.
+
+    Bulk Loader puts quotes around a value that has none, so escapes count in each.
+    """
     value = value.strip() or value
-    if len(value) > 1 and value[0] == value[-1] == '"':
-        return _unescaped(value[1:-1])
-    return value
+    quoted = _QUOTED.fullmatch(value)
+    return _unescaped(quoted[1] if quoted else value)
 
 
 def as_list(value: str) -> list[str]:
@@ -33,4 +38,15 @@ def as_bool(value: str) -> bool:
 
 
 def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), text)
+    return _ESCAPE.sub(
+        lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPES.get(found[2], found[2]), text
+    )
+
+
+def as_switches(value: str) -> dict[str, bool]:
+    """Return the items of a map of true and false. Its braces may be missing."""
+    value = value.strip()
+    if value.startswith("{") and value.endswith("}"):
+        value = value[1:-1]
+    pairs = (re.split(r"[:=]", item, maxsplit=1) for item in value.split(","))
+    return {as_text(pair[0]).strip(): as_bool(pair[1]) for pair in pairs if len(pair) == 2}
