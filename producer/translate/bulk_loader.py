@@ -24,6 +24,8 @@ LINE_CHARACTERS_MAX = 32_767
 _SWITCHES = frozenset(
     ("schema.preserveTimestamp", "schema.preserveTtl", "engine.dryRun", "connector.csv.header")
 )
+#: A long option with its value, which HOCON lets a colon part, too.
+_WITH_VALUE = re.compile(r"(--[\w.-]+)\s*([=:])(.*)", re.DOTALL)
 _OF_THE_SHELL = ("|", "||", "&&", "&", ";")
 #: Options of exec with the same names as those of load.
 _OF_EXEC = (
@@ -62,6 +64,9 @@ def translate_bulk_loader(text: str) -> Translation:
     draft = Draft(command=operation)
     settings = _Settings(read_settings(words[2:]))
     _translate(draft, settings)
+    if re.search(r"\$[{\w]", text):
+        draft.option = "$"
+        draft.note("the shell fills in no variables within single quotes: change these to double")
     return draft.finish()
 
 
@@ -92,7 +97,8 @@ def read_settings(words: Sequence[str]) -> dict[str, tuple[str, str]]:
             )
         if not word.startswith("-"):
             raise NotTranslatable(f"dsbulk: {word!r} is not an option")
-        written, equals, value = word.partition("=")
+        long = _WITH_VALUE.match(word)
+        written, equals, value = long.groups() if long else word.partition("=")
         name = _full_name(written)
         if not equals:
             follows = words[at] if at < len(words) else "-"
@@ -175,6 +181,9 @@ def _translate(draft: Draft, settings: _Settings) -> None:
     else:
         _set_times(draft, settings)
     draft.set_words()
+    if draft.values("--output") == ["-"] and draft.has("--json-layout"):
+        draft.option = "-url"
+        draft.lose("an array is not written to standard output: give --output FILE.json")
     if draft.command == "unload" and draft.has("--query"):
         _leave_rest_to_query(draft, settings.text("schema.keyspace"))
     if draft.command == "exec":
@@ -270,7 +279,8 @@ def _set_defaults(draft: Draft, settings: _Settings) -> None:
     draft.option = "dsbulk"
     accept = "--values-accept" if draft.command == "exec" else "--accept"
     separator = accept.replace("accept", "thousands-sep")
-    numbers = f" So are numbers such as 1,234.5: {separator} ," if csv else ""
+    english = csv and settings.text("codec.locale", "en").startswith("en")
+    numbers = f" So are numbers such as 1,234.5: {separator} ," if english else ""
     draft.note(
         f"1.0 or TRUE in an int, 1,2,3 as a list and the like are rejects: {accept} all.{numbers}"
     )

@@ -8,6 +8,11 @@ _ITEM = re.compile(r'\s*"((?:[^"\\]|\\.)*)"|([^,]+)')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 #: What HOCON has; a backslash before any other character stays.
 _ESCAPE = re.compile(r'\\(?:u([0-9A-Fa-f]{4})|(["\\/bfnrt]))')
+_SIZE = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+#: Powers of 1000, and with an i or a single letter of 1024.
+_PREFIXES = ("", "k", "m", "g", "t")
+_LONG_PREFIXES = ("", "kilo", "mega", "giga", "tera")
+_LONG_BINARY_PREFIXES = ("", "kibi", "mebi", "gibi", "tebi")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -35,6 +40,23 @@ def as_list(value: str) -> list[str]:
 
 def as_bool(value: str) -> bool:
     return as_text(value).lower() in ("true", "yes", "on")
+
+
+def as_bytes(value: str) -> int | None:
+    """Return a number of bytes such as `5`, `5K`, `5MB` or `5 mebibytes`; None: it is none."""
+    found = _SIZE.fullmatch(as_text(value))
+    if found is None:
+        return None
+    unit = found[2].lower()
+    factors = {"": 1, "b": 1, "byte": 1, "bytes": 1}
+    for power in range(1, len(_PREFIXES)):
+        letter, decimal, binary = _PREFIXES[power], 1000**power, 1024**power
+        factors |= {f"{letter}b": decimal, letter: binary, f"{letter}i": binary}
+        factors[f"{letter}ib"] = binary
+        for ending in ("byte", "bytes"):
+            factors[_LONG_PREFIXES[power] + ending] = decimal
+            factors[_LONG_BINARY_PREFIXES[power] + ending] = binary
+    return round(float(found[1]) * factors[unit]) if unit in factors else None
 
 
 def _unescaped(text: str) -> str:

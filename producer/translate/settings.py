@@ -23,7 +23,7 @@ from producer.translate.handlers import (
     option,
     unlimited,
 )
-from producer.translate.hocon import as_bool, as_list, as_switches, as_text
+from producer.translate.hocon import as_bool, as_bytes, as_list, as_switches, as_text
 from producer.translate.queries import without_token_range
 from producer.translate.setting_names import ALLOWED, COMPRESSION, DENIED, SHORTCUTS
 from producer.translate.translation import Draft, NotTranslatable
@@ -39,6 +39,9 @@ UNITS = {
     "DAYS": "d",
 }
 _WRITE_TIME = re.compile(r"__timestamp\b|\bwritetime\s*\(", re.IGNORECASE)
+#: Language -> countries where 1.234,5 is a number; empty: none is given.
+_COMMA_AND_POINT = {"de": ("", "DE"), "es": ("", "ES"), "it": ("", "IT"), "nl": ("", "NL")}
+_COMMA_AND_POINT |= {"da": ("", "DK"), "pt": ("", "BR")}
 _LANGUAGES = ("en", "fr", "de", "es", "it", "pt", "nl", "sv", "da", "pl")
 
 
@@ -78,14 +81,15 @@ def _drop_null_fills(draft: Draft) -> None:
         if set(draft.values(name)) & set(draft.values("--null")):
             draft.drop(name)
             draft.drop("--empty")
-            draft.repeat("--null", "")
+            if "" not in draft.values("--null"):
+                draft.repeat("--null", "")
 
 
 def _fill(name: str) -> Handler:
     """The text is read in the place of an empty field."""
 
     def handle(value: str, draft: Draft) -> None:
-        if as_text(value) not in ("AUTO", ""):
+        if as_text(value).upper() not in ("AUTO", ""):
             draft.add(name, as_text(value))
             _drop_null_fills(draft)
 
@@ -94,7 +98,7 @@ def _fill(name: str) -> Handler:
 
 def _written_text(name: str) -> Handler:
     def handle(value: str, draft: Draft) -> None:
-        if as_text(value) not in ("AUTO", ""):
+        if as_text(value).upper() not in ("AUTO", ""):
             draft.add(name, as_text(value))
 
     return handle
@@ -165,6 +169,12 @@ def _timezone(value: str, draft: Draft) -> None:
     draft.add("--timezone", "UTC" if zone == "Z" else zone)
 
 
+def _urlfile(value: str, draft: Draft) -> None:
+    if as_text(value):
+        draft.add("--urlfile", as_text(value))
+        draft.note("a folder in it stands for all files in it, at all depths")
+
+
 def _epoch(value: str, draft: Draft) -> None:
     text = as_text(value).partition("[")[0]
     with contextlib.suppress(ValueError):
@@ -228,8 +238,14 @@ def _locale(value: str, draft: Draft) -> None:
         draft.add("--locale", language)
     else:
         draft.lose(f"names of months and days are known in {', '.join(_LANGUAGES)}")
-    if language != "en":
-        draft.note("numbers do not follow it: give --decimal-sep and --thousands-sep")
+    if language == "en" or draft.command == "unload":
+        return  # numbers are written without separators
+    country = as_text(value)[3:5].upper()
+    if country in _COMMA_AND_POINT.get(language, ()):
+        draft.add("--decimal-sep", ",")
+        draft.add("--thousands-sep", ".")
+    else:
+        draft.lose("numbers do not follow it: give --decimal-sep and --thousands-sep")
 
 
 def _unit(value: str, draft: Draft) -> None:
@@ -260,9 +276,20 @@ def _batch_mode(value: str, draft: Draft) -> None:
         draft.add("--strategy", "single")
 
 
+def _rows_rate(value: str, draft: Draft) -> None:
+    if not is_limit(value):
+        return
+    if draft.has("--rate"):
+        draft.note("in place of the bytes: both limits with ringhaul throttle JOB")
+    draft.add("--rate", as_text(value))
+
+
 def _bytes_rate(value: str, draft: Draft) -> None:
-    if is_limit(value):
-        draft.lose("while it runs: ringhaul throttle JOB --mb-per-second")
+    bytes_ = as_bytes(value)
+    if bytes_ is None or draft.has("--rate"):
+        draft.note("while it runs: ringhaul throttle JOB --mb-per-second")
+    elif bytes_ > 0:
+        draft.add("--rate", f"{max(1, round(bytes_ / 1000))}kB/s")
 
 
 _COMPRESSIONS = {"gzip": "gzip", "zstd": "zstd", "bzip2": "bz2", "xz": "xz", "lz4": "lz4"}
@@ -350,7 +377,7 @@ _ALL: Mapping[str, Handler] = {
     ALLOWED: note("a setting of each host: cluster.allowed_nodes"),
     DENIED: note("a setting of each host: cluster.denied_nodes"),
     "runner.promptForPasswords": _prompt,
-    "executor.maxPerSecond": unlimited("--rate"),
+    "executor.maxPerSecond": _rows_rate,
     "executor.maxBytesPerSecond": _bytes_rate,
     "executor.maxInFlight": note("a setting of the workers: load.in_flight_requests_max"),
     "engine.maxConcurrentQueries": note("the number of requests follows the server"),
@@ -399,7 +426,7 @@ _FILES: Mapping[str, Handler] = {
     "schema.preserveTtl": flag("--preserve-ttl"),
 }
 _LOAD: Mapping[str, Handler] = {
-    "connector.*.urlfile": option("--urlfile"),
+    "connector.*.urlfile": _urlfile,
     "connector.*.encoding": option("--encoding"),
     "connector.*.skipRecords": in_each_file("--skip-rows"),
     "connector.*.maxRecords": in_each_file("--max-rows"),

@@ -133,7 +133,12 @@ class Draft:
 
         several = [one for one in ("--max-rows-per-file", "--file-name-format") if self.has(one)]
         place = next(iter(self.values("--output")), "")
-        if several and os.path.splitext(place)[1] in suffixes_of("auto"):
+        is_file = os.path.splitext(place)[1] in suffixes_of("auto")
+        in_folder = several if is_file else self.has("--single-file")
+        if place == "-":
+            for name in (*several, "--single-file"):
+                self.drop(name)
+        elif in_folder and not place.endswith("/"):
             self.add("--output", f"{place}/")
         if self.has("--max-rows-per-file") and self.has("--single-file"):
             self.drop("--single-file")

@@ -15,6 +15,7 @@ from producer.commands.registry import find_command
 from producer.schedule.steps import check_step_options
 from producer.translate.command import translate, translate_command
 from producer.translate.copy_options import COPY_OPTIONS
+from producer.translate.hocon import as_bytes
 from producer.translate.queries import qualified
 from producer.translate.setting_names import SHORTCUTS
 from producer.translate.settings import HANDLERS
@@ -118,7 +119,7 @@ _LOAD = r"--escape '\' --escape-style quoted --allow-extra-fields --blob any"
             "-locale de_DE --codec.roundingStrategy HALF_UP --codec.overflowStrategy TRUNCATE",
             f"load x.csv --table s.t {_LOAD} "
             "--mapping '*=*, a=b' --epoch-unit s --accept booleans --locale de "
-            "--rounding half-up --overflow clamp "
+            "--decimal-sep , --thousands-sep . --rounding half-up --overflow clamp "
             "--date-format dd.MM.yyyy --timestamp-format s --true-words true,9 "
             "--false-words false,8",
         ),
@@ -296,6 +297,44 @@ def test_lines(text: str, line: str) -> None:
             "--false-words 0",
         ),
         ("unload -c json -url out", "unload --table s.t --output out --format jsonl --blob base64"),
+        (
+            "unload -c json -url out -maxConcurrentFiles 1",
+            "unload --table s.t --output out/ --format jsonl --blob base64 --single-file",
+        ),
+        (
+            "unload -c json -url - -maxConcurrentFiles 1 -maxRecords 9",
+            "unload --table s.t --output - --format jsonl --blob base64",
+        ),
+        (
+            "unload -c json -url out -maxConcurrentFiles 1 "
+            "--connector.json.fileNameFormat x-%d.json",
+            "unload --table s.t --output out/ --format jsonl --blob base64 --single-file "
+            "--file-name-format x-%d.json",
+        ),
+        (
+            "load -url x.csv -nullValue auto --connector.csv.emptyValue Auto",
+            f"load x.csv --table s.t {_LOAD}",
+        ),
+        (
+            "load -url x.csv --executor.maxBytesPerSecond '5 mebibytes'",
+            f"load x.csv --table s.t {_LOAD} --rate 5243kB/s",
+        ),
+        (
+            "load -url x.csv -locale es",
+            f"load x.csv --table s.t {_LOAD} --locale es --decimal-sep , --thousands-sep .",
+        ),
+        (
+            "unload -c json -url out -locale fr_FR",
+            "unload --table s.t --output out --format jsonl --blob base64 --locale fr",
+        ),
+        (
+            "load --connector.csv.url:x.csv --dsbulk.connector.csv.header:false",
+            f"load x.csv --table s.t {_LOAD} --no-header",
+        ),
+        (
+            """load -url x.csv -nullStrings 'NULL,""' -nullValue NULL""",
+            f"load x.csv --table s.t {_LOAD} --null NULL --null '' --null-quoted",
+        ),
     ],
 )
 def test_spellings(text: str, line: str) -> None:
@@ -322,7 +361,14 @@ def test_a_home_folder_in_quotes_is_written_out(monkeypatch: pytest.MonkeyPatch)
         ("load -url x.csv --engine.executionId 'a_%2$s'", "there are no templates"),
         ("load -url x.csv -deny h1", "cluster.denied_nodes"),
         ("load -url x.csv -prometheus true", "ringhaul metrics"),
+        (
+            "count --executor.maxBytesPerSecond 5MB --executor.maxPerSecond 10",
+            "in place of the bytes",
+        ),
         ("count -stats all", "run it again with --by or --top N"),
+        ("load -url '$DIR/x.csv'", "the shell fills in no variables within single quotes"),
+        ("load --connector.csv.urlfile x", "a folder in it stands for all files in it"),
+        ("load -url x.csv -nullStrings NULL", 'in columns of text "" is null, too'),
     ],
 )
 def test_notes(text: str, note: str) -> None:
@@ -331,6 +377,23 @@ def test_notes(text: str, note: str) -> None:
     accept(translation)
     assert translation.complete
     assert any(note in one.text for one in translation.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        *[("5", 5), ("-1", -1), ("1.5KB", 1500), ("2k", 2048), ("1 Mi", 2**20), ("3GB", 3 * 10**9)],
+        *[
+            ("5 kibibytes", 5120),
+            ("2 megabytes", 2 * 10**6),
+            ('"7B"', 7),
+            ("x", None),
+            ("5 qb", None),
+        ],
+    ],
+)
+def test_sizes_in_bytes(text: str, size: int | None) -> None:
+    assert as_bytes(text) == size
 
 
 @pytest.mark.parametrize(
