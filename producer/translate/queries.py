@@ -10,9 +10,11 @@ _TABLE = re.compile(
     rf"\s*(?:INSERT\s+INTO|UPDATE|(?:DELETE|SELECT)\b[^';]*?\bFROM)\s+(?={_NAME}(?!\w|\s*\.|\"))",
     re.IGNORECASE,
 )
+#: Few, so that the search takes linear time.
+_BLANKS = r"\s{1,9}"
 _COUNTED = re.compile(
-    rf"\s*SELECT\b[^';]*?\bFROM\s+(?P<table>{_NAME}(?:\.{_NAME})?)"
-    r"(?:\s+WHERE\s+(?P<where>[^;]*?))?(?:\s+ALLOW\s+FILTERING)?[\s;]*",
+    rf"SELECT\b[^';]*?\bFROM{_BLANKS}(?P<table>{_NAME}(?:\.{_NAME})?)"
+    rf"(?:{_BLANKS}WHERE{_BLANKS}(?P<where>[^;]*?))?(?:{_BLANKS}ALLOW{_BLANKS}FILTERING)?",
     re.IGNORECASE,
 )
 _OTHER_CLAUSE = re.compile(r"\b(?:LIMIT|GROUP\s+BY|ORDER\s+BY)\b|\w\(", re.IGNORECASE)
@@ -40,7 +42,7 @@ def without_token_range(query: str) -> str:
 
 def counted(query: str) -> tuple[str, str] | None:
     """Return the table and the condition of a SELECT of rows; None: it is of another kind."""
-    query = without_token_range(query)
+    query = without_token_range(query).strip().rstrip("; \n")
     found = _COUNTED.fullmatch(query)
     if found is None or _OTHER_CLAUSE.search(query):
         return None

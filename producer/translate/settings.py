@@ -39,6 +39,8 @@ UNITS = {
     "DAYS": "d",
 }
 _WRITE_TIME = re.compile(r"__timestamp\b|\bwritetime\s*\(", re.IGNORECASE)
+#: The default of codec.booleanStrings.
+_TRUE_WORDS, _FALSE_WORDS = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 #: Language -> countries where 1.234,5 is a number; empty: none is given.
 _COMMA_AND_POINT = {"de": ("", "DE"), "es": ("", "ES"), "it": ("", "IT"), "nl": ("", "NL")}
 _COMMA_AND_POINT |= {"da": ("", "DK"), "pt": ("", "BR")}
@@ -225,8 +227,8 @@ def _numbers(value: str, draft: Draft) -> None:
     if draft.command == "unload":
         draft.note("booleans are written as the words of codec.booleanStrings")
         return
-    draft.true_words = [*(draft.true_words or ["true"]), pair[0]]
-    draft.false_words = [*(draft.false_words or ["false"]), pair[1]]
+    draft.true_words = [*(draft.true_words or _TRUE_WORDS), pair[0]]
+    draft.false_words = [*(draft.false_words or _FALSE_WORDS), pair[1]]
     draft.add("--accept", "booleans")
     if [number.strip() for number in pair] != ["1", "0"]:
         draft.lose("words for true and false are 1 and 0 in columns of numbers")
@@ -389,7 +391,9 @@ _ALL: Mapping[str, Handler] = {
         (f"schema.{name}" for name in ("graph", "vertex", "edge", "from", "to")),
         lose("graphs cannot be moved"),
     ),
-    "config": lose("give the file's settings in the command"),
+    "config": lose(
+        "no file is read: give its settings as options, as --connector.csv.header false"
+    ),
     "codec.timeZone": _timezone,
     "codec.locale": _locale,
     "codec.date": nothing,

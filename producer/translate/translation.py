@@ -99,8 +99,8 @@ class Draft:
     def set_words(self) -> None:
         """Set the words for true and false, which several options of other tools make up."""
         if self.true_words or self.false_words:
-            self.add("--true-words", ",".join(self.true_words))
-            self.add("--false-words", ",".join(self.false_words))
+            self.add("--true-words", ",".join(dict.fromkeys(self.true_words)))
+            self.add("--false-words", ",".join(dict.fromkeys(self.false_words)))
 
     def finish(self) -> Translation:
         """Return the command, its options in the order in which they were set."""

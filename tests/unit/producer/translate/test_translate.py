@@ -120,8 +120,8 @@ _LOAD = r"--escape '\' --escape-style quoted --allow-extra-fields --blob any"
             f"load x.csv --table s.t {_LOAD} "
             "--mapping '*=*, a=b' --epoch-unit s --accept booleans --locale de "
             "--decimal-sep , --thousands-sep . --rounding half-up --overflow clamp "
-            "--date-format dd.MM.yyyy --timestamp-format s --true-words true,9 "
-            "--false-words false,8",
+            "--date-format dd.MM.yyyy --timestamp-format s --true-words "
+            "true,t,yes,y,1,9 --false-words false,f,no,n,0,8",
         ),
         (
             "dsbulk load -query 'INSERT INTO s.t (a) VALUES (:a)' -url x.csv -header false -ttl",
@@ -618,6 +618,13 @@ def test_a_script_is_translated_in_its_order() -> None:
     assert [one.words[1] for one in translate(script)] == ["a.csv", "b.csv", "c.csv", "d.csv"]
 
 
+@pytest.mark.parametrize(
+    "before", ["time ", "sudo nohup /opt/dsbulk/bin/", """A=1 JAVA_OPTS="-Xmx4g -Xms1g" B='x y' """]
+)
+def test_what_precedes_a_program_is_left_out(before: str) -> None:
+    assert one(f"  {before}dsbulk count -k s -t t").line == "ringhaul count --table s.t"
+
+
 def test_a_query_says_itself_which_times_are_unloaded() -> None:
     line = 'dsbulk unload -query "SELECT a FROM s.t" -timestamp true -ttl true -url out'
     (found,) = translate(line)
@@ -649,11 +656,16 @@ def test_a_condition_on_token_ranges_is_left_out_with_a_note() -> None:
     assert not any("token" in note.text for note in found.notes)
 
 
-@pytest.mark.parametrize("piece", ["WHERE ", "AND  ", "WHERE token(", "AND token(a) ", " ", "("])
+@pytest.mark.parametrize(
+    "piece", ["WHERE ", "AND  ", "WHERE token(", "AND token(a) ", " ", "(", "FROM ", "FROM  a"]
+)
 def test_a_long_query_takes_linear_time(piece: str) -> None:
     query = (piece * 30_000)[:30_000]
     began_s = time.process_time()
     translate(f"dsbulk unload -url out -query '{query}'")
+    for start in ("", "SELECT ", "SELECT a FROM t WHERE "):
+        with contextlib.suppress(NotTranslatable):
+            translate(f"dsbulk count -k s -query '{start}{query} ;b'")
     assert time.process_time() - began_s < 2
 
 
@@ -680,7 +692,9 @@ def test_a_command_longer_than_a_shell_takes_is_refused() -> None:
         translate("dsbulk load -k s -t t -" + 40_000 * "h")
 
 
-@pytest.mark.parametrize("piece", ["'", '"', "a,", "\\", "COPY ", "-- ", "/*", "(", "dsbulk '\n"])
+@pytest.mark.parametrize(
+    "piece", ["'", '"', "a,", "\\", "COPY ", "-- ", "/*", "(", "dsbulk '\n", 'a="" ', "{a,b}"]
+)
 def test_a_long_text_takes_linear_time(piece: str) -> None:
     def seconds(length: int) -> float:
         text = (piece * length)[:length]
