@@ -5,12 +5,16 @@ The names, shortcuts and defaults are those of its settings reference, version 1
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from producer.translate.hocon import as_bool, as_text
+from producer.translate.hocon import as_bool, as_list, as_text
+from producer.translate.places import local_path, patterns
+from producer.translate.queries import counted, qualified
 from producer.translate.setting_names import ALIASES, SHORTCUTS
-from producer.translate.settings import HANDLERS, UNITS, find_group
+from producer.translate.settings import HANDLERS, PATTERNS, UNITS, find_group
 from producer.translate.translation import Draft, NotTranslatable, Translation, suggest
 
 #: Python's `shlex` takes quadratic time in the length of a word: 50 ms for this one. The longest
@@ -21,6 +25,9 @@ LINE_CHARACTERS_MAX = 32_767
 _SWITCHES = frozenset(
     ("schema.preserveTimestamp", "schema.preserveTtl", "engine.dryRun", "connector.csv.header")
 )
+#: A long option with its value, which HOCON lets a colon part, too.
+_WITH_VALUE = re.compile(r"(--[\w.-]+)\s*([=:])(.*)", re.DOTALL)
+_OF_THE_SHELL = ("|", "||", "&&", "&", ";")
 #: Options of exec with the same names as those of load.
 _OF_EXEC = (
     "--params --nulls --rate --job-id --consistency --contact-points --port --local-dc --user "
@@ -28,12 +35,19 @@ _OF_EXEC = (
 )
 #: Options of load that exec has for the values of its statement.
 _OF_RECORDS = (
-    "--format --no-header --delimiter --quote --escape --null --null-quoted --encoding "
-    "--comment --mapping --skip-rows --max-rows --rows-per --allow-extra-fields "
+    "--format --no-header --delimiter --quote --escape --escape-style --null --null-quoted "
+    "--empty --encoding --comment --mapping --skip-rows --max-rows --rows-per "
+    "--allow-extra-fields "
     "--allow-missing-fields --trim --fill-empty --fill-quoted --accept --blob --json-layout "
     "--timestamp-format --date-format --time-format --epoch --epoch-unit --timezone --locale "
     "--true-words --false-words --overflow --rounding"
 )
+_COUNTED = {"ranges": "range", "hosts": "host"}
+#: Formatters of Java that are not ISO 8601 with separators, and their patterns.
+_FORMATTERS = {
+    "BASIC_ISO_DATE": "yyyyMMdd",
+    "RFC_1123_DATE_TIME": "[EEE, ]d MMM yyyy HH:mm[:ss] z",
+}
 
 
 def translate_bulk_loader(text: str) -> Translation:
@@ -45,12 +59,15 @@ def translate_bulk_loader(text: str) -> Translation:
     words = split_line(text)
     if len(words) < 2 or words[1].startswith("-"):
         raise NotTranslatable("dsbulk: load, unload or count is missing")
-    operation = words[1]
+    operation = words[1].lower()
     if operation not in ("load", "unload", "count"):
         raise NotTranslatable(f"dsbulk {operation}: only load, unload and count can be translated")
     draft = Draft(command=operation)
     settings = _Settings(read_settings(words[2:]))
     _translate(draft, settings)
+    if re.search(r"\$[{\w]", text):
+        draft.option = "$"
+        draft.note("the shell fills in no variables within single quotes: change these to double")
     return draft.finish()
 
 
@@ -74,9 +91,15 @@ def read_settings(words: Sequence[str]) -> dict[str, tuple[str, str]]:
     while at < len(words):
         word = words[at]
         at += 1
+        if word in _OF_THE_SHELL or re.match(r"\d?[<>]", word):
+            raise NotTranslatable(
+                f"{word} belongs to the shell: give the command of dsbulk alone, and write the "
+                "rest around the translated command"
+            )
         if not word.startswith("-"):
             raise NotTranslatable(f"dsbulk: {word!r} is not an option")
-        written, equals, value = word.partition("=")
+        long = _WITH_VALUE.match(word)
+        written, equals, value = long.groups() if long else word.partition("=")
         name = _full_name(written)
         if not equals:
             follows = words[at] if at < len(words) else "-"
@@ -107,7 +130,7 @@ class _Settings:
     """The settings that were given, by their full names."""
 
     def __init__(self, given: Mapping[str, tuple[str, str]]) -> None:
-        self.connector = as_text(given.get("connector.name", ("", "csv"))[1])
+        self.connector = as_text(given.get("connector.name", ("", "csv"))[1]).lower()
         if self.connector not in ("csv", "json"):
             raise NotTranslatable(f"dsbulk: connector {self.connector!r} is neither csv nor json")
         self._given: dict[str, tuple[str, str]] = {}
@@ -134,10 +157,12 @@ class _Settings:
 
 
 def _translate(draft: Draft, settings: _Settings) -> None:
-    reads_files = draft.command == "load"
+    operation, reads_files = draft.command, draft.command == "load"
     if reads_files and settings.has("schema.query"):
         draft.command = "exec"
-        draft.operands.append(settings.text("schema.query"))
+        draft.operands.append(
+            qualified(settings.text("schema.query"), settings.text("schema.keyspace"))
+        )
     if draft.command != "count":
         _set_places(draft, settings)
         _set_defaults(draft, settings)
@@ -145,26 +170,47 @@ def _translate(draft: Draft, settings: _Settings) -> None:
     for name, written, value in settings.items():
         draft.option = written
         handler = handlers.get(name) or find_group(name)
+        if handler is None and _is_of_another(name):
+            draft.note(f"dsbulk {operation} does not use it")
+            continue
         if handler is None:
             names = [f"--{known.replace('*', settings.connector)}" for known in handlers]
             raise NotTranslatable(f"dsbulk: it has no setting {written}{suggest(written, names)}")
         handler(value, draft)
-    if draft.command != "count":
+    if draft.command == "count":
+        _set_counts(draft, settings)
+    else:
         _set_times(draft, settings)
     draft.set_words()
+    if draft.has("--single-file"):
+        _name_folder(draft)
+    if draft.values("--output") == ["-"] and draft.has("--json-layout"):
+        draft.option = "-url"
+        draft.lose("an array is not written to standard output: give --output FILE.json")
     if draft.command == "unload" and draft.has("--query"):
-        _leave_rest_to_query(draft)
+        _leave_rest_to_query(draft, settings.text("schema.keyspace"))
     if draft.command == "exec":
         _use_names_of_exec(draft)
 
 
-def _leave_rest_to_query(draft: Draft) -> None:
+def _name_folder(draft: Draft) -> None:
+    """Keep the folder of an unload, where the one file would have its name instead."""
+    place = next(iter(draft.values("--output")), "-")
+    if place != "-" and not place.endswith("/") and not os.path.splitext(place)[1]:
+        draft.add("--output", f"{place}/")
+
+
+def _is_of_another(name: str) -> bool:
+    """Return whether another operation has the setting: Bulk Loader ignores it then."""
+    return any(name in handlers for handlers in HANDLERS.values())
+
+
+def _leave_rest_to_query(draft: Draft, keyspace: str) -> None:
     """Drop what a SELECT says itself."""
     draft.drop("--table")
-    if draft.has("--keyspace"):
-        draft.drop("--keyspace")
-        draft.option = "-k"
-        draft.note("name the keyspace in the SELECT if it does not")
+    draft.drop("--keyspace")
+    (query,) = draft.values("--query")
+    draft.add("--query", qualified(query, keyspace))
     for name, function in (("--preserve-timestamp", "writetime"), ("--preserve-ttl", "ttl")):
         if draft.has(name):
             draft.drop(name)
@@ -183,6 +229,11 @@ def _use_names_of_exec(draft: Draft) -> None:
             draft.drop(name)
             if name == "--max-errors":
                 draft.note("exec has no limit of rejects")
+            elif name == "--strategy":
+                draft.note("not needed: exec runs its statement once for each record")
+            elif name in ("--keyspace", "--table"):
+                if draft.operands[0].lstrip()[:5].upper() == "BEGIN":
+                    draft.note("name the keyspace in each statement of the batch")
             else:
                 draft.lose("exec does not have it: its statement says what is written")
 
@@ -190,28 +241,31 @@ def _use_names_of_exec(draft: Draft) -> None:
 def _set_places(draft: Draft, settings: _Settings) -> None:
     """Set the files that are read or written."""
     draft.option = "-url"
-    place = settings.text("connector.*.url", "-").removeprefix("file://")
-    place = "-" if place in ("std:/", "stdin:/", "stdout:/") else place
+    place = local_path(settings.text("connector.*.url", "-"), draft)
     if draft.command == "unload":
         draft.add("--output", place)
     elif draft.command == "exec":
         draft.add("--params", place)
     elif not settings.has("connector.*.urlfile"):
-        draft.operands.append(_pattern(place, settings))
+        _set_sources(draft, place, settings)
     if settings.connector == "json":
         draft.add("--format", "jsonl")
 
 
-def _pattern(place: str, settings: _Settings) -> str:
-    """Return the glob of the files in a folder; a file's own name, which has a suffix."""
+def _set_sources(draft: Draft, place: str, settings: _Settings) -> None:
+    """Set the files that a load reads: one, or those of a folder, which has no suffix."""
     name = place.rstrip("/").rpartition("/")[2]
-    if place == "-" or "." in name or "*" in name:
-        return place
-    wanted = settings.text("connector.*.fileNamePattern", f"**/*.{settings.connector}")
     everywhere = as_bool(settings.text("connector.*.recursive", "false"))
-    if not everywhere:
-        wanted = wanted.rpartition("/")[2]
-    return f"{place.rstrip('/')}/{wanted}"
+    of_folder = everywhere or settings.has("connector.*.fileNamePattern")
+    is_folder = of_folder or place.endswith("/") or name in (".", "..") or "." not in name
+    if place == "-" or "://" in place or "*" in name or not is_folder:
+        draft.operands.append(place)
+        return
+    suffix = PATTERNS.get(settings.text("connector.*.compression").lower(), "")
+    wanted = settings.text("connector.*.fileNamePattern", f"**/*.{settings.connector}{suffix}")
+    draft.operands += patterns(place, wanted, everywhere=everywhere)
+    if not (of_folder or place.endswith("/") or name in (".", "..")):
+        draft.note(f"taken for a folder; if it is a file, give {place} in place of the pattern")
 
 
 def _set_defaults(draft: Draft, settings: _Settings) -> None:
@@ -219,15 +273,54 @@ def _set_defaults(draft: Draft, settings: _Settings) -> None:
     csv = settings.connector == "csv"
     if draft.command == "unload":
         draft.add("--blob", "base64")
+        if csv and not settings.has("codec.booleanStrings"):
+            draft.true_words, draft.false_words = ["1"], ["0"]
         return
-    if csv and not settings.has("connector.csv.escape"):
-        draft.add("--escape", "\\")
+    if csv and settings.text("connector.csv.quote") != "\0":
+        escape = settings.text("connector.csv.escape", "\\")
+        if escape not in ("\0", settings.text("connector.csv.quote", '"')):
+            draft.add("--escape", escape)
+            draft.add("--escape-style", "quoted")
+    if not csv and not settings.has("connector.json.mode"):
+        draft.add("--json-layout", "documents")
     if not settings.has("schema.allowExtraFields"):
         draft.add("--allow-extra-fields")
     draft.add("--blob", "any")
     draft.option = "dsbulk"
     accept = "--values-accept" if draft.command == "exec" else "--accept"
-    draft.note(f"1.0 or TRUE in an int, 1,2,3 as a list and the like are rejects: {accept} all")
+    separator = accept.replace("accept", "thousands-sep")
+    english = csv and settings.text("codec.locale", "en").startswith("en")
+    numbers = f" So are numbers such as 1,234.5: {separator} ," if english else ""
+    draft.note(
+        f"1.0 or TRUE in an int, 1,2,3 as a list and the like are rejects: {accept} all.{numbers}"
+    )
+
+
+def _set_counts(draft: Draft, settings: _Settings) -> None:
+    """Translate what is counted: one of several kinds, perhaps of a SELECT."""
+    modes = [mode.lower() for mode in as_list(settings.text("stats.modes"))]
+    draft.option = "-stats"
+    by = next((name for mode, name in _COUNTED.items() if mode in modes), "")
+    if by:
+        draft.add("--by", by)
+    elif "partitions" in modes:
+        draft.add("--top", settings.text("stats.numPartitions", "10"))
+    if len(modes) > 1 or "all" in modes:
+        draft.note("one command answers one of them: run it again with --by or --top N")
+    query = settings.text("schema.query")
+    if not query:
+        return
+    draft.option = "-query"
+    found = counted(qualified(query, settings.text("schema.keyspace")))
+    if found is None:
+        raise NotTranslatable(
+            "dsbulk: this SELECT cannot be counted: `ringhaul query` answers a SELECT count(*)"
+        )
+    table, where = found
+    draft.drop("--keyspace")
+    draft.add("--table", table)
+    if where:
+        draft.add("--where", where)
 
 
 def _set_times(draft: Draft, settings: _Settings) -> None:
@@ -241,5 +334,7 @@ def _set_times(draft: Draft, settings: _Settings) -> None:
         pattern = settings.text(setting)
         if pattern == "UNITS_SINCE_EPOCH":
             draft.add(name, unit)
+        elif pattern in _FORMATTERS:
+            draft.add(name, _FORMATTERS[pattern])
         elif pattern and not pattern.startswith(("ISO_", "CQL_")):
             draft.add(name, pattern)

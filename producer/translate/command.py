@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 import textwrap
@@ -21,6 +22,11 @@ NOTE_WIDTH = 80
 _BULK_LOADER = frozenset({"dsbulk", "dsbulk.sh", "dsbulk.cmd"})
 _CQLSH = frozenset({"cqlsh", "cqlsh.py"})
 _PROGRAMS = _BULK_LOADER | _CQLSH
+#: Variables and programs of the shell in front of one of these.
+_BEFORE_PROGRAM = re.compile(
+    r"""\s*(?>(?:\w+=(?>"[^"]*"|'[^']*'|\S*)|sudo|time|nohup|nice|exec)\s+)++"""
+    r"(?=\S*(?:dsbulk|cqlsh))"
+)
 
 
 # -h and all unknown options belong to the command that is translated.
@@ -100,6 +106,8 @@ def _commands(text: str) -> Iterator[str]:
     kept: list[str] = []
     quote = ""
     for line in text.splitlines():
+        if not kept and (before := _BEFORE_PROGRAM.match(line)):
+            line = line[before.end() :]
         if kept or _program(line) in _PROGRAMS:
             kept.append(line)
             quote = _quote_at_end(line, quote)

@@ -16,11 +16,17 @@ def option(name: str) -> Handler:
     return lambda value, draft: draft.add(name, as_text(value))
 
 
+def is_limit(value: str) -> bool:
+    """Return whether a number is a limit: 0 and less mean none, which is the default here."""
+    text = as_text(value)
+    return text != "0" and not text.startswith("-")
+
+
 def unlimited(name: str) -> Handler:
-    """-1 and 0 mean no limit, which is the default here."""
+    """A limit, or none."""
 
     def handle(value: str, draft: Draft) -> None:
-        if as_text(value) not in ("-1", "0"):
+        if is_limit(value):
             draft.add(name, as_text(value))
 
     return handle
@@ -30,7 +36,7 @@ def in_each_file(name: str) -> Handler:
     """The same, counted in each file."""
 
     def handle(value: str, draft: Draft) -> None:
-        if as_text(value) not in ("-1", "0"):
+        if is_limit(value):
             draft.add(name, as_text(value))
             draft.add("--rows-per", "file")
 

@@ -49,15 +49,20 @@ SHORTCUTS: Mapping[str, str] = {
     "dryRun": "engine.dryRun",
     "reportRate": "monitoring.reportRate",
     "jmx": "monitoring.jmx",
+    "prometheus": "monitoring.prometheus.pull.enabled",
+    "allow": "datastax-java-driver.basic.load-balancing-policy.evaluator.allow",
+    "deny": "datastax-java-driver.basic.load-balancing-policy.evaluator.deny",
     "stats": "stats.modes",
     "partitions": "stats.numPartitions",
     "f": "config",
 }
-ALLOWED = "datastax-java-driver.basic.load-balancing-policy.filter.allow"
-DENIED = "datastax-java-driver.basic.load-balancing-policy.filter.deny"
+ALLOWED = SHORTCUTS["allow"]
+DENIED = SHORTCUTS["deny"]
 COMPRESSION = "datastax-java-driver.advanced.protocol.compression"
 #: Older names and other spellings of settings.
 ALIASES: Mapping[str, str] = {
+    "datastax-java-driver.basic.load-balancing-policy.filter.allow": ALLOWED,
+    "datastax-java-driver.basic.load-balancing-policy.filter.deny": DENIED,
     "driver.hosts": SHORTCUTS["h"],
     "driver.port": SHORTCUTS["port"],
     "driver.auth.username": SHORTCUTS["u"],

@@ -6,13 +6,16 @@ stands for the connector in use.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from producer.translate.handlers import (
     Handler,
     flag,
     in_each_file,
+    is_limit,
     lose,
     lose_unless,
     note,
@@ -20,7 +23,8 @@ from producer.translate.handlers import (
     option,
     unlimited,
 )
-from producer.translate.hocon import as_bool, as_list, as_text
+from producer.translate.hocon import as_bool, as_bytes, as_list, as_switches, as_text
+from producer.translate.queries import without_token_range
 from producer.translate.setting_names import ALLOWED, COMPRESSION, DENIED, SHORTCUTS
 from producer.translate.translation import Draft, NotTranslatable
 
@@ -34,11 +38,12 @@ UNITS = {
     "HOURS": "h",
     "DAYS": "d",
 }
-_TOKEN = r"token\s*\([^()]*\)"
-#: The condition by which Bulk Loader splits a SELECT, with any names of the two parameters.
-_TOKEN_RANGE = rf"{_TOKEN}\s*>=?\s*:\w+\s+AND\s+{_TOKEN}\s*<=?\s*:\w+"
-_RANGE_FIRST = re.compile(rf"\bWHERE\s+{_TOKEN_RANGE}\s+AND\b", re.IGNORECASE)
-_RANGE_LAST = re.compile(rf"\b(?:WHERE|AND)\s+{_TOKEN_RANGE}\s*", re.IGNORECASE)
+_WRITE_TIME = re.compile(r"__timestamp\b|\bwritetime\s*\(", re.IGNORECASE)
+#: The default of codec.booleanStrings.
+_TRUE_WORDS, _FALSE_WORDS = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
+#: Language -> countries where 1.234,5 is a number; empty: none is given.
+_COMMA_AND_POINT = {"de": ("", "DE"), "es": ("", "ES"), "it": ("", "IT"), "nl": ("", "NL")}
+_COMMA_AND_POINT |= {"da": ("", "DK"), "pt": ("", "BR")}
 _LANGUAGES = ("en", "fr", "de", "es", "it", "pt", "nl", "sv", "da", "pl")
 
 
@@ -59,7 +64,12 @@ def _hosts(value: str, draft: Draft) -> None:
 def _null_strings(value: str, draft: Draft) -> None:
     for text in as_list(value):
         draft.repeat("--null", text)
+    if not draft.has("--null"):
+        return
     draft.add("--null-quoted")
+    if "" not in draft.values("--null"):
+        draft.add("--empty", "null")
+        draft.note('in columns of text "" is null, too; there it is the empty text')
     _drop_null_fills(draft)
 
 
@@ -72,14 +82,16 @@ def _drop_null_fills(draft: Draft) -> None:
     for name in ("--fill-empty", "--fill-quoted"):
         if set(draft.values(name)) & set(draft.values("--null")):
             draft.drop(name)
-            draft.repeat("--null", "")
+            draft.drop("--empty")
+            if "" not in draft.values("--null"):
+                draft.repeat("--null", "")
 
 
 def _fill(name: str) -> Handler:
     """The text is read in the place of an empty field."""
 
     def handle(value: str, draft: Draft) -> None:
-        if as_text(value) not in ("AUTO", ""):
+        if as_text(value).upper() not in ("AUTO", ""):
             draft.add(name, as_text(value))
             _drop_null_fills(draft)
 
@@ -88,7 +100,7 @@ def _fill(name: str) -> Handler:
 
 def _written_text(name: str) -> Handler:
     def handle(value: str, draft: Draft) -> None:
-        if as_text(value) not in ("AUTO", ""):
+        if as_text(value).upper() not in ("AUTO", ""):
             draft.add(name, as_text(value))
 
     return handle
@@ -119,14 +131,66 @@ def _pretty(value: str, draft: Draft) -> None:
 
 
 def _features(value: str, draft: Draft) -> None:
-    if "ALLOW_COMMENTS" in value.upper():
+    allowed = {name.upper() for name, on in as_switches(value).items() if on}
+    if allowed & {"ALLOW_COMMENTS", "ALLOW_YAML_COMMENTS"}:
         draft.add("--json-layout", "commented")
-    else:
+    if allowed - {"ALLOW_COMMENTS", "ALLOW_YAML_COMMENTS"}:
         draft.lose("JSON is read as its standard says; only comments can be allowed")
 
 
 def _mapping(value: str, draft: Draft) -> None:
-    draft.add("--mapping", as_text(value))
+    mapping = " ".join(line.strip() for line in as_text(value).splitlines())
+    draft.add("--mapping", mapping)
+    if draft.command != "unload" and _WRITE_TIME.search(mapping):
+        draft.note("a number in a field of write times is microseconds; there milliseconds")
+
+
+def _character(name: str) -> Handler:
+    """A character, or NUL for none."""
+
+    def handle(value: str, draft: Draft) -> None:
+        text = as_text(value)
+        if text != "\0":
+            draft.add(name, text)
+        elif name == "--quote":
+            draft.add(name, "")
+
+    return handle
+
+
+def _delimiter(value: str, draft: Draft) -> None:
+    text = as_text(value).replace("\t", "\\t")
+    draft.add("--delimiter", re.sub(r"[\x00-\x1f]", lambda one: f"\\x{ord(one[0]):02x}", text))
+
+
+def _timezone(value: str, draft: Draft) -> None:
+    zone = as_text(value)
+    offset = re.fullmatch(r"(?:GMT|UTC|UT)?([+-])0?(\d{1,2})(?::?00)?", zone)
+    if offset and int(offset[2]) <= 12:  # signs of these names are turned round
+        zone = f"Etc/GMT{'-' if offset[1] == '+' else '+'}{int(offset[2])}"
+    draft.add("--timezone", "UTC" if zone == "Z" else zone)
+
+
+def _urlfile(value: str, draft: Draft) -> None:
+    if as_text(value):
+        draft.add("--urlfile", as_text(value))
+        draft.note("a folder in it stands for all files in it, at all depths")
+
+
+def _epoch(value: str, draft: Draft) -> None:
+    text = as_text(value).partition("[")[0]
+    with contextlib.suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            text = moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    draft.add("--epoch", text)
+
+
+def _job_id(value: str, draft: Draft) -> None:
+    if "%" in value:
+        draft.note("there are no templates: the shell can fill it in, as in --job-id load-$$")
+    elif as_text(value):
+        draft.add("--job-id", as_text(value))
 
 
 def _nulls(value: str, draft: Draft) -> None:
@@ -135,15 +199,15 @@ def _nulls(value: str, draft: Draft) -> None:
 
 
 def _select(value: str, draft: Draft) -> None:
-    given = as_text(value)
-    query = _RANGE_LAST.sub("", _RANGE_FIRST.sub("WHERE", given, count=1), count=1).strip()
+    given = as_text(value).replace("\n", " ")
+    query = without_token_range(given)
     draft.add("--query", query)
     if query != given.strip():
         draft.note("without the condition on token ranges: ringhaul splits every unload itself")
 
 
 def _seconds(value: str, draft: Draft) -> None:
-    if as_text(value) not in ("-1", "0"):
+    if is_limit(value):
         draft.add("--ttl", as_text(value))
 
 
@@ -160,12 +224,14 @@ def _numbers(value: str, draft: Draft) -> None:
     pair = as_list(value)
     if len(pair) != 2:
         raise NotTranslatable(f"codec.booleanNumbers: {value!r} is not two numbers")
-    draft.true_words = [*(draft.true_words or ["true"]), pair[0]]
-    draft.false_words = [*(draft.false_words or ["false"]), pair[1]]
-    if draft.command != "unload":
-        draft.add("--accept", "booleans")
-        if [number.strip() for number in pair] != ["1", "0"]:
-            draft.lose("words for true and false are 1 and 0 in columns of numbers")
+    if draft.command == "unload":
+        draft.note("booleans are written as the words of codec.booleanStrings")
+        return
+    draft.true_words = [*(draft.true_words or _TRUE_WORDS), pair[0]]
+    draft.false_words = [*(draft.false_words or _FALSE_WORDS), pair[1]]
+    draft.add("--accept", "booleans")
+    if [number.strip() for number in pair] != ["1", "0"]:
+        draft.lose("words for true and false are 1 and 0 in columns of numbers")
 
 
 def _locale(value: str, draft: Draft) -> None:
@@ -174,8 +240,14 @@ def _locale(value: str, draft: Draft) -> None:
         draft.add("--locale", language)
     else:
         draft.lose(f"names of months and days are known in {', '.join(_LANGUAGES)}")
-    if language != "en":
-        draft.note("numbers do not follow it: give --decimal-sep and --thousands-sep")
+    if language == "en" or draft.command == "unload":
+        return  # numbers are written without separators
+    country = as_text(value)[3:5].upper()
+    if country in _COMMA_AND_POINT.get(language, ()):
+        draft.add("--decimal-sep", ",")
+        draft.add("--thousands-sep", ".")
+    else:
+        draft.lose("numbers do not follow it: give --decimal-sep and --thousands-sep")
 
 
 def _unit(value: str, draft: Draft) -> None:
@@ -206,13 +278,27 @@ def _batch_mode(value: str, draft: Draft) -> None:
         draft.add("--strategy", "single")
 
 
+def _rows_rate(value: str, draft: Draft) -> None:
+    if not is_limit(value):
+        return
+    if draft.has("--rate"):
+        draft.note("in place of the bytes: both limits with ringhaul throttle JOB")
+    draft.add("--rate", as_text(value))
+
+
 def _bytes_rate(value: str, draft: Draft) -> None:
-    if as_text(value) != "-1":
-        draft.lose("while it runs: ringhaul throttle JOB --mb-per-second")
+    bytes_ = as_bytes(value)
+    if bytes_ is None or draft.has("--rate"):
+        draft.note("while it runs: ringhaul throttle JOB --mb-per-second")
+    elif bytes_ > 0:
+        draft.add("--rate", f"{max(1, round(bytes_ / 1000))}kB/s")
 
 
 _COMPRESSIONS = {"gzip": "gzip", "zstd": "zstd", "bzip2": "bz2", "xz": "xz", "lz4": "lz4"}
 _COMPRESSIONS |= {"brotli": "brotli", "none": "none"}
+#: Compression -> what it adds to the pattern of the files of a folder.
+PATTERNS = {"gzip": ".gz", "zstd": ".zstd", "bzip2": ".bz2", "xz": ".xz", "lz4": ".lz4"}
+PATTERNS |= {"brotli": ".br", "lzma": ".lzma", "snappy": ".snappy", "deflate": ".deflate"}
 
 
 def _compression(value: str, draft: Draft) -> None:
@@ -235,22 +321,6 @@ def _concurrent_files(value: str, draft: Draft) -> None:
 def _strategy(value: str, draft: Draft) -> None:
     if as_text(value).upper() == "NON_NULL":
         draft.add("--no-json-nulls")
-
-
-def _stats(value: str, draft: Draft) -> None:
-    modes = as_list(value)
-    for mode, name in (("ranges", "range"), ("hosts", "host")):
-        if mode in modes:
-            draft.add("--by", name)
-            break
-    if "partitions" in modes and not draft.has("--top"):
-        draft.add("--top", "10")
-    if len(modes) > 1:
-        draft.note("one command answers one of them: run it again with another --by or --top")
-
-
-def _partitions(value: str, draft: Draft) -> None:
-    draft.add("--top", as_text(value))
 
 
 def _trim(text: str) -> Handler:
@@ -309,26 +379,28 @@ _ALL: Mapping[str, Handler] = {
     ALLOWED: note("a setting of each host: cluster.allowed_nodes"),
     DENIED: note("a setting of each host: cluster.denied_nodes"),
     "runner.promptForPasswords": _prompt,
-    "executor.maxPerSecond": unlimited("--rate"),
+    "executor.maxPerSecond": _rows_rate,
     "executor.maxBytesPerSecond": _bytes_rate,
     "executor.maxInFlight": note("a setting of the workers: load.in_flight_requests_max"),
     "engine.maxConcurrentQueries": note("the number of requests follows the server"),
     "engine.dryRun": flag("--dry-run"),
-    "engine.executionId": option("--job-id"),
+    "engine.executionId": _job_id,
     "engine.dataSizeSamplingEnabled": note("not needed"),
     "schema.splits": note("not needed: units follow the size of the table"),
     **dict.fromkeys(
         (f"schema.{name}" for name in ("graph", "vertex", "edge", "from", "to")),
         lose("graphs cannot be moved"),
     ),
-    "config": lose("give the file's settings in the command"),
-    "codec.timeZone": option("--timezone"),
+    "config": lose(
+        "no file is read: give its settings as options, as --connector.csv.header false"
+    ),
+    "codec.timeZone": _timezone,
     "codec.locale": _locale,
     "codec.date": nothing,
     "codec.time": nothing,
     "codec.timestamp": nothing,
     "codec.unit": _unit,
-    "codec.epoch": option("--epoch"),
+    "codec.epoch": _epoch,
     "codec.booleanStrings": _words,
     "codec.booleanNumbers": _numbers,
     "codec.binary": _binary,
@@ -349,8 +421,8 @@ _FILES: Mapping[str, Handler] = {
         "false", "line ends within quotes stay as they are"
     ),
     "connector.*.newline": _newline,
-    "connector.*.delimiter": option("--delimiter"),
-    "connector.*.quote": option("--quote"),
+    "connector.*.delimiter": _delimiter,
+    "connector.*.quote": _character("--quote"),
     "connector.*.header": flag("--no-header", when=False),
     "connector.*.mode": _mode,
     "schema.mapping": _mapping,
@@ -358,12 +430,12 @@ _FILES: Mapping[str, Handler] = {
     "schema.preserveTtl": flag("--preserve-ttl"),
 }
 _LOAD: Mapping[str, Handler] = {
-    "connector.*.urlfile": option("--urlfile"),
+    "connector.*.urlfile": _urlfile,
     "connector.*.encoding": option("--encoding"),
     "connector.*.skipRecords": in_each_file("--skip-rows"),
     "connector.*.maxRecords": in_each_file("--max-rows"),
-    "connector.*.escape": option("--escape"),
-    "connector.*.comment": option("--comment"),
+    "connector.*.escape": nothing,
+    "connector.*.comment": _character("--comment"),
     "connector.*.nullValue": _fill("--fill-empty"),
     "connector.*.emptyValue": _fill("--fill-quoted"),
     "connector.*.ignoreLeadingWhitespaces": _trim("text"),
@@ -391,7 +463,7 @@ _UNLOAD: Mapping[str, Handler] = {
     "connector.*.fileNameFormat": option("--file-name-format"),
     "connector.*.maxConcurrentFiles": _concurrent_files,
     "connector.*.escape": note("quotes within quotes are doubled, as in RFC 4180"),
-    "connector.*.comment": option("--comment"),
+    "connector.*.comment": _character("--comment"),
     "connector.*.nullValue": _written_text("--null"),
     "connector.*.emptyValue": _written_text("--empty-word"),
     "connector.*.ignoreLeadingWhitespaces": _trim("text"),
@@ -410,9 +482,9 @@ _COUNT: Mapping[str, Handler] = {
     name: note("a count shows no values") for name in _ALL if name.startswith("codec.")
 } | {
     "engine.dryRun": note("a count changes nothing"),
-    "schema.query": lose("`ringhaul query` answers a SELECT count(*)"),
-    "stats.modes": _stats,
-    "stats.numPartitions": _partitions,
+    "schema.query": nothing,
+    "stats.modes": nothing,
+    "stats.numPartitions": nothing,
 }
 #: Command -> setting -> what it becomes.
 HANDLERS: Mapping[str, Mapping[str, Handler]] = {

@@ -99,8 +99,8 @@ class Draft:
     def set_words(self) -> None:
         """Set the words for true and false, which several options of other tools make up."""
         if self.true_words or self.false_words:
-            self.add("--true-words", ",".join(self.true_words))
-            self.add("--false-words", ",".join(self.false_words))
+            self.add("--true-words", ",".join(dict.fromkeys(self.true_words)))
+            self.add("--false-words", ",".join(dict.fromkeys(self.false_words)))
 
     def finish(self) -> Translation:
         """Return the command, its options in the order in which they were set."""
@@ -133,7 +133,11 @@ class Draft:
 
         several = [one for one in ("--max-rows-per-file", "--file-name-format") if self.has(one)]
         place = next(iter(self.values("--output")), "")
-        if several and os.path.splitext(place)[1] in suffixes_of("auto"):
+        is_file = os.path.splitext(place)[1] in suffixes_of("auto")
+        if place == "-":
+            for name in (*several, "--single-file"):
+                self.drop(name)
+        elif several and is_file:
             self.add("--output", f"{place}/")
         if self.has("--max-rows-per-file") and self.has("--single-file"):
             self.drop("--single-file")

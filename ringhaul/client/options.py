@@ -58,7 +58,7 @@ class LoadOptions(JobOptions, total=False):
     epoch: Value
     epoch_unit: Value
     escape: Value
-    escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
+    escape_style: Literal["plain", "c", "mysql", "postgresql", "hive", "quoted"]
     exact_timestamps: Flag
     false_words: Listed
     fill_empty: Value
@@ -131,7 +131,7 @@ class VerifyOptions(JobOptions, total=False):
     epoch: Value
     epoch_unit: Value
     escape: Value
-    escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
+    escape_style: Literal["plain", "c", "mysql", "postgresql", "hive", "quoted"]
     false_words: Listed
     fill_empty: Value
     fill_quoted: Value
@@ -185,7 +185,7 @@ class UnloadOptions(JobOptions, total=False):
     epoch: Value
     epoch_unit: Value
     escape: Value
-    escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
+    escape_style: Literal["plain", "c", "mysql", "postgresql", "hive", "quoted"]
     false_words: Listed
     file_name_format: Value
     format: Literal["csv", "jsonl", "parquet"]
@@ -278,7 +278,7 @@ class LookupOptions(JobOptions, total=False):
     values_epoch: Value
     values_epoch_unit: Value
     values_escape: Value
-    values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
+    values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive", "quoted"]
     values_false_words: Listed
     values_fill_empty: Value
     values_fill_quoted: Value
@@ -352,7 +352,7 @@ class ExecOptions(JobOptions, total=False):
     values_epoch: Value
     values_epoch_unit: Value
     values_escape: Value
-    values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive"]
+    values_escape_style: Literal["plain", "c", "mysql", "postgresql", "hive", "quoted"]
     values_false_words: Listed
     values_fill_empty: Value
     values_fill_quoted: Value

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringhaul.formats.dialect import BLANKS, CsvDialect
-from ringhaul.formats.escapes import meanings, reads_numbers
+from ringhaul.formats.escapes import QUOTED, meanings, reads_numbers
 from ringhaul.formats.records import Offsets
 
 
@@ -60,7 +60,7 @@ def escaped_columns(
     delimiter = np.frombuffer(dialect.delimiter.encode(), np.uint8)
     find_fields(
         *(view, starts, ends, int(delimiter[0]), delimiter[1:], quote, escape),
-        *(dialect.trim != "none", begins, stops, kinds, counts),
+        *(dialect.escape_style != QUOTED, dialect.trim != "none", begins, stops, kinds, counts),
     )
     wrong = np.zeros(len(starts), bool)
     if not dialect.allow_extra_fields:
@@ -112,7 +112,7 @@ def _column(
     style = dialect.escape_style
     size = decode_fields(
         *(view, begins, stops, kinds, is_null.view(np.uint8), quote, escape),
-        *(meanings(style), reads_numbers(style), out, offsets, nuls),
+        *(style != QUOTED, meanings(style), reads_numbers(style), out, offsets, nuls),
     )
     valid = None
     if is_null.any():

@@ -24,7 +24,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from ringhaul.errors import UsageError
-from ringhaul.formats.escapes import PLAIN, STYLES, has_meaning
+from ringhaul.formats.escapes import PLAIN, QUOTED, STYLES, has_meaning
 from ringhaul.formats.json_layouts import JSON_LAYOUTS
 from ringhaul.option_names import option_name
 
@@ -192,6 +192,11 @@ class CsvDialect:
                 raise UsageError(
                     f"{option}: {getattr(self, option)!r} is not one of {', '.join(known)}"
                 )
+        if self.escape_style == QUOTED and self.quote is None:
+            raise UsageError(
+                "escape_style: quoted is about escapes within quotes, and there is no quote; give "
+                "another style"
+            )
         others = (("quote", self.quote), ("escape", self.escape), ("comment", self.comment))
         for option, character in (*(("delimiter", one) for one in self.delimiter), *others):
             if character is not None and has_meaning(character, self.escape_style):
@@ -214,7 +219,7 @@ class CsvDialect:
                 raise UsageError(
                     f"null_strings: {text!r} {reason}, so no field can match it; give another text"
                 )
-        escape = self.escape
+        escape = self.bare_escape
         nulls = self.null_strings
         if escape is not None and "N" in nulls and f"{escape}N" not in nulls:
             null = self.option("null")
@@ -238,7 +243,7 @@ class CsvDialect:
 
     def _never_a_field(self, text: str) -> str:
         """Return why no unquoted field can be written as `text`; empty if one can."""
-        escape, quote = self.escape, self.quote
+        escape, quote = self.bare_escape, self.quote
         if quote is not None and text.startswith(quote):
             return f"begins with the quote {quote!r}, and a quoted field is never null"
         bare = text if escape is None else re.sub(rf"{re.escape(escape)}.", "", text, flags=re.S)
@@ -251,6 +256,11 @@ class CsvDialect:
         if self.comment is not None and text == self.comment:
             return f"is the comment character {self.comment!r}, which makes a line a comment"
         return ""
+
+    @property
+    def bare_escape(self) -> str | None:
+        """The escape character outside of quotes; None: there it is an ordinary character."""
+        return None if self.escape_style == QUOTED else self.escape
 
     @property
     def decoding(self) -> Decoding:

@@ -31,7 +31,7 @@ def _follows(data: Bytes, at: Int, end: Int, rest: Bytes) -> bool:
 
 @kernel(
     types.void(
-        *(PAGE, _READ_INT64S, _READ_INT64S, COUNT, PAGE, COUNT, COUNT, FLAG),
+        *(PAGE, _READ_INT64S, _READ_INT64S, COUNT, PAGE, COUNT, COUNT, FLAG, FLAG),
         *(_OFFSETS_TABLE, _OFFSETS_TABLE, types.uint8[:, ::1], INT64S),
     )
 )
@@ -43,6 +43,7 @@ def find_fields(
     rest: Bytes,
     quote: Int,
     escape: Int,
+    bare: bool,
     trim: bool,
     begins: NDArray[np.int64],
     stops: NDArray[np.int64],
@@ -53,8 +54,9 @@ def find_fields(
 
     `begins`, `stops`, `kinds`: shape (records, fields), all kinds `UNQUOTED`. Fields beyond are
     only counted, and nothing is written for missing ones. A character that the dialect does not
-    have is -1. `rest`: the bytes of the delimiter after its first, `delimiter`. `trim`: fields are
-    found without the blanks around them, and a quote after blanks opens.
+    have is -1. `rest`: the bytes of the delimiter after its first, `delimiter`. `bare`: there are
+    escapes outside of quotes, too. `trim`: fields are found without the blanks around them, and a
+    quote after blanks opens.
     """
     fields_max = begins.shape[1]
     for record in range(starts.size):
@@ -84,7 +86,7 @@ def find_fields(
                     begin = at
                     last = at
                 continue
-            if byte == escape:
+            if byte == escape and (bare or inside):
                 # An escape character that is the record's last byte hides nothing.
                 at = min(at + 2, end)
             elif byte == quote and first:
@@ -120,7 +122,7 @@ def _digit(byte: Int) -> Int:
 @kernel(
     COUNT(
         *(PAGE, _READ_INT64S, _READ_INT64S, _READ_UINT8S, _READ_UINT8S, COUNT, COUNT),
-        *(_READ_UINT8S, FLAG, UINT8S, types.int32[::1], UINT8S),
+        *(FLAG, _READ_UINT8S, FLAG, UINT8S, types.int32[::1], UINT8S),
     )
 )
 def decode_fields(
@@ -131,6 +133,7 @@ def decode_fields(
     skips: Bytes,
     quote: Int,
     escape: Int,
+    bare: bool,
     meanings: Bytes,
     numbers: bool,
     out: Bytes,
@@ -140,7 +143,8 @@ def decode_fields(
     """Write the decoded fields of one column into `out`, joined, and return their length.
 
     A field that `skips` marks has no value. `offsets`: one more than fields. `nuls` marks the
-    fields with a literal NUL byte. `out` has room for the text as written in the file.
+    fields with a literal NUL byte. `out` has room for the text as written in the file. Unless
+    `bare`, escapes are within quotes alone, and hide only a quote or an escape character.
     """
     size = np.int64(0)
     offsets[0] = 0
@@ -154,7 +158,13 @@ def decode_fields(
             while at < stop:
                 byte = np.int64(data[np.uintp(at)])
                 at += 1
-                if byte == escape:
+                if byte == escape and not bare:
+                    if inside and at < stop:
+                        following = np.int64(data[np.uintp(at)])
+                        if following in (quote, escape):
+                            byte = following
+                            at += 1
+                elif byte == escape:
                     if at >= stop:
                         break
                     byte = np.int64(data[np.uintp(at)])

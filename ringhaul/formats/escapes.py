@@ -10,6 +10,10 @@ reads as a control character is a plain letter to another:
 | `postgresql` | `b f n r t v`                 | 1 to 3 octal digits, `x` and 1 or 2 hex |
 | `hive`       | `n r`                         | none                                 |
 | `c`          | `b f n r t v Z`               | as `postgresql`                      |
+| `quoted`     | none                          | none                                 |
+
+In `quoted`, which is what Bulk Loader does, the escape character counts within quotes alone, and
+before a quote or another escape character; anywhere else it is an ordinary character.
 
 Any other character after the escape character stands for itself. Sources: MySQL's manual on LOAD
 DATA, PostgreSQL's on COPY, and what Hive's LazySimpleSerDe undoes. A number is one byte; a value
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 PLAIN = "plain"
+#: Escapes are within quotes alone, before a quote or an escape character.
+QUOTED = "quoted"
 
 _CONTROLS = {"b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _LETTERS: Mapping[str, Mapping[str, int]] = {
@@ -35,6 +41,7 @@ _LETTERS: Mapping[str, Mapping[str, int]] = {
     "mysql": {"0": 0, "b": 8, "n": 10, "r": 13, "t": 9, "Z": 26},
     "postgresql": _CONTROLS,
     "hive": {"n": 10, "r": 13},
+    QUOTED: {},
 }
 #: Styles in which digits, and x before digits, stand for the byte of that number.
 _WITH_NUMBERS = ("c", "postgresql")

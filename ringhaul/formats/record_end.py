@@ -136,9 +136,10 @@ def _table(dialect: CsvDialect) -> bytes:
         for state in (_RECORD_BEGINS, _FIELD_BEGINS, _QUOTE_IN_QUOTED):
             rows[state][ord(dialect.quote)] = _QUOTED
         rows[_QUOTED][ord(dialect.quote)] = _QUOTE_IN_QUOTED
-    if dialect.escape is not None:
+    if dialect.bare_escape is not None:
         for state in unquoted:
-            rows[state][ord(dialect.escape)] = _ESCAPED
+            rows[state][ord(dialect.bare_escape)] = _ESCAPED
+    if dialect.escape is not None:
         rows[_QUOTED][ord(dialect.escape)] = _QUOTED_ESCAPED
     if dialect.comment is not None:
         rows[_RECORD_BEGINS][ord(dialect.comment)] = _COMMENT

@@ -146,14 +146,14 @@ def _hidden(
     length = len(view)
     has_escape = dialect.escape is not None and _contains(buffer, dialect.escape, length)
     has_quote = dialect.quote is not None and _contains(buffer, dialect.quote, length)
-    if not has_escape and not has_quote:
+    if not has_quote and not (has_escape and dialect.bare_escape is not None):
         return None, None, False
     if not has_escape and dialect.quote is not None:
         quotes = np.flatnonzero(view == ord(dialect.quote))
         if _all_openings_proper(view, quotes, dialect):
             return _by_parity(quotes), _open_by_parity(view, quotes), True
-    if dialect.escape is not None and not has_quote and dialect.comment is None:
-        return _by_escapes(view, ord(dialect.escape)), None, False
+    if dialect.bare_escape is not None and not has_quote and dialect.comment is None:
+        return _by_escapes(view, ord(dialect.bare_escape)), None, False
     return *_hidden_exactly(buffer, view, dialect), False
 
 
@@ -283,7 +283,8 @@ def _walker(dialect: CsvDialect) -> re.Pattern[bytes]:
         for character in (dialect.quote, dialect.escape, dialect.comment)
     )
     line_ends = rb"\r\n" if dialect.line_end == "any" else rb"\n"
-    plain = [rb"[^%s%s%s]++" % (quote, escape, comment)]
+    bare = escape if dialect.bare_escape is not None else b""
+    plain = [rb"[^%s%s%s]++" % (quote, bare, comment)]
     hiding = []
     if quote:
         opens = rb"%s(?:(?<=[%s%s]%s)|(?<=\A%s))" % (quote, delimiter, line_ends, quote, quote)
@@ -304,7 +305,7 @@ def _walker(dialect: CsvDialect) -> re.Pattern[bytes]:
         )
     else:
         hiding.append(rb"(?!)(?P<closes>)")
-    if escape:
+    if bare:
         # Behind an escaped character no quote opens and no comment starts.
         plain.append(rb"%s[^%s]%s" % (escape, line_ends, quote and quote + b"?+"))
         inert = rb"[%s%s]?+" % (quote, comment) if quote or comment else b""

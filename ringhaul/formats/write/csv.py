@@ -17,7 +17,7 @@ from ringhaul.cql.spell.formats import Speller
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
 from ringhaul.formats.dialect import BLANKS
-from ringhaul.formats.escapes import PLAIN, spellings
+from ringhaul.formats.escapes import PLAIN, QUOTED, spellings
 from ringhaul.formats.write.options import OutputFormat, null_guard
 from ringhaul.formats.write.rows import rows_of
 
@@ -167,6 +167,9 @@ class CsvLines:
         """
         escape = self._escape
         yield escape, escape * 2
+        if self._style == QUOTED:
+            yield self._quote, escape + self._quote
+            return
         letters = spellings(self._style, escape)
         marks = [mark for mark in (self._mark, self._quote, self._comment) if mark]
         for character in dict.fromkeys([*letters, *marks, "\r", "\n"]):

@@ -32,6 +32,9 @@ DIALECTS = [
     CsvDialect(trim="text", delimiter="||", escape="^"),
     CsvDialect(trim="quoted", delimiter="\t", quote="'"),
     CsvDialect(null_quoted=True, null_strings=("", "NULL")),
+    CsvDialect(escape="\\", escape_style="quoted"),
+    CsvDialect(escape="\\", escape_style="quoted", comment="#", delimiter="||", trim="quoted"),
+    CsvDialect(escape="^", escape_style="quoted", quote="'", line_end="lf", null_strings=("^N",)),
 ]
 
 
@@ -92,7 +95,7 @@ def _record(text: bytes, start: int, dialect: CsvDialect) -> Record:
         elif field_start and byte == quote:
             opened, field_start = at, False
             at += 1
-        elif byte == escape:
+        elif byte == escape and dialect.escape_style != "quoted":
             field_start = False
             at += 2
         elif byte in line_ends:

@@ -126,6 +126,7 @@ def test_dumps_of_postgresql(rows: list[Row], unit_bytes: int, old: bool) -> Non
         ("hive", {"escape": "\\"}),
         ("excel", {}),
         ("excel", {"delimiter": ";"}),
+        ("excel", {"escape": "\\", "escape_style": "quoted"}),
         ("mysql", {"escape_style": "c"}),
         ("mysql", {"escape_style": "plain"}),
         ("mysql", {"escape": "", "quote": "'"}),
@@ -170,6 +171,7 @@ def test_hive_without_an_escape_refuses_what_it_cannot_hold(rows: list[Row]) -> 
         ({"comment": "#", "null_strings": ("#",)}, "is the comment character"),
         ({"escape": "\\", "escape_style": "c", "delimiter": "n"}, "means another character"),
         ({"escape_style": "d"}, "escape_style: 'd' is not one of plain, c, mysql"),
+        ({"escape": "\\", "escape_style": "quoted", "quote": None}, "there is no quote"),
     ],
 )
 def test_contradictory_options_are_refused(options: dict[str, object], words: str) -> None:

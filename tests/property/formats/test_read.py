@@ -86,7 +86,13 @@ def fields_of(record: bytes, dialect: CsvDialect) -> list[Field]:
             else:
                 text.append(byte)
             continue
-        if byte == escape:
+        if dialect.escape_style == "quoted" and byte == escape:
+            text.append(byte)
+            if inside and record[at : at + 1] in (bytes([escape]), bytes([quote])):
+                text[-1] = record[at]
+                at += 1
+            field_start = False
+        elif byte == escape:
             meant, at = unescaped(record, at, dialect.escape_style)
             text += meant
             field_start = False

@@ -15,6 +15,8 @@ from producer.commands.registry import find_command
 from producer.schedule.steps import check_step_options
 from producer.translate.command import translate, translate_command
 from producer.translate.copy_options import COPY_OPTIONS
+from producer.translate.hocon import as_bytes
+from producer.translate.queries import qualified
 from producer.translate.setting_names import SHORTCUTS
 from producer.translate.settings import HANDLERS
 from producer.translate.translation import NotTranslatable, Translation
@@ -49,6 +51,7 @@ def accept(translation: Translation) -> None:
 ESCAPE = r"--escape '\'"
 MOMENTS = "--timestamp-format 'yyyy-MM-dd HH:mm:ss.SSSxx'"
 WORDS = "--true-words True --false-words False"
+_LOAD = r"--escape '\' --escape-style quoted --allow-extra-fields --blob any"
 
 
 @pytest.mark.parametrize(
@@ -88,27 +91,26 @@ WORDS = "--true-words True --false-words False"
         ),
         (
             "dsbulk load -k shop -t orders -url orders.csv",
-            r"load orders.csv --table shop.orders --escape '\' --allow-extra-fields --blob any",
+            f"load orders.csv --table shop.orders {_LOAD}",
         ),
         (
             "/opt/dsbulk-1.11/bin/dsbulk load -url /data/in -k s -t t \\\n"
             "  -header false -delim '\\t' --schema.allowExtraFields=false -escape '\"'",
-            "load '/data/in/*.csv' --table s.t --blob any --no-header --delimiter '\\t' "
-            "--escape '\"'",
+            "load '/data/in/*.csv' --table s.t --blob any --no-header --delimiter '\\t'",
         ),
         (
             "dsbulk load -url dir -k s -t t --connector.csv.recursive true -escape x "
             '-nullStrings \'["NULL", "-"]\' -h \'h1, "h2"\' -maxErrors 5% -cl ONE -dryRun',
-            "load 'dir/**/*.csv' --table s.t --allow-extra-fields --blob any --escape x "
-            "--null NULL --null - --null-quoted --contact-points h1,h2 --max-errors 5% "
-            "--consistency ONE --dry-run",
+            "load 'dir/**/*.csv' --table s.t --escape x --escape-style quoted "
+            "--allow-extra-fields --blob any --null NULL --null - --null-quoted --empty null "
+            "--contact-points h1,h2 --max-errors 5% --consistency ONE --dry-run",
         ),
         (
             "dsbulk load -url x.csv -k s -t t "
             '--driver.basic.contact-points \'["h1:9043", "h2:9043"]\' '
             "--driver.basic.load-balancing-policy.local-datacenter dc2 "
             "--datastax-java-driver.basic.request.consistency ONE",
-            r"load x.csv --table s.t --escape '\' --allow-extra-fields --blob any "
+            f"load x.csv --table s.t {_LOAD} "
             "--contact-points h1,h2 --port 9043 --local-dc dc2 --consistency ONE",
         ),
         (
@@ -121,16 +123,17 @@ WORDS = "--true-words True --false-words False"
             "dsbulk load -url x.csv -k s -t t -m '*=*, a=b' --codec.timestamp UNITS_SINCE_EPOCH "
             "--codec.unit SECONDS --codec.date dd.MM.yyyy --codec.booleanNumbers '[9,8]' "
             "-locale de_DE --codec.roundingStrategy HALF_UP --codec.overflowStrategy TRUNCATE",
-            r"load x.csv --table s.t --escape '\' --allow-extra-fields --blob any "
+            f"load x.csv --table s.t {_LOAD} "
             "--mapping '*=*, a=b' --epoch-unit s --accept booleans --locale de "
-            "--rounding half-up --overflow clamp "
-            "--date-format dd.MM.yyyy --timestamp-format s --true-words true,9 "
-            "--false-words false,8",
+            "--decimal-sep , --thousands-sep . --rounding half-up --overflow clamp "
+            "--date-format dd.MM.yyyy --timestamp-format s --true-words "
+            "true,t,yes,y,1,9 --false-words false,f,no,n,0,8",
         ),
         (
             "dsbulk load -query 'INSERT INTO s.t (a) VALUES (:a)' -url x.csv -header false -ttl",
             "exec 'INSERT INTO s.t (a) VALUES (:a)' --params x.csv --values-escape '\\' "
-            "--values-allow-extra-fields --values-blob any --no-values-header",
+            "--values-escape-style quoted --values-allow-extra-fields --values-blob any "
+            "--no-values-header",
         ),
         (
             "dsbulk unload -query 'SELECT a FROM s.t' -url out -c json --codec.binary HEX "
@@ -141,18 +144,21 @@ WORDS = "--true-words True --false-words False"
         (
             "dsbulk unload -url out -query 'SELECT a FROM s.t WHERE token(a) > :start AND "
             "token(a) <= :end'",
-            "unload --output out --blob base64 --query 'SELECT a FROM s.t'",
+            "unload --output out --blob base64 --query 'SELECT a FROM s.t' --true-words 1 "
+            "--false-words 0",
         ),
         (
             'dsbulk unload -url out -query \'select a from s.t where Token(a, "B")>=:x and '
             'token(a, "B")<:y  AND c > 5 LIMIT 9\'',
-            "unload --output out --blob base64 --query 'select a from s.t WHERE c > 5 LIMIT 9'",
+            "unload --output out --blob base64 --query 'select a from s.t WHERE c > 5 LIMIT 9' "
+            "--true-words 1 --false-words 0",
         ),
         (
             "dsbulk unload -url out -query 'SELECT a FROM s.t WHERE c > 5 AND token(a) > :start "
             "AND token(a) <= :end ALLOW FILTERING'",
             "unload --output out --blob base64 "
-            "--query 'SELECT a FROM s.t WHERE c > 5 ALLOW FILTERING'",
+            "--query 'SELECT a FROM s.t WHERE c > 5 ALLOW FILTERING' --true-words 1 "
+            "--false-words 0",
         ),
         (
             "dsbulk count -k s -t t -b secure-connect-shop.zip -u token",
@@ -167,20 +173,20 @@ WORDS = "--true-words True --false-words False"
         (
             "dsbulk load -url in -k s -t t -skipRecords 3 -maxRecords 10 -nullValue none "
             "--connector.csv.emptyValue EMPTY",
-            r"load 'in/*.csv' --table s.t --escape '\' --allow-extra-fields --blob any "
+            f"load 'in/*.csv' --table s.t {_LOAD} "
             "--skip-rows 3 --rows-per file --max-rows 10 --fill-empty none --fill-quoted EMPTY",
         ),
         (  # what the text becomes means null, so the field is null, too
             "dsbulk load -url x.csv -k s -t t -nullValue NULL -nullStrings NULL",
-            r"load x.csv --table s.t --escape '\' --allow-extra-fields --blob any --null NULL "
-            "--null '' --null-quoted",
+            f"load x.csv --table s.t {_LOAD} --null NULL --null '' --null-quoted",
         ),
         (
             "dsbulk unload -url out -k s -t t -encoding latin1 -comment '#' -newline '\\r\\n' "
             "--connector.csv.emptyValue EMPTY -nullValue NULL "
             "--connector.csv.ignoreLeadingWhitespaces true",
             "unload --table s.t --output out --blob base64 --encoding latin1 --comment '#' "
-            "--line-end crlf --empty-word EMPTY --null NULL --trim text",
+            "--line-end crlf --empty-word EMPTY --null NULL --trim text --true-words 1 "
+            "--false-words 0",
         ),
         (
             "COPY s.t TO 'x.txt' WITH ENCODING = 'cp1252'",
@@ -222,13 +228,27 @@ WORDS = "--true-words True --false-words False"
         (
             """dsbulk unload -query "SELECT toJson(m), (int)42 AS n FROM s.t LIMIT 5" -url out""",
             "unload --output out --blob base64 "
-            "--query 'SELECT toJson(m), (int)42 AS n FROM s.t LIMIT 5'",
+            "--query 'SELECT toJson(m), (int)42 AS n FROM s.t LIMIT 5' --true-words 1 "
+            "--false-words 0",
         ),
         (
             "dsbulk unload -k s -t t -m 'a=a, day=toDate(at), n=now()' -url out",
             "unload --table s.t --output out --blob base64 "
-            "--mapping 'a=a, day=toDate(at), n=now()'",
+            "--mapping 'a=a, day=toDate(at), n=now()' --true-words 1 --false-words 0",
         ),
+        (
+            "dsbulk count -query 'SELECT * FROM s.\"T\" WHERE token(a) > :b AND token(a) <= :e'",
+            "count --table s.T",
+        ),
+        (
+            "dsbulk count -k s -query 'SELECT a FROM t WHERE c > 5 ALLOW FILTERING;'",
+            "count --table s.t --where 'c > 5'",
+        ),
+        (
+            "dsbulk COUNT -k s -t t -stats Partitions,hosts -partitions 5",
+            "count --table s.t --by host",
+        ),
+        ("dsbulk count -k s -t t -partitions 5 -header false -m a=b", "count --table s.t"),
         ("dsbulk count -k s -t t -stats hosts", "count --table s.t --by host"),
         ("dsbulk count -k s -t t -stats partitions -partitions 5", "count --table s.t --top 5"),
     ],
@@ -237,6 +257,201 @@ def test_lines(text: str, line: str) -> None:
     translation = one(text)
     assert translation.line == f"ringhaul {line}"
     accept(translation)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("LOAD -url x.csv", f"load x.csv --table s.t {_LOAD}"),
+        ("load -c CSV -url file:/in/x%20y.csv", f"load '/in/x y.csv' --table s.t {_LOAD}"),
+        ("load -url file:///in/x.csv", f"load /in/x.csv --table s.t {_LOAD}"),
+        ("load -url .", f"load './*.csv' --table s.t {_LOAD}"),
+        ("load -url in.d/", f"load 'in.d/*.csv' --table s.t {_LOAD}"),
+        ("load -url /", f"load '/*.csv' --table s.t {_LOAD}"),
+        ("load -url https://h/data", f"load https://h/data --table s.t {_LOAD}"),
+        ("load -url 's3://b/x.csv?region=r'", f"load s3://b/x.csv --table s.t {_LOAD}"),
+        (
+            "load -url d --connector.csv.fileNamePattern '**/*.{csv,txt}'",
+            f"load 'd/*.csv' 'd/*.txt' --table s.t {_LOAD}",
+        ),
+        (
+            "load -url d --connector.csv.compression gzip",
+            f"load 'd/*.csv.gz' --table s.t {_LOAD}",
+        ),
+        (r"load -url x.csv -escape '\\'", f"load x.csv --table s.t {_LOAD}"),
+        (
+            r"load -url x.csv -escape '\u0000' -comment '\u0000'",
+            "load x.csv --table s.t --allow-extra-fields --blob any",
+        ),
+        (
+            r"load -url x.csv -quote '\u0000'",
+            "load x.csv --table s.t --allow-extra-fields --blob any --quote ''",
+        ),
+        (
+            r"load -url x.csv -quote '\"' -delim '\u0001'",
+            rf"""load x.csv --table s.t {_LOAD} --quote '"' --delimiter '\x01'""",
+        ),
+        (
+            "load -url x.csv -m '\n a=b,\n \\\"c d\\\" = e'",
+            f"load x.csv --table s.t {_LOAD} --mapping 'a=b, \"c d\" = e'",
+        ),
+        ("load -url x.csv -nullStrings []", f"load x.csv --table s.t {_LOAD}"),
+        (
+            "load -url x.csv -nullStrings '\"\",NULL'",
+            f"load x.csv --table s.t {_LOAD} --null '' --null NULL --null-quoted",
+        ),
+        (
+            "load -url x.csv -timeZone UTC+02:00",
+            f"load x.csv --table s.t {_LOAD} --timezone Etc/GMT-2",
+        ),
+        ("load -url x.csv -timeZone -3", f"load x.csv --table s.t {_LOAD} --timezone Etc/GMT+3"),
+        (
+            "load -url x.csv --codec.date BASIC_ISO_DATE "
+            "--codec.epoch 2000-01-01T00:00:00+01:00[Europe/Paris]",
+            f"load x.csv --table s.t {_LOAD} --epoch 1999-12-31T23:00:00Z --date-format yyyyMMdd",
+        ),
+        (
+            "load -c JSON -url x.json",
+            "load x.json --table s.t --format jsonl --json-layout documents --allow-extra-fields "
+            "--blob any",
+        ),
+        (
+            "load -c json -url x.json --connector.json.parserFeatures '{ALLOW_COMMENTS:false}'",
+            "load x.json --table s.t --format jsonl --json-layout documents --allow-extra-fields "
+            "--blob any",
+        ),
+        (
+            "load -query 'INSERT INTO t (a) VALUES (?)' -url x.csv",
+            "exec 'INSERT INTO s.t (a) VALUES (?)' --params x.csv --values-escape '\\' "
+            "--values-escape-style quoted --values-allow-extra-fields --values-blob any",
+        ),
+        ("load -url x.csv --executor.maxPerSecond -5", f"load x.csv --table s.t {_LOAD}"),
+        (
+            "unload -url out --schema.allowExtraFields true --batch.maxBatchStatements 9",
+            "unload --table s.t --output out --blob base64 --true-words 1 --false-words 0",
+        ),
+        (
+            "unload -url file:/out -query 'SELECT a FROM t'",
+            "unload --output /out --blob base64 --query 'SELECT a FROM s.t' --true-words 1 "
+            "--false-words 0",
+        ),
+        ("unload -c json -url out", "unload --table s.t --output out --format jsonl --blob base64"),
+        (
+            "unload -c json -url out -maxConcurrentFiles 1",
+            "unload --table s.t --output out/ --format jsonl --blob base64 --single-file",
+        ),
+        (
+            "unload -c json -url - -maxConcurrentFiles 1 -maxRecords 9",
+            "unload --table s.t --output - --format jsonl --blob base64",
+        ),
+        (
+            "unload -c json -url out -maxConcurrentFiles 1 "
+            "--connector.json.fileNameFormat x-%d.json",
+            "unload --table s.t --output out/ --format jsonl --blob base64 --single-file "
+            "--file-name-format x-%d.json",
+        ),
+        (
+            "load -url x.csv -nullValue auto --connector.csv.emptyValue Auto",
+            f"load x.csv --table s.t {_LOAD}",
+        ),
+        (
+            "load -url x.csv --executor.maxBytesPerSecond '5 mebibytes'",
+            f"load x.csv --table s.t {_LOAD} --rate 5243kB/s",
+        ),
+        (
+            "load -url x.csv -locale es",
+            f"load x.csv --table s.t {_LOAD} --locale es --decimal-sep , --thousands-sep .",
+        ),
+        (
+            "unload -c json -url out -locale fr_FR",
+            "unload --table s.t --output out --format jsonl --blob base64 --locale fr",
+        ),
+        (
+            "load --connector.csv.url:x.csv --dsbulk.connector.csv.header:false",
+            f"load x.csv --table s.t {_LOAD} --no-header",
+        ),
+        (
+            """load -url x.csv -nullStrings 'NULL,""' -nullValue NULL""",
+            f"load x.csv --table s.t {_LOAD} --null NULL --null '' --null-quoted",
+        ),
+    ],
+)
+def test_spellings(text: str, line: str) -> None:
+    operation, _, rest = text.partition(" ")
+    translation = one(f"dsbulk {operation} -k s -t t {rest}")
+    assert translation.line == f"ringhaul {line}"
+    accept(translation)
+
+
+def test_a_home_folder_in_quotes_is_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/joe")
+    assert one("dsbulk load -k s -t t -url '~/x.csv'").words[1] == "/home/joe/x.csv"
+    assert one("dsbulk unload -k s -t t -url ~/out").line.count("--output /home/joe/out") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("load -url export", "if it is a file, give export in place of the pattern"),
+        ("load -url x.csv -m 'a=a, w=__timestamp'", "is microseconds; there milliseconds"),
+        ("load -url x.csv -stats hosts", "dsbulk load does not use it"),
+        ("unload -url out --connector.csv.urlfile x", "dsbulk unload does not use it"),
+        ("unload -url out --codec.booleanNumbers 1,0", "as the words of codec.booleanStrings"),
+        ("load -url x.csv --engine.executionId 'a_%2$s'", "there are no templates"),
+        ("load -url x.csv -deny h1", "cluster.denied_nodes"),
+        ("load -url x.csv -prometheus true", "ringhaul metrics"),
+        (
+            "count --executor.maxBytesPerSecond 5MB --executor.maxPerSecond 10",
+            "in place of the bytes",
+        ),
+        ("count -stats all", "run it again with --by or --top N"),
+        ("load -url '$DIR/x.csv'", "the shell fills in no variables within single quotes"),
+        ("load --connector.csv.urlfile x", "a folder in it stands for all files in it"),
+        ("load -url x.csv -nullStrings NULL", 'in columns of text "" is null, too'),
+    ],
+)
+def test_notes(text: str, note: str) -> None:
+    operation, _, rest = text.partition(" ")
+    translation = one(f"dsbulk {operation} -k s -t t {rest}")
+    accept(translation)
+    assert translation.complete
+    assert any(note in one.text for one in translation.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        *[("5", 5), ("-1", -1), ("1.5KB", 1500), ("2k", 2048), ("1 Mi", 2**20), ("3GB", 3 * 10**9)],
+        *[
+            ("5 kibibytes", 5120),
+            ("2 megabytes", 2 * 10**6),
+            ('"7B"', 7),
+            ("x", None),
+            ("5 qb", None),
+        ],
+    ],
+)
+def test_sizes_in_bytes(text: str, size: int | None) -> None:
+    assert as_bytes(text) == size
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("INSERT INTO t (a) VALUES (?)", "INSERT INTO K.t (a) VALUES (?)"),
+        ('update "T" set a = :a where b = :b', 'update K."T" set a = :a where b = :b'),
+        ("DELETE a FROM t WHERE b = ?", "DELETE a FROM K.t WHERE b = ?"),
+        ("SELECT a FROM t", "SELECT a FROM K.t"),
+        ("INSERT INTO x.t (a) VALUES (?)", None),
+        ('UPDATE "x" . "t" SET a = ?', None),
+        ("BEGIN BATCH INSERT INTO t (a) VALUES (?); APPLY BATCH", None),
+    ],
+)
+def test_a_statement_gets_the_keyspace_of_the_option(query: str, found: str | None) -> None:
+    expected = query if found is None else found
+    assert qualified(query, "ks") == expected.replace("K.", "ks.")
+    assert qualified(query, "My Ks") == expected.replace("K.", '"My Ks".')
+    assert qualified(query, "") == query
 
 
 def test_compression_of_requests() -> None:
@@ -251,7 +466,7 @@ def test_the_option_for_loose_spellings_has_the_name_of_its_command() -> None:
         ("dsbulk load -query 'INSERT INTO s.t (a) VALUES (?)' -url x.csv", "--values-accept all"),
     ):
         (note,) = one(text).notes
-        assert note.text.endswith(f"are rejects: {option}") and not note.lost
+        assert f"are rejects: {option}." in note.text and not note.lost
     assert one("dsbulk unload -k s -t t -url out").notes == ()
 
 
@@ -299,6 +514,7 @@ VALUES = {
     "engine.dryRun": "true",
     "stats.modes": "ranges",
     "connector.*.fileNameFormat": "output-%06d.csv",
+    "connector.*.parserFeatures": "ALLOW_COMMENTS:true",
 }
 
 
@@ -340,7 +556,8 @@ def test_every_setting_of_bulk_loader_gives_a_command_that_is_accepted_or_is_exp
         *("connector.*.ignoreLeadingWhitespacesInQuotes",),
         *("connector.*.ignoreTrailingWhitespacesInQuotes",),
         *("connector.*.serializationStrategy", "connector.*.mode", "schema.nullToUnset"),
-        *("connector.*.encoding", "connector.*.url", "codec.binary"),
+        *("connector.*.encoding", "connector.*.url", "codec.binary", "stats.numPartitions"),
+        "schema.query",  # of a count, which then has the same table
     }
     assert set(unchanged) <= usual
 
@@ -380,6 +597,9 @@ def test_every_shortcut_of_bulk_loader_is_a_known_setting() -> None:
         ("dsbulk load -sideways 1", "it has no option -sideways"),
         ("dsbulk load --codec.colour red", "it has no setting --codec.colour"),
         ("dsbulk load x.csv", "'x.csv' is not an option"),
+        ("dsbulk unload -k s -t t | gzip", "| belongs to the shell: give the command of dsbulk"),
+        ("dsbulk unload -k s -t t > x.csv", "> belongs to the shell"),
+        ("dsbulk count -query 'SELECT a FROM s.t LIMIT 5'", "this SELECT cannot be counted"),
         ("dsbulk load -c xml", "connector 'xml' is neither csv nor json"),
         ("dsbulk load --codec.unit WEEKS", "'WEEKS' is not a unit of time"),
         ("dsbulk load -k 's", "No closing quotation"),
@@ -473,11 +693,21 @@ def test_a_script_is_translated_in_its_order() -> None:
     assert [one.words[1] for one in translate(script)] == ["a.csv", "b.csv", "c.csv", "d.csv"]
 
 
+@pytest.mark.parametrize(
+    "before", ["time ", "sudo nohup /opt/dsbulk/bin/", """A=1 JAVA_OPTS="-Xmx4g -Xms1g" B='x y' """]
+)
+def test_what_precedes_a_program_is_left_out(before: str) -> None:
+    assert one(f"  {before}dsbulk count -k s -t t").line == "ringhaul count --table s.t"
+
+
 def test_a_query_says_itself_which_times_are_unloaded() -> None:
     line = 'dsbulk unload -query "SELECT a FROM s.t" -timestamp true -ttl true -url out'
     (found,) = translate(line)
     accept(found)
-    assert found.line == "ringhaul unload --output out --blob base64 --query 'SELECT a FROM s.t'"
+    assert found.line == (
+        "ringhaul unload --output out --blob base64 --query 'SELECT a FROM s.t' --true-words 1 "
+        "--false-words 0"
+    )
     assert [(note.option, note.lost) for note in found.notes] == [
         ("-timestamp", True),
         ("-ttl", True),
@@ -501,11 +731,16 @@ def test_a_condition_on_token_ranges_is_left_out_with_a_note() -> None:
     assert not any("token" in note.text for note in found.notes)
 
 
-@pytest.mark.parametrize("piece", ["WHERE ", "AND  ", "WHERE token(", "AND token(a) ", " ", "("])
+@pytest.mark.parametrize(
+    "piece", ["WHERE ", "AND  ", "WHERE token(", "AND token(a) ", " ", "(", "FROM ", "FROM  a"]
+)
 def test_a_long_query_takes_linear_time(piece: str) -> None:
     query = (piece * 30_000)[:30_000]
     began_s = time.process_time()
     translate(f"dsbulk unload -url out -query '{query}'")
+    for start in ("", "SELECT ", "SELECT a FROM t WHERE "):
+        with contextlib.suppress(NotTranslatable):
+            translate(f"dsbulk count -k s -query '{start}{query} ;b'")
     assert time.process_time() - began_s < 2
 
 
@@ -532,7 +767,9 @@ def test_a_command_longer_than_a_shell_takes_is_refused() -> None:
         translate("dsbulk load -k s -t t -" + 40_000 * "h")
 
 
-@pytest.mark.parametrize("piece", ["'", '"', "a,", "\\", "COPY ", "-- ", "/*", "(", "dsbulk '\n"])
+@pytest.mark.parametrize(
+    "piece", ["'", '"', "a,", "\\", "COPY ", "-- ", "/*", "(", "dsbulk '\n", 'a="" ', "{a,b}"]
+)
 def test_a_long_text_takes_linear_time(piece: str) -> None:
     def seconds(length: int) -> float:
         text = (piece * length)[:length]
