@@ -177,6 +177,8 @@ def _translate(draft: Draft, settings: _Settings) -> None:
             names = [f"--{known.replace('*', settings.connector)}" for known in handlers]
             raise NotTranslatable(f"dsbulk: it has no setting {written}{suggest(written, names)}")
         handler(value, draft)
+    if settings.connector == "csv" and not draft.has("--no-header"):
+        _leave_extra_fields(draft, settings)
     if draft.command == "count":
         _set_counts(draft, settings)
     else:
@@ -191,6 +193,16 @@ def _translate(draft: Draft, settings: _Settings) -> None:
         _leave_rest_to_query(draft, settings.text("schema.keyspace"))
     if draft.command == "exec":
         _use_names_of_exec(draft)
+
+
+def _leave_extra_fields(draft: Draft, settings: _Settings) -> None:
+    """Drop an option that would take more than Bulk Loader does: where a file has a header, its
+    setting is about fields that the header names, and it rejects a record with more."""
+    draft.drop("--allow-extra-fields")
+    for name, written, _ in settings.items():
+        if name == "schema.allowExtraFields":
+            draft.option = written
+            draft.note("a record with more fields than the header is rejected, as in dsbulk")
 
 
 def _name_folder(draft: Draft) -> None:

@@ -234,8 +234,8 @@ def test_translated_commands_do_what_the_others_did(
     assert_table(cassandra_session, orders, "region, id, total", rows)
     limited = run(fleet, keyspace, load).out
     assert limited.endswith(
-        f"--table {keyspace}.orders --escape '\\' --escape-style quoted --allow-extra-fields "
-        "--blob any --max-errors 10\n"
+        f"--table {keyspace}.orders --escape '\\' --escape-style quoted --blob any "
+        "--max-errors 10\n"
     )
 
     # The way back, and what has no counterpart

@@ -51,7 +51,7 @@ def accept(translation: Translation) -> None:
 ESCAPE = r"--escape '\'"
 MOMENTS = "--timestamp-format 'yyyy-MM-dd HH:mm:ss.SSSxx'"
 WORDS = "--true-words True --false-words False"
-_LOAD = r"--escape '\' --escape-style quoted --allow-extra-fields --blob any"
+_LOAD = r"--escape '\' --escape-style quoted --blob any"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ _LOAD = r"--escape '\' --escape-style quoted --allow-extra-fields --blob any"
             "dsbulk load -url dir -k s -t t --connector.csv.recursive true -escape x "
             '-nullStrings \'["NULL", "-"]\' -h \'h1, "h2"\' -maxErrors 5% -cl ONE -dryRun',
             "load 'dir/**/*.csv' --table s.t --escape x --escape-style quoted "
-            "--allow-extra-fields --blob any --null NULL --null - --null-quoted --empty null "
+            "--blob any --null NULL --null - --null-quoted --empty null "
             "--contact-points h1,h2 --max-errors 5% --consistency ONE --dry-run",
         ),
         (
@@ -281,11 +281,11 @@ def test_lines(text: str, line: str) -> None:
         (r"load -url x.csv -escape '\\'", f"load x.csv --table s.t {_LOAD}"),
         (
             r"load -url x.csv -escape '\u0000' -comment '\u0000'",
-            "load x.csv --table s.t --allow-extra-fields --blob any",
+            "load x.csv --table s.t --blob any",
         ),
         (
             r"load -url x.csv -quote '\u0000'",
-            "load x.csv --table s.t --allow-extra-fields --blob any --quote ''",
+            "load x.csv --table s.t --blob any --quote ''",
         ),
         (
             r"load -url x.csv -quote '\"' -delim '\u0001'",
@@ -323,7 +323,7 @@ def test_lines(text: str, line: str) -> None:
         (
             "load -query 'INSERT INTO t (a) VALUES (?)' -url x.csv",
             "exec 'INSERT INTO s.t (a) VALUES (?)' --params x.csv --values-escape '\\' "
-            "--values-escape-style quoted --values-allow-extra-fields --values-blob any",
+            "--values-escape-style quoted --values-blob any",
         ),
         ("load -url x.csv --executor.maxPerSecond -5", f"load x.csv --table s.t {_LOAD}"),
         (
@@ -368,7 +368,12 @@ def test_lines(text: str, line: str) -> None:
         ),
         (
             "load --connector.csv.url:x.csv --dsbulk.connector.csv.header:false",
-            f"load x.csv --table s.t {_LOAD} --no-header",
+            r"load x.csv --table s.t --escape '\' --escape-style quoted --allow-extra-fields "
+            "--blob any --no-header",
+        ),
+        (  # a record longer than the header is a reject in both
+            "load -url x.csv --schema.allowExtraFields true",
+            f"load x.csv --table s.t {_LOAD}",
         ),
         (
             """load -url x.csv -nullStrings 'NULL,""' -nullValue NULL""",
