@@ -283,16 +283,19 @@ def _set_sources(draft: Draft, place: str, settings: _Settings) -> None:
 def _set_defaults(draft: Draft, settings: _Settings) -> None:
     """State what Bulk Loader does by default, where it changes rows."""
     csv = settings.connector == "csv"
-    if draft.command == "unload":
-        draft.add("--blob", "base64")
-        if csv and not settings.has("codec.booleanStrings"):
-            draft.true_words, draft.false_words = ["1"], ["0"]
-        return
     if csv and settings.text("connector.csv.quote") != "\0":
         escape = settings.text("connector.csv.escape", "\\")
         if escape not in ("\0", settings.text("connector.csv.quote", '"')):
             draft.add("--escape", escape)
             draft.add("--escape-style", "quoted")
+    if draft.command == "unload":
+        draft.add("--blob", "base64")
+        if not csv and not settings.has("connector.*.compression"):
+            # Scripts, and the pattern of a load, expect this suffix; here it is .jsonl.
+            draft.add("--file-name-format", "output-%06d.json")
+        if csv and not settings.has("codec.booleanStrings"):
+            draft.true_words, draft.false_words = ["1"], ["0"]
+        return
     if not csv and not settings.has("connector.json.mode"):
         draft.add("--json-layout", "documents")
     if not settings.has("schema.allowExtraFields"):

@@ -11,6 +11,7 @@ import string
 from dataclasses import dataclass
 
 from ringhaul.errors import UsageError
+from ringhaul.formats.suffixes import SUFFIXES
 from ringhaul.output.manifest import MANIFEST
 
 #: What a pattern may have in braces.
@@ -95,7 +96,17 @@ def _literal(pattern: str) -> str:
 
 
 def _missing_end(text: str, suffix: str) -> str:
-    """Return what of the suffix a name lacks: `.gz` of `a.csv` if all files end with `.csv.gz`."""
+    """Return what of the suffix a name lacks: `.gz` of `a.csv` if all files end with `.csv.gz`.
+
+    `a.json` lacks nothing of `.jsonl`."""
+    json = SUFFIXES["jsonl"]
+    usual = next((one for one in json if suffix == one or suffix.startswith(f"{one}.")), None)
+    if usual is not None:
+        packed = suffix.removeprefix(usual)
+        if text.endswith(tuple(f"{one}{packed}" for one in json)):
+            return ""
+        if text.endswith(json):
+            return packed
     for cut in range(len(suffix), 0, -1):
         if suffix[:cut].endswith(text[-cut:]) and suffix[cut : cut + 1] in ("", "."):
             return suffix[cut:]

@@ -138,25 +138,28 @@ _LOAD = r"--escape '\' --escape-style quoted --blob any"
         (
             "dsbulk unload -query 'SELECT a FROM s.t' -url out -c json --codec.binary HEX "
             "--connector.json.prettyPrint true -maxRecords 10",
-            "unload --output out --format jsonl --blob hex --query 'SELECT a FROM s.t' "
+            "unload --output out --format jsonl --blob hex --file-name-format output-%06d.json "
+            "--query 'SELECT a FROM s.t' "
             "--json-layout pretty --max-rows-per-file 10",
         ),
         (
             "dsbulk unload -url out -query 'SELECT a FROM s.t WHERE token(a) > :start AND "
             "token(a) <= :end'",
-            "unload --output out --blob base64 --query 'SELECT a FROM s.t' --true-words 1 "
+            "unload --output out --escape '\\' --escape-style quoted --blob base64 "
+            "--query 'SELECT a FROM s.t' --true-words 1 "
             "--false-words 0",
         ),
         (
             'dsbulk unload -url out -query \'select a from s.t where Token(a, "B")>=:x and '
             'token(a, "B")<:y  AND c > 5 LIMIT 9\'',
-            "unload --output out --blob base64 --query 'select a from s.t WHERE c > 5 LIMIT 9' "
+            "unload --output out --escape '\\' --escape-style quoted --blob base64 "
+            "--query 'select a from s.t WHERE c > 5 LIMIT 9' "
             "--true-words 1 --false-words 0",
         ),
         (
             "dsbulk unload -url out -query 'SELECT a FROM s.t WHERE c > 5 AND token(a) > :start "
             "AND token(a) <= :end ALLOW FILTERING'",
-            "unload --output out --blob base64 "
+            "unload --output out --escape '\\' --escape-style quoted --blob base64 "
             "--query 'SELECT a FROM s.t WHERE c > 5 ALLOW FILTERING' --true-words 1 "
             "--false-words 0",
         ),
@@ -184,7 +187,8 @@ _LOAD = r"--escape '\' --escape-style quoted --blob any"
             "dsbulk unload -url out -k s -t t -encoding latin1 -comment '#' -newline '\\r\\n' "
             "--connector.csv.emptyValue EMPTY -nullValue NULL "
             "--connector.csv.ignoreLeadingWhitespaces true",
-            "unload --table s.t --output out --blob base64 --encoding latin1 --comment '#' "
+            "unload --table s.t --output out --escape '\\' --escape-style quoted --blob base64 "
+            "--encoding latin1 --comment '#' "
             "--line-end crlf --empty-word EMPTY --null NULL --trim text --true-words 1 "
             "--false-words 0",
         ),
@@ -227,13 +231,13 @@ _LOAD = r"--escape '\' --escape-style quoted --blob any"
         ),
         (
             """dsbulk unload -query "SELECT toJson(m), (int)42 AS n FROM s.t LIMIT 5" -url out""",
-            "unload --output out --blob base64 "
+            "unload --output out --escape '\\' --escape-style quoted --blob base64 "
             "--query 'SELECT toJson(m), (int)42 AS n FROM s.t LIMIT 5' --true-words 1 "
             "--false-words 0",
         ),
         (
             "dsbulk unload -k s -t t -m 'a=a, day=toDate(at), n=now()' -url out",
-            "unload --table s.t --output out --blob base64 "
+            "unload --table s.t --output out --escape '\\' --escape-style quoted --blob base64 "
             "--mapping 'a=a, day=toDate(at), n=now()' --true-words 1 --false-words 0",
         ),
         (
@@ -328,17 +332,24 @@ def test_lines(text: str, line: str) -> None:
         ("load -url x.csv --executor.maxPerSecond -5", f"load x.csv --table s.t {_LOAD}"),
         (
             "unload -url out --schema.allowExtraFields true --batch.maxBatchStatements 9",
-            "unload --table s.t --output out --blob base64 --true-words 1 --false-words 0",
+            "unload --table s.t --output out --escape '\\' --escape-style quoted --blob base64 "
+            "--true-words 1 --false-words 0",
         ),
         (
             "unload -url file:/out -query 'SELECT a FROM t'",
-            "unload --output /out --blob base64 --query 'SELECT a FROM s.t' --true-words 1 "
+            "unload --output /out --escape '\\' --escape-style quoted --blob base64 "
+            "--query 'SELECT a FROM s.t' --true-words 1 "
             "--false-words 0",
         ),
-        ("unload -c json -url out", "unload --table s.t --output out --format jsonl --blob base64"),
+        (
+            "unload -c json -url out",
+            "unload --table s.t --output out --format jsonl --blob base64 "
+            "--file-name-format output-%06d.json",
+        ),
         (
             "unload -c json -url out -maxConcurrentFiles 1",
-            "unload --table s.t --output out/ --format jsonl --blob base64 --single-file",
+            "unload --table s.t --output out/ --format jsonl --blob base64 "
+            "--file-name-format output-%06d.json --single-file",
         ),
         (
             "unload -c json -url - -maxConcurrentFiles 1 -maxRecords 9",
@@ -347,8 +358,8 @@ def test_lines(text: str, line: str) -> None:
         (
             "unload -c json -url out -maxConcurrentFiles 1 "
             "--connector.json.fileNameFormat x-%d.json",
-            "unload --table s.t --output out/ --format jsonl --blob base64 --single-file "
-            "--file-name-format x-%d.json",
+            "unload --table s.t --output out/ --format jsonl --blob base64 "
+            "--file-name-format x-%d.json --single-file",
         ),
         (
             "load -url x.csv -nullValue auto --connector.csv.emptyValue Auto",
@@ -364,7 +375,8 @@ def test_lines(text: str, line: str) -> None:
         ),
         (
             "unload -c json -url out -locale fr_FR",
-            "unload --table s.t --output out --format jsonl --blob base64 --locale fr",
+            "unload --table s.t --output out --format jsonl --blob base64 "
+            "--file-name-format output-%06d.json --locale fr",
         ),
         (
             "load --connector.csv.url:x.csv --dsbulk.connector.csv.header:false",
@@ -710,7 +722,8 @@ def test_a_query_says_itself_which_times_are_unloaded() -> None:
     (found,) = translate(line)
     accept(found)
     assert found.line == (
-        "ringhaul unload --output out --blob base64 --query 'SELECT a FROM s.t' --true-words 1 "
+        "ringhaul unload --output out --escape '\\' --escape-style quoted --blob base64 "
+        "--query 'SELECT a FROM s.t' --true-words 1 "
         "--false-words 0"
     )
     assert [(note.option, note.lost) for note in found.notes] == [
