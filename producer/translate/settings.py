@@ -462,7 +462,7 @@ _UNLOAD: Mapping[str, Handler] = {
     "connector.*.skipRecords": lose_unless("0", "there is nothing to skip in a table"),
     "connector.*.fileNameFormat": option("--file-name-format"),
     "connector.*.maxConcurrentFiles": _concurrent_files,
-    "connector.*.escape": note("quotes within quotes are doubled, as in RFC 4180"),
+    "connector.*.escape": nothing,
     "connector.*.comment": _character("--comment"),
     "connector.*.nullValue": _written_text("--null"),
     "connector.*.emptyValue": _written_text("--empty-word"),

@@ -737,6 +737,16 @@ def run(*words: str) -> int:
     return code
 
 
+@pytest.mark.parametrize("escape", ["\\", "/"])
+def test_an_unload_is_read_back_with_its_own_escapes(escape: str) -> None:
+    given = f"-k s -t t -url d --connector.csv.escape '{escape}'"
+    for command in ("unload", "load"):
+        found = one(f"dsbulk {command} {given}")
+        accept(found)
+        assert f"--escape {shlex.quote(escape)} --escape-style quoted" in found.line
+        assert not any("escape" in note.option for note in found.notes)
+
+
 def test_a_condition_on_token_ranges_is_left_out_with_a_note() -> None:
     condition = "token(a) > :start AND token(a) <= :end"
     (found,) = translate(f'dsbulk unload -url out -query "SELECT a FROM s.t WHERE {condition}"')
