@@ -14,7 +14,7 @@ from producer.translate.translation import Draft, NotTranslatable, Translation, 
 Handler = Callable[[str, Draft], None]
 #: Options whose empty value is the same as none.
 _EMPTY_IS_NONE = frozenset({"SKIPCOLS", "CONFIGFILE", "BEGINTOKEN", "ENDTOKEN", "DECIMALSEP"})
-#: How COPY TO spells moments, unless it is told.
+#: How COPY TO writes moments by default.
 _MOMENTS = "yyyy-MM-dd HH:mm:ss.SSSxx"
 
 

@@ -66,7 +66,7 @@ def translate_statements(text: str) -> list[Translation]:
 
 
 def _statements(text: str, new_draft: Callable[[], Draft]) -> list[Translation]:
-    """Return a command for each COPY in a text, each begun with a draft of its own.
+    """Return a command for each COPY in a text, each with a new draft.
 
     `USE keyspace` and `CONSISTENCY level` apply to what follows, as in cqlsh.
     """
@@ -191,5 +191,5 @@ _OPTIONS: Mapping[str, Handler] = {
     "--insecure-password-without-warning": lambda _, __: None,
     "--no-file-io": lambda _, __: None,
     "--no-compact": lambda _, __: None,
-    "--serial-consistency-level": _note("it is for conditions, which COPY has none of"),
+    "--serial-consistency-level": _note("it is for conditions, and COPY has no conditions"),
 }

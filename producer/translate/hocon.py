@@ -43,7 +43,7 @@ def as_bool(value: str) -> bool:
 
 
 def as_bytes(value: str) -> int | None:
-    """Return a number of bytes such as `5`, `5K`, `5MB` or `5 mebibytes`; None: it is none."""
+    """Return a number of bytes such as `5`, `5K`, `5MB` or `5 mebibytes`; None: it is not one."""
     found = _SIZE.fullmatch(as_text(value))
     if found is None:
         return None
