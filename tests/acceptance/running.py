@@ -55,7 +55,8 @@ class Running:
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(grace_s) == 0, self.log.read_text()
         assert psutil.wait_procs(children, timeout=10)[1] == []
-        assert "Traceback" not in self.log.read_text()
+        text = self.log.read_text()
+        assert "Traceback" not in text, text
 
     def kill(self) -> None:
         """Kill the process and its children."""
@@ -107,7 +108,7 @@ def free_port() -> int:
 def get(url: str) -> tuple[int, str]:
     """Return the status and text of a page."""
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

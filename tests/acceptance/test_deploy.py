@@ -208,7 +208,7 @@ def test_the_services_of_the_compose_file(
         named = urllib.request.Request(
             rehearsal.flower("/metrics"), headers={"Host": "flower:5555"}
         )
-        with urllib.request.urlopen(named, timeout=10) as answer:
+        with urllib.request.urlopen(named, timeout=60) as answer:
             assert answer.status == 200
         rehearsal.start_beat(stack)
         with redis.Redis(port=site.redis_port, password=password) as client:
