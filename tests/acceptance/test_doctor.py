@@ -277,7 +277,7 @@ def test_a_host_with_everything_wrong(
     (host_1 / "x.csv").write_text("id\n1\n")
     env = settings | {
         "PYTHONPATH": str(tree),
-        "RINGHAUL_CLUSTER_PORT": "1",  # nobody listens there
+        "RINGHAUL_CLUSTER_PORT": "1",  # without a listener
         "RINGHAUL_BROKER_VISIBILITY_TIMEOUT_S": "9000",
         "RINGHAUL_TRANSFORM_ALLOWED": "etl:*",
         "RINGHAUL_STATE_DIR": str(folder / "state"),

@@ -84,15 +84,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("version", nargs="*", help="such as 4.1; default: 4.0, 4.1 and 5.0")
     parser.add_argument("--cache", type=Path, default=user_cache_dir() / "versions")
     parser.add_argument("--tables", type=int, default=TABLES, help=f"default {TABLES}")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     failed = False
     for version in VERSIONS:
         if version.line < (4, 0):
             continue
-        if asked.version and not version.number.startswith(tuple(asked.version)):
+        if options.version and not version.number.startswith(tuple(options.version)):
             continue
         try:
-            result = prove(version, asked.cache, asked.tables)
+            result = prove(version, options.cache, options.tables)
         except Exception:  # the other versions are tested all the same
             traceback.print_exc()
             result, failed = "FAILED", True

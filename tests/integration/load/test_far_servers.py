@@ -56,7 +56,7 @@ def test_a_server_that_takes_no_further_connection_keeps_its_estimate(
     server.answers_options = False
     began_s = time.monotonic()
     client.plane.sound(began_s)
-    assert time.monotonic() - began_s < sounding.TIMEOUT_S - 1, "nobody waits for it"
+    assert time.monotonic() - began_s < sounding.TIMEOUT_S - 1, "the load waited for it"
     check_all_written(client.load(ROWS), server)
     assert distance.seconds <= 0.001
 

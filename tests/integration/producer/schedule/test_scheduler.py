@@ -279,7 +279,7 @@ def test_a_wish_for_a_run_gets_old(rig: Rig) -> None:
     now_ms = rig.book.standing("a").now_ms
     key = keys.schedule_key("a", "state")
     rig.ledger.caller.command("HSET", key, "wanted_ms", now_ms - WANTED_MAX_MS - 1000)
-    # 2. A beat starts: it does not run the schedule at an hour that nobody expects.
+    # 2. A beat starts: it does not run the schedule at an unexpected hour.
     beat = rig.beat()
     look_until(beat, lambda: rig.book.standing("a").wanted_ms is None, "the wish to be given up")
     assert rig.run() is None
