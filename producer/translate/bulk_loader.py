@@ -10,11 +10,12 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
+from producer.translate.codec_handlers import UNITS
 from producer.translate.hocon import as_bool, as_list, as_text
 from producer.translate.places import local_path, patterns
 from producer.translate.queries import counted, qualified
 from producer.translate.setting_names import ALIASES, SHORTCUTS
-from producer.translate.settings import HANDLERS, PATTERNS, UNITS, find_group
+from producer.translate.settings import HANDLERS, PATTERNS, find_group
 from producer.translate.translation import Draft, NotTranslatable, Translation, suggest
 
 #: Python's `shlex` takes quadratic time in the length of a word: 50 ms for this one. The longest

@@ -6,11 +6,23 @@ stands for the connector in use.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
+from producer.translate.codec_handlers import (
+    binary,
+    drop_null_fills,
+    epoch,
+    locale,
+    null_strings,
+    numbers,
+    output_null,
+    overflow,
+    rounding,
+    timezone,
+    unit,
+    words,
+)
 from producer.translate.handlers import (
     Handler,
     flag,
@@ -26,25 +38,9 @@ from producer.translate.handlers import (
 from producer.translate.hocon import as_bool, as_bytes, as_list, as_switches, as_text
 from producer.translate.queries import without_token_range
 from producer.translate.setting_names import ALLOWED, COMPRESSION, DENIED, SHORTCUTS
-from producer.translate.translation import Draft, NotTranslatable
+from producer.translate.translation import Draft
 
-#: Unit -> its name in ringhaul.
-UNITS = {
-    "NANOSECONDS": "ns",
-    "MICROSECONDS": "us",
-    "MILLISECONDS": "ms",
-    "SECONDS": "s",
-    "MINUTES": "min",
-    "HOURS": "h",
-    "DAYS": "d",
-}
 _WRITE_TIME = re.compile(r"__timestamp\b|\bwritetime\s*\(", re.IGNORECASE)
-#: The default of codec.booleanStrings.
-_TRUE_WORDS, _FALSE_WORDS = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
-#: Language -> countries where 1.234,5 is a number; empty: none is given.
-_COMMA_AND_POINT = {"de": ("", "DE"), "es": ("", "ES"), "it": ("", "IT"), "nl": ("", "NL")}
-_COMMA_AND_POINT |= {"da": ("", "DK"), "pt": ("", "BR")}
-_LANGUAGES = ("en", "fr", "de", "es", "it", "pt", "nl", "sv", "da", "pl")
 
 
 def _hosts(value: str, draft: Draft) -> None:
@@ -61,39 +57,13 @@ def _hosts(value: str, draft: Draft) -> None:
         draft.lose("all nodes listen on one port: --port")
 
 
-def _null_strings(value: str, draft: Draft) -> None:
-    for text in as_list(value):
-        draft.repeat("--null", text)
-    if not draft.has("--null"):
-        return
-    draft.add("--null-quoted")
-    if "" not in draft.values("--null"):
-        draft.add("--empty", "null")
-        draft.note('in columns of text "" is null, too; there it is the empty text')
-    _drop_null_fills(draft)
-
-
-def _output_null(value: str, draft: Draft) -> None:
-    draft.add("--null", (as_list(value) or [""])[0])
-
-
-def _drop_null_fills(draft: Draft) -> None:
-    """Leave out texts in the place of empty fields that mean null: so do empty fields."""
-    for name in ("--fill-empty", "--fill-quoted"):
-        if set(draft.values(name)) & set(draft.values("--null")):
-            draft.drop(name)
-            draft.drop("--empty")
-            if "" not in draft.values("--null"):
-                draft.repeat("--null", "")
-
-
 def _fill(name: str) -> Handler:
     """The text is read in the place of an empty field."""
 
     def handle(value: str, draft: Draft) -> None:
         if as_text(value).upper() not in ("AUTO", ""):
             draft.add(name, as_text(value))
-            _drop_null_fills(draft)
+            drop_null_fills(draft)
 
     return handle
 
@@ -163,27 +133,10 @@ def _delimiter(value: str, draft: Draft) -> None:
     draft.add("--delimiter", re.sub(r"[\x00-\x1f]", lambda one: f"\\x{ord(one[0]):02x}", text))
 
 
-def _timezone(value: str, draft: Draft) -> None:
-    zone = as_text(value)
-    offset = re.fullmatch(r"(?:GMT|UTC|UT)?([+-])0?(\d{1,2})(?::?00)?", zone)
-    if offset and int(offset[2]) <= 12:  # signs of these names are turned round
-        zone = f"Etc/GMT{'-' if offset[1] == '+' else '+'}{int(offset[2])}"
-    draft.add("--timezone", "UTC" if zone == "Z" else zone)
-
-
 def _urlfile(value: str, draft: Draft) -> None:
     if as_text(value):
         draft.add("--urlfile", as_text(value))
         draft.note("a folder in it stands for all files in it, at all depths")
-
-
-def _epoch(value: str, draft: Draft) -> None:
-    text = as_text(value).partition("[")[0]
-    with contextlib.suppress(ValueError):
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is not None:
-            text = moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    draft.add("--epoch", text)
 
 
 def _job_id(value: str, draft: Draft) -> None:
@@ -209,68 +162,6 @@ def _select(value: str, draft: Draft) -> None:
 def _seconds(value: str, draft: Draft) -> None:
     if is_limit(value):
         draft.add("--ttl", as_text(value))
-
-
-def _words(value: str, draft: Draft) -> None:
-    for pair in as_list(value):
-        true, colon, false = pair.partition(":")
-        if not colon:
-            raise NotTranslatable(f"codec.booleanStrings: {pair!r} is not TRUE:FALSE")
-        draft.true_words.append(true)
-        draft.false_words.append(false)
-
-
-def _numbers(value: str, draft: Draft) -> None:
-    pair = as_list(value)
-    if len(pair) != 2:
-        raise NotTranslatable(f"codec.booleanNumbers: {value!r} is not two numbers")
-    if draft.command == "unload":
-        draft.note("booleans are written as the words of codec.booleanStrings")
-        return
-    draft.true_words = [*(draft.true_words or _TRUE_WORDS), pair[0]]
-    draft.false_words = [*(draft.false_words or _FALSE_WORDS), pair[1]]
-    draft.add("--accept", "booleans")
-    if [number.strip() for number in pair] != ["1", "0"]:
-        draft.lose("words for true and false are 1 and 0 in columns of numbers")
-
-
-def _locale(value: str, draft: Draft) -> None:
-    language = as_text(value)[:2].lower()
-    if language in _LANGUAGES:
-        draft.add("--locale", language)
-    else:
-        draft.lose(f"names of months and days are known in {', '.join(_LANGUAGES)}")
-    if language == "en" or draft.command == "unload":
-        return  # numbers are written without separators
-    country = as_text(value)[3:5].upper()
-    if country in _COMMA_AND_POINT.get(language, ()):
-        draft.add("--decimal-sep", ",")
-        draft.add("--thousands-sep", ".")
-    else:
-        draft.lose("numbers do not follow it: give --decimal-sep and --thousands-sep")
-
-
-def _unit(value: str, draft: Draft) -> None:
-    unit = UNITS.get(as_text(value).upper())
-    if unit is None:
-        raise NotTranslatable(f"codec.unit: {value!r} is not a unit of time")
-    draft.add("--epoch-unit", unit)
-
-
-def _binary(value: str, draft: Draft) -> None:
-    if draft.command == "unload":
-        draft.add("--blob", as_text(value).lower())
-
-
-def _overflow(value: str, draft: Draft) -> None:
-    if as_text(value).upper() == "TRUNCATE":
-        draft.add("--overflow", "clamp")
-
-
-def _rounding(value: str, draft: Draft) -> None:
-    mode = as_text(value).lower().replace("_", "-")
-    if mode != "unnecessary":
-        draft.add("--rounding", mode)
 
 
 def _batch_mode(value: str, draft: Draft) -> None:
@@ -394,16 +285,16 @@ _ALL: Mapping[str, Handler] = {
     "config": lose(
         "no file is read: give its settings as options, as --connector.csv.header false"
     ),
-    "codec.timeZone": _timezone,
-    "codec.locale": _locale,
+    "codec.timeZone": timezone,
+    "codec.locale": locale,
     "codec.date": nothing,
     "codec.time": nothing,
     "codec.timestamp": nothing,
-    "codec.unit": _unit,
-    "codec.epoch": _epoch,
-    "codec.booleanStrings": _words,
-    "codec.booleanNumbers": _numbers,
-    "codec.binary": _binary,
+    "codec.unit": unit,
+    "codec.epoch": epoch,
+    "codec.booleanStrings": words,
+    "codec.booleanNumbers": numbers,
+    "codec.binary": binary,
     "codec.number": lose_unless("#,###.##", "numbers have separators, but no pattern"),
     "codec.formatNumbers": lose_unless("false", "numbers are written with all their digits"),
     "codec.geo": lose("types of DataStax Enterprise cannot be moved"),
@@ -450,9 +341,9 @@ _LOAD: Mapping[str, Handler] = {
     "schema.nullToUnset": _nulls,
     "schema.queryTimestamp": option("--timestamp"),
     "schema.queryTtl": _seconds,
-    "codec.nullStrings": _null_strings,
-    "codec.overflowStrategy": _overflow,
-    "codec.roundingStrategy": _rounding,
+    "codec.nullStrings": null_strings,
+    "codec.overflowStrategy": overflow,
+    "codec.roundingStrategy": rounding,
     "batch.mode": _batch_mode,
     "log.maxErrors": option("--max-errors"),
 }
@@ -473,7 +364,7 @@ _UNLOAD: Mapping[str, Handler] = {
     "connector.*.serializationFeatures": lose("JSON is written as its standard says"),
     "connector.*.serializationStrategy": _strategy,
     "schema.query": _select,
-    "codec.nullStrings": _output_null,
+    "codec.nullStrings": output_null,
     "codec.overflowStrategy": note("nothing overflows in an unload"),
     "codec.roundingStrategy": note("nothing is rounded in an unload"),
     "log.maxErrors": note("an unload rejects no row unless a transform does: --max-errors"),

@@ -1,0 +1,132 @@
+"""How Bulk Loader's settings of values (`codec.*`) become options of ringhaul."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from datetime import UTC, datetime
+
+from producer.translate.hocon import as_list, as_text
+from producer.translate.translation import Draft, NotTranslatable
+
+#: Unit -> its name in ringhaul.
+UNITS = {
+    "NANOSECONDS": "ns",
+    "MICROSECONDS": "us",
+    "MILLISECONDS": "ms",
+    "SECONDS": "s",
+    "MINUTES": "min",
+    "HOURS": "h",
+    "DAYS": "d",
+}
+#: The default of codec.booleanStrings.
+_TRUE_WORDS, _FALSE_WORDS = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
+#: Language -> countries where 1.234,5 is a number; empty: none is given.
+_COMMA_AND_POINT = {"de": ("", "DE"), "es": ("", "ES"), "it": ("", "IT"), "nl": ("", "NL")}
+_COMMA_AND_POINT |= {"da": ("", "DK"), "pt": ("", "BR")}
+_LANGUAGES = ("en", "fr", "de", "es", "it", "pt", "nl", "sv", "da", "pl")
+
+
+def null_strings(value: str, draft: Draft) -> None:
+    for text in as_list(value):
+        draft.repeat("--null", text)
+    if not draft.has("--null"):
+        return
+    draft.add("--null-quoted")
+    if "" not in draft.values("--null"):
+        draft.add("--empty", "null")
+        draft.note('in columns of text "" is null, too; there it is the empty text')
+    drop_null_fills(draft)
+
+
+def output_null(value: str, draft: Draft) -> None:
+    draft.add("--null", (as_list(value) or [""])[0])
+
+
+def drop_null_fills(draft: Draft) -> None:
+    """Leave out texts in the place of empty fields that mean null: so do empty fields."""
+    for name in ("--fill-empty", "--fill-quoted"):
+        if set(draft.values(name)) & set(draft.values("--null")):
+            draft.drop(name)
+            draft.drop("--empty")
+            if "" not in draft.values("--null"):
+                draft.repeat("--null", "")
+
+
+def timezone(value: str, draft: Draft) -> None:
+    zone = as_text(value)
+    offset = re.fullmatch(r"(?:GMT|UTC|UT)?([+-])0?(\d{1,2})(?::?00)?", zone)
+    if offset and int(offset[2]) <= 12:  # signs of these names are turned round
+        zone = f"Etc/GMT{'-' if offset[1] == '+' else '+'}{int(offset[2])}"
+    draft.add("--timezone", "UTC" if zone == "Z" else zone)
+
+
+def epoch(value: str, draft: Draft) -> None:
+    text = as_text(value).partition("[")[0]
+    with contextlib.suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            text = moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    draft.add("--epoch", text)
+
+
+def words(value: str, draft: Draft) -> None:
+    for pair in as_list(value):
+        true, colon, false = pair.partition(":")
+        if not colon:
+            raise NotTranslatable(f"codec.booleanStrings: {pair!r} is not TRUE:FALSE")
+        draft.true_words.append(true)
+        draft.false_words.append(false)
+
+
+def numbers(value: str, draft: Draft) -> None:
+    pair = as_list(value)
+    if len(pair) != 2:
+        raise NotTranslatable(f"codec.booleanNumbers: {value!r} is not two numbers")
+    if draft.command == "unload":
+        draft.note("booleans are written as the words of codec.booleanStrings")
+        return
+    draft.true_words = [*(draft.true_words or _TRUE_WORDS), pair[0]]
+    draft.false_words = [*(draft.false_words or _FALSE_WORDS), pair[1]]
+    draft.add("--accept", "booleans")
+    if [number.strip() for number in pair] != ["1", "0"]:
+        draft.lose("words for true and false are 1 and 0 in columns of numbers")
+
+
+def locale(value: str, draft: Draft) -> None:
+    language = as_text(value)[:2].lower()
+    if language in _LANGUAGES:
+        draft.add("--locale", language)
+    else:
+        draft.lose(f"names of months and days are known in {', '.join(_LANGUAGES)}")
+    if language == "en" or draft.command == "unload":
+        return  # numbers are written without separators
+    country = as_text(value)[3:5].upper()
+    if country in _COMMA_AND_POINT.get(language, ()):
+        draft.add("--decimal-sep", ",")
+        draft.add("--thousands-sep", ".")
+    else:
+        draft.lose("numbers do not follow it: give --decimal-sep and --thousands-sep")
+
+
+def unit(value: str, draft: Draft) -> None:
+    unit = UNITS.get(as_text(value).upper())
+    if unit is None:
+        raise NotTranslatable(f"codec.unit: {value!r} is not a unit of time")
+    draft.add("--epoch-unit", unit)
+
+
+def binary(value: str, draft: Draft) -> None:
+    if draft.command == "unload":
+        draft.add("--blob", as_text(value).lower())
+
+
+def overflow(value: str, draft: Draft) -> None:
+    if as_text(value).upper() == "TRUNCATE":
+        draft.add("--overflow", "clamp")
+
+
+def rounding(value: str, draft: Draft) -> None:
+    mode = as_text(value).lower().replace("_", "-")
+    if mode != "unnecessary":
+        draft.add("--rounding", mode)
