@@ -14,8 +14,6 @@ import pytest
 from ringhaul.cql import types
 from tests.unit.cost.worst_cases import CASES, SCALAR_CASES, SCALARS, Case
 
-pytestmark = pytest.mark.alone
-
 GROWTH = 4
 #: Between `GROWTH`, with room for a busy machine, and its square.
 RATIO_MAX = 10.0
