@@ -19,6 +19,7 @@ from typing import Any
 
 from ringhaul.errors import SourceCorrupt, SourceMissing, UsageError
 from ringhaul.formats.zip_member import BZIP2, DEFLATED, STORED, ZipMember
+from ringhaul.storage.hidden import is_hidden
 
 #: Suffix of archives, in any case, and what separates an archive from a member in a source.
 SUFFIX, MARK = ".zip", "!"
@@ -41,8 +42,6 @@ _METHODS = {
 }
 #: Bits of a member's flags: encrypted, strongly encrypted, its directory encrypted.
 _ENCRYPTED = 0x0001 | 0x0040 | 0x2000
-#: Folders that programs add for themselves.
-_ASIDE = ("__MACOSX/",)
 
 
 def split_source(source: str) -> tuple[str, str | None]:
@@ -128,7 +127,7 @@ def _directory(file: io.RawIOBase, path: str) -> list[zipfile.ZipInfo]:
 
 
 def _is_hidden(name: str) -> bool:
-    return name.startswith(_ASIDE) or any(part.startswith(".") for part in _parts(name))
+    return is_hidden(_parts(name))
 
 
 def _parts(name: str) -> list[str]:
