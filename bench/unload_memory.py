@@ -84,7 +84,7 @@ def _line(summary: dict[str, Any], what: str) -> str:
 
 def _check(summary: dict[str, Any], folder: Path, rows: int) -> None:
     """Raise if a row is missing or repeated, memory exceeded its bound, or a read failed."""
-    parts = json.loads((folder / "manifest.json").read_text())["parts"]
+    parts = json.loads((folder / "_manifest.json").read_text())["parts"]
     numbers = np.sort(np.concatenate([_numbers(folder / part["name"]) for part in parts]))
     if summary["state"] != "COMPLETE" or not np.array_equal(numbers, np.arange(rows)):
         raise SystemExit(f"the unload ended {summary['state']}; {len(numbers):,} rows in its files")

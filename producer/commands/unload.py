@@ -105,7 +105,7 @@ from ringhaul.ledger.kinds import JobKind
 def unload_command(options: UnloadOptions) -> int:
     """Write a table's rows to files: CSV, JSON Lines or Parquet.
 
-    Each file appears when it is complete; manifest.json comes last and lists them. `-o out.csv`
+    Each file appears when it is complete; _manifest.json comes last and lists them. `-o out.csv`
     makes one file. `ringhaul load` loads them again.
     """
     from producer.services.start import start_job

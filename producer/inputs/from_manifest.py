@@ -17,9 +17,10 @@ from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
 from ringhaul.formats.suffixes import format_of, suffixes_of
 from ringhaul.formats.write import OutputFormat
-from ringhaul.output.manifest import MANIFEST, VERSION, Manifest, read_manifest
+from ringhaul.output.manifest import VERSION, Manifest, read_manifest
 from ringhaul.sources.find import named
 from ringhaul.storage.access import WEB_SCHEMES, is_url, mask_url, scheme_of
+from ringhaul.storage.hidden import MANIFESTS
 from ringhaul.storage.remote import read_small
 
 #: Options of `load` that a manifest knows, and how they are called in messages.
@@ -81,13 +82,11 @@ def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
         other = others[0] if odd == first else first
         raise UsageError(
             f"{mask_url(odd)} is {_form(known.get(odd))} with {', '.join(_notes(wanted[odd]))}, "
-            f"says its {MANIFEST}, and {mask_url(other)} is not: take them one after the other, or "
+            f"says its manifest, and {mask_url(other)} is not: take them one after the other, or "
             "give the options"
         )
     notes = _notes(changes)
-    said = (
-        f"{mask_url(first)}: {_form(known[first])} with {', '.join(notes)}, as its {MANIFEST} says"
-    )
+    said = f"{mask_url(first)}: {_form(known[first])} with {', '.join(notes)}, as its manifest says"
     return replace(options, **changes), [said, *lacks] if notes else lacks
 
 
@@ -106,7 +105,7 @@ def _lacking(found: Mapping[str, Manifest | None]) -> list[str]:
     """Return warnings about unloads that left out what could not be read."""
     return [
         f"warning: {mask_url(source)} lacks {count_text(len(written.missing), 'token range')} of "
-        f"{written.keyspace}.{written.table} that no replica could read, says its {MANIFEST}: the "
+        f"{written.keyspace}.{written.table} that no replica could read, says its manifest: the "
         "first are " + ", ".join(one.place for one in written.missing[:3])
         for source, written in found.items()
         if written is not None and written.missing
@@ -144,7 +143,7 @@ def _written(source: str) -> Manifest | None:
 
 def _may_have_manifest(source: str) -> bool:
     if not is_url(source):
-        return Path(source, MANIFEST).is_file()
+        return any(Path(source, name).is_file() for name in MANIFESTS)
     if _is_web(source):
         return source.endswith("/")
     # Looking below each object of a list would double the requests.
@@ -159,7 +158,8 @@ def _read_web(folder: str) -> Manifest | None:
     """Do the same as `read_manifest`, which knows only writable folders. Return None if there is no
     manifest of ours. `folder` ends with a slash. Raises as `read_small` does."""
     try:
-        fields = json.loads(read_small(folder + MANIFEST) or b"null")
+        found = (content for name in MANIFESTS if (content := read_small(folder + name)))
+        fields = json.loads(next(found, b"null"))
         return Manifest.from_json(fields) if fields["version"] == VERSION else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

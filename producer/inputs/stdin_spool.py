@@ -1,4 +1,5 @@
 """Spool the standard input of a job to a file in the state folder, so that workers can read ranges.
+So are other inputs that can be read only once, such as a pipe.
 
 The file stays while the job may need it: until its end, for a resume, and for rejected records that
 are too long for the ledger. The next load of standard input removes files left by killed commands.
@@ -14,11 +15,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from producer.inputs.urlfile import NO_PLACES, find_placed
 from ringhaul.errors import (
     OutputUnusable,
     RinghaulError,
+    SourceMissing,
     SourceUnavailable,
     UsageError,
 )
@@ -27,6 +30,7 @@ from ringhaul.formats.signature import LOOK_BYTES, binary_kind
 from ringhaul.plain_text import Lines
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
+from ringhaul.storage.streams import is_standard_input, is_stream, stream_path
 
 #: Name of the spool file in messages.
 STANDARD_INPUT = "standard input"
@@ -41,18 +45,21 @@ def spool_sources(
     spool: Path,
     places: Mapping[str, str] = NO_PLACES,
 ) -> list[SourceFile]:
-    """Return the files to read; spool standard input to one first. `places`: see `find_placed`."""
-    if "-" not in args:
+    """Return the files to read; spool standard input or a pipe to one first. `places`: see
+    `find_placed`."""
+    stream = next(filter(is_stream, args), None)
+    if stream is None:
         return find_placed(args, places, dialect, file_format)
     if len(args) > 1:
-        raise UsageError("- (standard input) cannot be given together with other sources")
+        what = "standard input" if is_standard_input(stream) else "a pipe"
+        raise UsageError(f"{stream} ({what}) cannot be given together with other sources")
     try:
         spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with spool.open("xb") as file:
-            beginning = _read(LOOK_BYTES)
+        with spool.open("xb") as file, _opened(stream) as opened:
+            beginning = _read(opened, LOOK_BYTES)
             _refuse_binary(beginning, dialect, file_format)
             file.write(beginning)
-            while some := _read(1 << 20):
+            while some := _read(opened, 1 << 20):
                 file.write(some)
     except OSError as error:
         raise OutputUnusable(
@@ -62,12 +69,25 @@ def spool_sources(
     return find_sources([str(spool)], dialect, file_format)
 
 
-def _read(bytes_max: int) -> bytes:
-    """Return up to `bytes_max` bytes of standard input; empty at its end."""
+@contextmanager
+def _opened(stream: str) -> Iterator[BinaryIO]:
+    if not is_standard_input(stream):
+        try:
+            file = open(stream_path(stream), "rb")  # noqa: SIM115 - only opening is guarded
+        except OSError as error:
+            raise SourceMissing(f"{stream}: {error.strerror or error}") from error
+        with file:
+            yield file
+        return
     if sys.stdin is None:
-        raise UsageError("- : standard input is closed; pipe the records into the command")
+        raise UsageError(f"{stream} : standard input is closed; pipe the records into the command")
+    yield sys.stdin.buffer
+
+
+def _read(opened: BinaryIO, bytes_max: int) -> bytes:
+    """Return up to `bytes_max` bytes of standard input; empty at its end."""
     try:
-        return sys.stdin.buffer.read(bytes_max)
+        return opened.read(bytes_max)
     except OSError as error:
         raise SourceUnavailable(f"standard input cannot be read: {error.strerror}") from error
 

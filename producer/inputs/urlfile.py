@@ -15,6 +15,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import is_url, mask_url
+from ringhaul.storage.streams import is_standard_input, is_stream
 
 #: Enough for about 200,000 names. A larger file is data given by mistake.
 LIST_BYTES_MAX = 16 << 20
@@ -29,11 +30,11 @@ def read_urlfile(path: str, sources: Sequence[str]) -> dict[str, str]:
     `path`: `-` is standard input. Raises `UsageError` if the file is not a list of sources, or is
     empty.
     """
-    if "-" in sources:
+    if any(map(is_stream, sources)):
         raise UsageError(
             "--urlfile: - (standard input) cannot be given together with other sources"
         )
-    name = "standard input" if path == "-" else path
+    name = "standard input" if is_standard_input(path) else path
     places: dict[str, str] = {}
     known = set(sources)
     empty = True
@@ -41,9 +42,10 @@ def read_urlfile(path: str, sources: Sequence[str]) -> dict[str, str]:
         source, place = line.strip(), f"{name}, line {number}"
         if not source or source.startswith("#"):
             continue
-        if source == "-":
+        if is_stream(source):
+            what = "standard input" if is_standard_input(source) else "a pipe"
             raise UsageError(
-                f"{place}: - (standard input) is not allowed in a list: give it as SOURCE"
+                f"{place}: {source} ({what}) is not allowed in a list: give it as SOURCE"
             )
         empty = False
         if source not in known:
@@ -54,15 +56,17 @@ def read_urlfile(path: str, sources: Sequence[str]) -> dict[str, str]:
 
 
 def _text(path: str, name: str) -> str:
-    if is_url(path):
+    if is_url(path) and not is_stream(path):
         raise UsageError(
             f"--urlfile {mask_url(path)}: a list must be a file on this host, or - for standard "
             "input"
         )
-    if path == "-" and sys.stdin is None:
-        raise UsageError("--urlfile -: standard input is closed; pipe the list into the command")
+    if is_standard_input(path) and sys.stdin is None:
+        raise UsageError(
+            f"--urlfile {path}: standard input is closed; pipe the list into the command"
+        )
     try:
-        if path == "-":
+        if is_standard_input(path):
             data = sys.stdin.buffer.read(LIST_BYTES_MAX + 1)
         else:
             with open(path, "rb") as file:

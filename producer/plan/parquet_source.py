@@ -11,10 +11,11 @@ from producer.request.load import LoadRequest
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.typed import refusal
 from ringhaul.errors import SourceCorrupt, UsageError
+from ringhaul.formats.parquet_whole import check_one_file
 from ringhaul.records.job import LoadSource
 from ringhaul.records.mapping import RowFields, find_fields, other_case
 from ringhaul.records.targets import Targets, find_targets
-from ringhaul.sources.files import open_parquet
+from ringhaul.sources.files import open_parquet, open_stored
 from ringhaul.sources.source import SourceFile
 
 
@@ -23,7 +24,9 @@ def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> 
     _refuse_columns(request, file, "the names of its columns")
     try:
         with open_parquet(file) as opened:
-            schema = opened.schema_arrow
+            schema, metadata = opened.schema_arrow, opened.metadata
+        with open_stored(file, 0) as stored:
+            check_one_file(stored, file.size_bytes, metadata, file.path)
     except SourceCorrupt as error:
         raise UsageError(str(error)) from error
     for name, count in Counter(schema.names).items():

@@ -88,7 +88,9 @@ def _split(
     dialect = source.dialect(job)
     with open_records(source.file, start.offset_bytes, TO_THE_END, dialect) as opened:
         stream = opened if on_read is None else Counted(opened, on_read)
-        for unit in split_units(stream, dialect, unit_bytes=unit_bytes, start=start):
+        complete = None if start.offset_bytes else source.file.path
+        units = split_units(stream, dialect, unit_bytes=unit_bytes, start=start, complete=complete)
+        for unit in units:
             yield LoadUnit(
                 0,
                 unit.offset_bytes,

@@ -20,6 +20,7 @@ import rich_click as click
 from producer.request.settings import CONNECTION_FLAGS
 from producer.startup import STEP_VARIABLE
 from ringhaul.storage.access import is_url, mask_url
+from ringhaul.storage.streams import is_stream
 
 #: Label of a job that holds its fingerprint. Jobs of earlier versions have none.
 FINGERPRINT_LABEL = "asked"
@@ -117,7 +118,7 @@ def _place(text: str) -> str:
     if is_url(text):
         # Two URLs of a web server may differ only in their queries.
         return text if mask_url(text) == text else f"{mask_url(text)}({_digest(text)})"
-    if text == "-" or os.environ.get(STEP_VARIABLE):
+    if is_stream(text) or os.environ.get(STEP_VARIABLE):
         return text
     return os.path.abspath(text)
 
@@ -125,7 +126,8 @@ def _place(text: str) -> str:
 def _list(text: str) -> str:
     """Describe a list of files by its place, and by the content that says which files these are."""
     try:
-        content = "" if text == "-" else Path(text).read_text("utf-8", "surrogateescape")
+        # What can be read only once is left for the command.
+        content = "" if is_stream(text) else Path(text).read_text("utf-8", "surrogateescape")
     except OSError:
         return _place(text)  # reading it will report the error
     return f"{_place(text)}({_digest(content)})" if content else _place(text)

@@ -17,6 +17,7 @@ from producer.outputs.stdout import json_text
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.dry_run import dry_run_json, dry_run_text
 from producer.plan.field_notes import field_notes
+from producer.plan.json_layout import with_layout
 from producer.plan.load import plan_load
 from producer.plan.titles import with_separator
 from producer.report.reporter import Shown
@@ -44,6 +45,7 @@ from ringhaul.errors import EXIT_COMPLETE
 from ringhaul.ledger.labels import KIND_LABEL, PUBLISHES_LABEL, QUEUE_LABEL
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
+from ringhaul.storage.streams import is_stream
 from tasks.connect import open_ledger
 from tasks.tracing import job_trace
 from tasks.transforms import transforms_of
@@ -71,6 +73,9 @@ def run_load(options: LoadOptions, services: Services) -> int:
             with naming_standard_input(spool):
                 planned = None
                 request = with_separator(request, files)
+                request, note = with_layout(request, files)
+                if note is not None:
+                    shown.say(as_standard_input(note, spool))
                 if request.create_table:
                     from producer.run.create_table import create_table, wanted_table
 
@@ -160,7 +165,7 @@ def _run(
         on_created()
         feeder = Feeder(ledger, job_id, 1, job)
         feeder.start()
-        if "-" in options.sources:
+        if any(map(is_stream, options.sources)):
             forget_spooled(ledger, settings.state_dir)
         if note := idle_workers_note(services, ledger):
             shown.say(note)

@@ -11,11 +11,17 @@ from pathlib import Path
 from cassandra.cluster import Session
 
 from config.settings import Loaded
-from producer.inputs.stdin_spool import naming_standard_input, spool_path, spool_sources
+from producer.inputs.stdin_spool import (
+    as_standard_input,
+    naming_standard_input,
+    spool_path,
+    spool_sources,
+)
 from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.outputs.stdout_spool import spool_folder
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.field_notes import case_notes
+from producer.plan.json_layout import with_layout
 from producer.plan.marker_order import order_warning
 from producer.plan.scan import refuse_local, table_of
 from producer.plan.statements import (
@@ -65,6 +71,7 @@ from ringhaul.statements.job import StatementJob, split_extra
 from ringhaul.statements.lookup import LookupPlan
 from ringhaul.statements.marker_text import MarkerText, Role, marker_texts, repeated_names
 from ringhaul.statements.parameter_ranges import Span, parse_span, rows_count
+from ringhaul.storage.streams import is_stream
 from tasks.connect import open_ledger
 
 
@@ -183,6 +190,9 @@ def _run(
             unused.callback(spool.unlink, missing_ok=True)
             sources = spool_sources(files, request.dialect, request.file_format, spool)
             request = with_separator(request, sources)
+            request, note = with_layout(request, sources)
+            if note is not None:
+                Shown.from_options(options).say(as_standard_input(note, spool))
         spans = [parse_span(text) for text in ranges]
         slots = plan_slots(loaded, own_workers=to_stdout)
         made: list[StatementJob] = []
@@ -230,7 +240,7 @@ def _run(
 
         places = "" if to_stdout else output.url
         code = run_read(options, services, plan, files=sources, output=places)
-        if "-" in files:
+        if any(map(is_stream, files)):
             (job,) = made
             ledger, state_dir = open_ledger(services.settings), loaded.settings.state_dir
             drop_if_done(ledger, state_dir, job_id, job.values, code, resumable=job.resumable)

@@ -14,6 +14,7 @@ from cassandra.cluster import Session
 
 from config.cores import usable_cores
 from producer.inputs.stdin_spool import spool_path, spool_sources
+from producer.plan.json_layout import with_layout
 from producer.plan.load import plan_load
 from producer.plan.source_rate import measure_source
 from producer.plan.titles import with_separator
@@ -35,6 +36,7 @@ from ringhaul.cluster.schema import TableSchema, quote_identifier
 from ringhaul.errors import ClusterError, UsageError
 from ringhaul.plain_text import lines_of
 from ringhaul.records.job import LoadJob
+from ringhaul.storage.streams import is_stream
 from tasks.transforms import transforms_of
 
 #: About how many trials fit into the time, and bounds of the seconds of one.
@@ -172,8 +174,8 @@ def sample_text(sample: Sample) -> str:
 def _plan(options: TuneOptions, services: Services, shown: Shown) -> tuple[LoadJob, JobWorkers]:
     """Plan the load whose records are tried. Raises as a load does, before anything is written."""
     loaded = services.loaded
-    if "-" in options.sources:
-        raise UsageError("a trial reads its sources again and again: give files, not -")
+    for source in filter(is_stream, options.sources):
+        raise UsageError(f"a trial reads its sources again and again: give files, not {source}")
     given = read_given(options, loaded, shown)
     request = given.request
     spool = spool_path(loaded.settings.state_dir, services.job_id)
@@ -181,6 +183,9 @@ def _plan(options: TuneOptions, services: Services, shown: Shown) -> tuple[LoadJ
         given.options.sources, request.dialect, request.file_format, spool, given.places
     )
     request = with_separator(request, files)
+    request, note = with_layout(request, files)
+    if note is not None:
+        shown.say(note)
     ledger = standing_ledger(services)
     with Visibility(ledger) as visibility:
         visibility.start(files)

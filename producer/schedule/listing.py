@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from ringhaul.errors import RinghaulError, SourceMissing
 from ringhaul.schedule.arrivals import Arrived, Listed
 from ringhaul.sources.find import local_path
-from ringhaul.sources.globs import expand, folders_below, matches
+from ringhaul.sources.globs import expand, folders_below
+from ringhaul.sources.unloaded import is_list
 from ringhaul.storage.access import mask_url
+from ringhaul.storage.hidden import is_hidden, is_hidden_file, matches
 from ringhaul.storage.remote import is_remote, list_files, open_stream, stat_file
 
 _READ_BYTES = 8 << 20
@@ -44,8 +46,8 @@ def list_arrivals(
     """Return the files that match the patterns now, each once. No match is not an error.
 
     A pattern is a glob, a folder (all files below it, following links to folders) or a URL of
-    either; a relative one starts at `folder`. Names that start with a dot are left out: by
-    convention, they are still being written.
+    either; a relative one starts at `folder`. What is kept aside is left out (see `hidden`): by
+    convention, such files are still being written. So are the lists of unloads.
     `on_error` is called for a missing or unreadable folder, a store that does not answer and a name
     that is not text; all other files are listed. The default `on_error` raises: OSError,
     `SourceMissing`, and the errors of `remote.list_files`.
@@ -95,8 +97,9 @@ def _allowed(pattern: str, folder: str) -> Callable[[str], bool]:
         if glob.has_magic(base) and not is_folder:
             return matches(base, path)
         below = f"{base.rstrip('/')}/"
-        hidden = os.path.basename(path).startswith(".")
-        return path == base or (path.startswith(below) and not hidden)
+        return path == base or (
+            path.startswith(below) and not is_hidden(path[len(below) :].split("/"))
+        )
 
     return ok
 
@@ -128,7 +131,8 @@ def take_checksum(file: Listed) -> Arrived | None:
 def _list(pattern: str, folder: str, on_error: OnError) -> Iterator[Listed]:
     if is_remote(pattern):
         for file in list_files(pattern):
-            yield Listed(file.path, file.size_bytes, file.version)
+            if not is_list(file.path):
+                yield Listed(file.path, file.size_bytes, file.version)
         return
     path = _path(pattern, folder)
     if os.path.isdir(path):
@@ -153,7 +157,7 @@ def _list(pattern: str, folder: str, on_error: OnError) -> Iterator[Listed]:
         except OSError as error:
             on_error(name, error)
             continue
-        if listed is not None:
+        if listed is not None and not is_list(name):
             yield listed
 
 
@@ -178,7 +182,7 @@ def _below(folder: str, on_error: OnError) -> Iterator[str]:
 
     for here, names in folders_below(folder, failed=failed):
         for name in names:
-            if not name.startswith("."):
+            if not is_hidden_file(name):
                 yield here + name
 
 

@@ -47,6 +47,7 @@ from ringhaul.schedule.runs import Run, step_arguments
 from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.times import FAR_MS
 from ringhaul.storage.access import is_url
+from ringhaul.storage.streams import is_stream
 
 #: Stands for the id of the job: a step gets its id when it runs.
 _NO_JOB = "step"
@@ -199,8 +200,9 @@ def _check_input(options: JobOptions) -> None:
         inputs = (options.keys,)
     elif isinstance(options, ExecOptions):
         inputs = (options.params,)
-    if "-" in inputs:
-        raise UsageError("-: a step has no standard input")
+    for name in inputs:
+        if name is not None and is_stream(name):
+            raise UsageError(f"{name}: a step has no standard input and no pipe: give a file")
 
 
 def run_arguments(schedule: Schedule, run: Run, index: int, folder: Path) -> list[str]:

@@ -4,7 +4,8 @@ array, separated by commas or record separators (RFC 7464), with comments if tho
 A record is an object at the top level. Between records only blanks, commas, brackets, record
 separators and comments are skipped; anything else there is a record, too, which is rejected
 when it is parsed. Where a record begins, nothing of what came before matters: units and blocks may
-begin at any record, also in the middle of an array of any size.
+begin at any record, also in the middle of an array of any size. Brackets are counted: one that is
+not closed at the end of a file is all that shows that it was cut short between two objects.
 
 The walk over the bytes is compiled for all but small buffers. It takes constant memory, and some
 nanoseconds for each byte.
@@ -26,6 +27,7 @@ COMPILED_BYTES_MIN = 2**17
 _NOTHING, _OBJECT, _STRAY = range(3)
 
 Offsets = npt.NDArray[np.int64]
+_Walked = tuple[int, int, int, int, int]
 
 
 class Documents(NamedTuple):
@@ -35,6 +37,19 @@ class Documents(NamedTuple):
     ends: Offsets
     #: The first record or comment that is not complete begins here; else the buffer's end.
     consumed_bytes: int
+    #: Of the brackets between the records, up to there.
+    nesting: Nesting
+
+
+class Nesting(NamedTuple):
+    """How far arrays are open after some bytes, and where fewest were."""
+
+    depth: int = 0
+    lowest: int = 0
+
+    def and_then(self, depth: int, lowest: int) -> Nesting:
+        """Return the nesting after further bytes, which by themselves have `depth`, `lowest`."""
+        return Nesting(self.depth + depth, min(self.lowest, self.depth + lowest))
 
 
 def scan_documents(
@@ -49,29 +64,33 @@ def scan_documents(
     room = 1 if first else min(length // 2 + 1, 2**16)
     starts: list[Offsets] = []
     ends: list[Offsets] = []
-    at = 0
+    at, nesting = 0, Nesting()
     view = np.frombuffer(buffer, np.uint8)
     compiled = length >= COMPILED_BYTES_MIN
     while True:
         found = np.empty((2, room), np.int64)
-        run: Callable[..., tuple[int, int, int]] = _compiled() if compiled else walk
+        run: Callable[..., _Walked] = _compiled() if compiled else walk
         data: Any = view if compiled else buffer
-        count, at, complete = run(data, at, length, comments, final, found[0], found[1])
+        count, at, complete, depth, lowest = run(
+            data, at, length, comments, final, found[0], found[1]
+        )
+        nesting = nesting.and_then(depth, lowest)
         starts.append(found[0, :count])
         ends.append(found[1, :count])
         if complete or (first and count):
-            return Documents(np.concatenate(starts), np.concatenate(ends), at)
+            return Documents(np.concatenate(starts), np.concatenate(ends), at, nesting)
 
 
 def walk(
     buffer: Any, begin: int, length: int, comments: bool, final: bool, starts: Any, ends: Any
-) -> tuple[int, int, int]:
+) -> _Walked:
     """Note where records begin and end, as many as fit.
 
-    Returns their number, the place up to which `buffer` has been walked over, and whether that is
-    all of it but an incomplete record.
+    Returns their number, the place up to which `buffer` has been walked over, whether that is all
+    of it but an incomplete record, and the `Nesting` of what was walked over.
     """
     count, state, start, depth, at = 0, _NOTHING, begin, 0, begin
+    arrays, lowest = 0, 0
     in_string, comment, opened = False, 0, 0
     while at < length:
         byte = buffer[at]
@@ -90,7 +109,7 @@ def walk(
                 comment = 2
             elif state == _NOTHING:
                 if count == starts.size:
-                    return count, at, 0
+                    return count, at, 0, arrays, lowest
                 state, start = _STRAY, at
         elif state == _OBJECT:
             if in_string:
@@ -110,32 +129,37 @@ def walk(
                     state = _NOTHING
         else:
             separates = byte <= 0x20 or byte == 0x2C or byte == 0x5B or byte == 0x5D  # , [ ]
+            if byte == 0x5B:
+                arrays += 1
+            elif byte == 0x5D:
+                arrays -= 1
+                lowest = min(lowest, arrays)
             if state == _STRAY and (separates or byte == 0x7B):
                 starts[count], ends[count] = start, at
                 count += 1
                 state = _NOTHING
             if state == _NOTHING and not separates:
                 if count == starts.size:
-                    return count, at, 0
+                    return count, at, 0, arrays, lowest
                 state, start, depth = (_OBJECT if byte == 0x7B else _STRAY), at, 1
         at += 1
     if state == _STRAY and final:
         starts[count], ends[count] = start, length
         count += 1
     elif state != _NOTHING:
-        return count, start, 1
+        return count, start, 1, arrays, lowest
     elif comment != 0 and not final:
-        return count, opened, 1
-    return count, length, 1
+        return count, opened, 1, arrays, lowest
+    return count, length, 1, arrays, lowest
 
 
 @lru_cache(maxsize=1)
-def _compiled() -> Callable[..., tuple[int, int, int]]:
+def _compiled() -> Callable[..., _Walked]:
     from numba import types
 
     from ringhaul.cql.compiled import COUNT, FLAG, INT64S, PAGE, kernel
 
-    walked = types.UniTuple(COUNT, 3)  # type: ignore[no-untyped-call]
+    walked = types.UniTuple(COUNT, 5)  # type: ignore[no-untyped-call]
     return kernel(walked(PAGE, COUNT, COUNT, FLAG, FLAG, INT64S, INT64S))(walk)
 
 

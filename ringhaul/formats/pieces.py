@@ -17,7 +17,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ringhaul.errors import SourceCorrupt
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.json_documents import Nesting
 from ringhaul.formats.record_end import Tick, first_record, no_tick
 from ringhaul.formats.records import (
     Offsets,
@@ -79,17 +81,23 @@ def read_pieces(
     chunk_bytes: int,
     start: Position,
     tick: Tick = no_tick,
+    complete: str | None = None,
 ) -> Iterator[Piece]:
     """Yield the pieces of `stream`, which is positioned at `start`, without gaps.
 
     A piece has at most about two chunks, or one record. Holds at most twice `chunk_bytes` +
     ``record_bytes_max`` at a time. A byte order mark at offset 0 belongs to no piece. `tick` is
     called after every few MiB that are read or searched for the end of a record.
+
+    `complete`: the name of the file that the stream is all of, from its beginning to its end; None:
+    a part of one. Raises `SourceCorrupt` at the end of a complete file that was cut short.
     """
     cutter = _Cutter(stream, dialect, chunk_bytes, start, tick)
     cutter.skip_bom()
     while cutter.fill():
         yield from cutter.cut()
+    if complete is not None:
+        cutter.check_end(complete)
 
 
 class _Cutter:
@@ -110,6 +118,8 @@ class _Cutter:
         self.tick = tick
         self.buffer = b""
         self.at_end = False
+        #: Of the JSON that was taken; None: an object in it is not closed, which is a reject.
+        self.nesting: Nesting | None = Nesting()
 
     def fill(self) -> bool:
         """Read more; return False if nothing is left to cut."""
@@ -142,6 +152,9 @@ class _Cutter:
             too_long = np.flatnonzero(scan.ends - scan.starts > longest)
             if len(too_long):
                 whole_count = int(too_long[0])
+                if self.dialect.json_layout != "lines":
+                    before = self.buffer[: int(scan.starts[whole_count])]
+                    self._note(scan_records(before, self.dialect, final=True).nesting)
                 yield from self._take(
                     int(scan.starts[whole_count]),
                     scan.starts[:whole_count],
@@ -149,6 +162,7 @@ class _Cutter:
                 )
                 yield self._take_defect()
                 continue
+            self._note(scan.nesting)
             yield from self._take(scan.consumed_bytes, scan.starts, scan.ends)
             if not self.buffer:
                 return
@@ -168,6 +182,26 @@ class _Cutter:
             if not self.at_end and len(self.buffer) < longest + 2:
                 return
             yield self._take_defect()
+
+    def check_end(self, path: str) -> None:
+        """Raise `SourceCorrupt` if the brackets of a file of JSON show that it was cut short."""
+        if self.nesting is None or self.nesting == (0, 0):
+            return
+        if self.nesting.lowest < 0:
+            raise SourceCorrupt(
+                f"{path}: a ] stands where no JSON array is open: the file is damaged, or parts of "
+                "several files were put together; get it complete, or remove the bracket"
+            )
+        or_close = ", or, if none is missing, end it with ]" if self.nesting.depth == 1 else ""
+        raise SourceCorrupt(
+            f"{path}: the JSON array is not closed at the end of the file (byte "
+            f"{self.position.offset_bytes:,}, line {self.position.line:,}): it was cut short, and "
+            f"objects are probably missing; get it complete{or_close}"
+        )
+
+    def _note(self, nesting: Nesting) -> None:
+        if self.nesting is not None:
+            self.nesting = self.nesting.and_then(*nesting)
 
     def _end_of_first(self) -> int | None:
         """Return where the record at the start of the buffer ends; None: not in the buffer."""
@@ -272,6 +306,7 @@ class _Cutter:
             dropped_bytes, self.buffer = end, self.buffer[end:]
             kept = kept[:end]
             return self._defective(kept, dropped_bytes, lines, defect)
+        self.nesting = None
         while self.buffer:
             lines += count_line_ends(self.buffer, 0, len(self.buffer), line_end)
             dropped_bytes += len(self.buffer)

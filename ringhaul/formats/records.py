@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.json_documents import scan_documents
+from ringhaul.formats.json_documents import Nesting, scan_documents
 from ringhaul.formats.record_end import hidden_bytes
 
 Offsets = npt.NDArray[np.int64]
@@ -56,6 +56,8 @@ class Scan(NamedTuple):
     consumed_bytes: int
     #: The quote that is open at the end of the buffer; None: no quote is open.
     open_quote: int | None
+    #: Of JSON, up to `consumed_bytes`.
+    nesting: Nesting = Nesting()
 
 
 def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
@@ -98,7 +100,7 @@ def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
 def _scan_json(buffer: bytes, dialect: CsvDialect, *, final: bool, first: bool = False) -> Scan:
     comments = dialect.json_layout == "commented"
     found = scan_documents(buffer, len(buffer), comments=comments, final=final, first=first)
-    return Scan(found.starts, found.ends, found.consumed_bytes, None)
+    return Scan(found.starts, found.ends, found.consumed_bytes, None, found.nesting)
 
 
 def first_document(buffer: bytes, dialect: CsvDialect) -> int | None:

@@ -69,13 +69,17 @@ def read_blocks(
     block_bytes: int,
     start: Position,
     tick: Tick = no_tick,
+    complete: str | None = None,
 ) -> Iterator[Block]:
     """Yield all records of `stream`, which is positioned at `start` and ends with a record.
 
     A block holds about `block_bytes`, or more for a single record, and at least one record.
-    `tick`: see `read_pieces`.
+    `tick`, `complete`: see `read_pieces`.
     """
-    for piece in read_pieces(stream, dialect, chunk_bytes=block_bytes, start=start, tick=tick):
+    pieces = read_pieces(
+        stream, dialect, chunk_bytes=block_bytes, start=start, tick=tick, complete=complete
+    )
+    for piece in pieces:
         if len(piece.starts):
             data = piece.buffer[: piece.size_bytes]
             yield Block(
@@ -95,16 +99,21 @@ def record_position(block: Block, record: int) -> Position:
 
 
 def split_units(
-    stream: Stream, dialect: CsvDialect, *, unit_bytes: int, start: Position
+    stream: Stream,
+    dialect: CsvDialect,
+    *,
+    unit_bytes: int,
+    start: Position,
+    complete: str | None = None,
 ) -> Iterator[UnitRange]:
     """Yield units that cover `stream`, which is positioned at `start`, without gap or overlap.
 
     A unit ends with the first record that makes it at least `unit_bytes` long; a defective
     record is a unit by itself. Blank lines and comments join a neighbouring unit, or form one
-    without records if there is no neighbour to join.
+    without records if there is no neighbour to join. `complete`: see `read_pieces`.
     """
     held: UnitRange | None = None
-    for unit in _units(stream, dialect, max(1, unit_bytes), start):
+    for unit in _units(stream, dialect, max(1, unit_bytes), start, complete):
         if held is not None and unit.records_count == 0 and held.defect is None:
             held = held._replace(length_bytes=held.length_bytes + unit.length_bytes)
             continue
@@ -116,10 +125,13 @@ def split_units(
 
 
 def _units(
-    stream: Stream, dialect: CsvDialect, unit_bytes: int, start: Position
+    stream: Stream, dialect: CsvDialect, unit_bytes: int, start: Position, complete: str | None
 ) -> Iterator[UnitRange]:
     begin = here = start
-    for piece in read_pieces(stream, dialect, chunk_bytes=SPLIT_CHUNK_BYTES, start=start):
+    pieces = read_pieces(
+        stream, dialect, chunk_bytes=SPLIT_CHUNK_BYTES, start=start, complete=complete
+    )
+    for piece in pieces:
         if piece.defect is not None:
             if piece.position.offset_bytes > begin.offset_bytes:
                 yield _unit(begin, piece.position)

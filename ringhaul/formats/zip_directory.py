@@ -19,6 +19,8 @@ from typing import Any
 
 from ringhaul.errors import SourceCorrupt, SourceMissing, UsageError
 from ringhaul.formats.zip_member import BZIP2, DEFLATED, STORED, ZipMember
+from ringhaul.formats.zip_whole import check_whole
+from ringhaul.storage.hidden import is_hidden
 
 #: Suffix of archives, in any case, and what separates an archive from a member in a source.
 SUFFIX, MARK = ".zip", "!"
@@ -41,8 +43,6 @@ _METHODS = {
 }
 #: Bits of a member's flags: encrypted, strongly encrypted, its directory encrypted.
 _ENCRYPTED = 0x0001 | 0x0040 | 0x2000
-#: Folders that programs add for themselves.
-_ASIDE = ("__MACOSX/",)
 
 
 def split_source(source: str) -> tuple[str, str | None]:
@@ -74,8 +74,9 @@ def find_members(file: io.RawIOBase, path: str, wanted: str | None) -> list[ZipM
     hidden ones. `path`: of the archive, for messages. Raises `SourceCorrupt`, `SourceMissing` and
     `UsageError`.
     """
-    every = _directory(file, path)
+    every, directory_at = _directory(file, path)
     _refuse_overlaps(every, path)
+    check_whole(file, every, directory_at, path)
     files = [info for info in every if not info.is_dir()]
     shown = [info for info in files if not _is_hidden(info.filename)]
     if wanted is None:
@@ -105,11 +106,12 @@ class _Directory(io.BufferedReader):
         return super().read(size)
 
 
-def _directory(file: io.RawIOBase, path: str) -> list[zipfile.ZipInfo]:
+def _directory(file: io.RawIOBase, path: str) -> tuple[list[zipfile.ZipInfo], int]:
+    """Return what the directory lists, and where it begins."""
     reader = _Directory(file)
     try:
         with zipfile.ZipFile(reader) as archive:
-            return archive.infolist()
+            return archive.infolist(), archive.start_dir
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
     except zipfile.BadZipFile as error:
@@ -128,7 +130,7 @@ def _directory(file: io.RawIOBase, path: str) -> list[zipfile.ZipInfo]:
 
 
 def _is_hidden(name: str) -> bool:
-    return name.startswith(_ASIDE) or any(part.startswith(".") for part in _parts(name))
+    return is_hidden(_parts(name))
 
 
 def _parts(name: str) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ringhaul.errors import UsageError
 from ringhaul.formats.suffixes import SUFFIXES
-from ringhaul.output.manifest import MANIFEST
+from ringhaul.storage.hidden import MANIFESTS, is_hidden_file
 
 #: What a pattern may have in braces.
 FIELDS = ("number", "keyspace", "table", "job")
@@ -49,10 +49,13 @@ class FileNames:
             raise self._error("has a slash; it names files in the folder of -o, not folders")
         if any(ord(character) < 0x20 or ord(character) == 0x7F for character in literal):
             raise self._error("has a control character")
-        if self.pattern.startswith("."):
-            raise self._error("begins with a dot; such files are hidden, and a load skips them")
-        if self.name(1, keyspace="k", table="t", job="j") == MANIFEST:
-            raise self._error(f"is the name of the list of files, {MANIFEST}")
+        if is_hidden_file(self.pattern):
+            raise self._error(
+                f"begins with {self.pattern[0]}; such files are hidden: a load of the folder skips "
+                "them, as Spark and pandas do"
+            )
+        if (name := self.name(1, keyspace="k", table="t", job="j")) in MANIFESTS:
+            raise self._error(f"is the name of the list of files, {name}")
 
     def name(self, number: int, *, keyspace: str, table: str, job: str) -> str:
         """Return the name of a file; `number` counts from 1."""

@@ -1,4 +1,4 @@
-"""manifest.json: the files of a folder that are the unload, written when all of them exist."""
+"""The manifest: which files of a folder are the unload; written when all of them exist."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ringhaul.output.missing import MissingRange
 from ringhaul.output.parts import PartInfo, new_sum
 from ringhaul.output.unloadable import Unloadable
 from ringhaul.storage.folders import open_folder
+from ringhaul.storage.hidden import MANIFEST, MANIFESTS
 
-MANIFEST = "manifest.json"
 VERSION = 1
 
 
@@ -107,33 +107,51 @@ def in_token_order(parts: list[PartInfo]) -> tuple[PartInfo, ...]:
 
 
 def write_manifest(url: str, manifest: Manifest) -> None:
-    """Write the manifest atomically; an existing one is replaced.
+    """Write the manifest atomically; an existing one is replaced, and one of this job that an
+    earlier ringhaul wrote under another name is removed.
 
     Raises `OutputUnusable` and `OutputUnavailable`.
     """
-    file = open_folder(url).create(MANIFEST)
+    folder = open_folder(url)
+    file = folder.create(MANIFEST)
     try:
         file.write(json.dumps(manifest.to_json(), indent=1, ensure_ascii=False).encode() + b"\n")
         file.publish()
     except BaseException:
         file.discard()
         raise
+    for name in MANIFESTS[1:]:
+        if _job_of(folder.read(name)) == manifest.job:
+            folder.remove(name)
+
+
+def _job_of(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else str(json.loads(data)["job"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def read_manifest(url: str) -> Manifest | None:
     """Return the manifest of a folder; None if it has none. Raises `UsageError` if unreadable."""
-    data = open_folder(url).read(MANIFEST)
-    if data is None:
-        return None
+    folder = open_folder(url)
+    for name in MANIFESTS:
+        data = folder.read(name)
+        if data is not None:
+            return _parse(data, url, name)
+    return None
+
+
+def _parse(data: bytes, url: str, name: str) -> Manifest:
     try:
         fields = json.loads(data)
         version = fields["version"]
         if version == VERSION:
             return Manifest.from_json(fields)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, UsageError) as error:
-        raise UsageError(f"{url}: its {MANIFEST} is not one of ringhaul's: {error!r}") from error
+        raise UsageError(f"{url}: its {name} is not one of ringhaul's: {error!r}") from error
     raise UsageError(
-        f"{url}: its {MANIFEST} has version {version}, and this ringhaul reads {VERSION}; "
+        f"{url}: its {name} has version {version}, and this ringhaul reads {VERSION}; "
         "use the ringhaul that wrote it, or a newer one"
     )
 

@@ -7,11 +7,10 @@ suffixes show a format.
 import difflib
 import errno
 import glob
-import json
 import os
 import stat
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NoReturn
 from urllib.parse import unquote
@@ -24,6 +23,7 @@ from ringhaul.formats.zip_directory import is_archive, split_source
 from ringhaul.sources.globs import expand, folders_below, is_aside
 from ringhaul.sources.packed import find_packed, is_whole
 from ringhaul.sources.source import SourceFile
+from ringhaul.sources.unloaded import unloaded_parts, unloaded_remote, without_lists
 from ringhaul.storage import remote
 from ringhaul.storage.access import (
     WEB_SCHEMES,
@@ -33,10 +33,14 @@ from ringhaul.storage.access import (
     scheme_of,
     split_url,
 )
+from ringhaul.storage.hidden import (
+    MANIFESTS,
+    MARKS,
+    TABLE_LOGS,
+    is_hidden_file,
+    is_iceberg_metadata,
+)
 from ringhaul.storage.remote import RemoteFile, is_remote
-
-#: Marks a folder that an unload has written, and lists which of its files belong to it.
-MANIFEST = "manifest.json"
 
 
 def find_sources(
@@ -60,6 +64,7 @@ def find_sources(
         else:
             found = _find_local(local_path(place), file_format)
             paths.update(((os.path.abspath(path), members), None) for path in found)
+    paths = without_lists(paths)
     sources: dict[str, SourceFile] = {}
     for (path, members), file in paths.items():
         if members is not None or is_archive(path):
@@ -109,9 +114,15 @@ def _find_local(arg: str, file_format: str) -> list[str]:
         files, folders = _matches(arg)
         found = sorted(chain(files, *_in_folders(folders, arg, file_format)))
         if not found:
-            raise SourceMissing(f"{arg}: no file matches")
+            raise SourceMissing(f"{arg}: no file matches{_but_hidden(arg)}")
         return found
     raise SourceMissing(f"{arg}: no such file{_nearest(arg)}")
+
+
+def _but_hidden(pattern: str) -> str:
+    """Return what to add to a message about a glob that matches only what is kept aside."""
+    aside = next(iter(sorted(glob.glob(pattern))), None)
+    return "" if aside is None else f" but {aside}, which counts as hidden: name it to read it"
 
 
 def _in_folders(folders: Iterable[str], pattern: str, file_format: str) -> Iterator[list[str]]:
@@ -126,7 +137,7 @@ def _in_folders(folders: Iterable[str], pattern: str, file_format: str) -> Itera
 
 
 def _in_folder(folder: str, file_format: str) -> list[str]:
-    parts = _unloaded_parts(folder)
+    parts = unloaded_parts(folder)
     if parts is not None:
         return parts
     suffixes = suffixes_of(file_format)
@@ -137,13 +148,35 @@ def _in_folder(folder: str, file_format: str) -> list[str]:
 
 
 def _files_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """Yield the files whose names show a format, following links to folders."""
+    """Yield the files whose names show a format, following links to folders.
+
+    Raises `UsageError` for a table of a format that keeps files of older versions as well.
+    """
     for here, names in folders_below(folder, failed=_raise_missing):
+        _refuse_table(here, names)
         for name in names:
-            if name == MANIFEST:
+            if name in MANIFESTS or is_hidden_file(name):
                 continue
-            if not name.startswith(".") and plain_name(name).endswith(suffixes):
+            if plain_name(name).endswith(suffixes):
                 yield here + name
+
+
+def _refuse_table(here: str, names: Sequence[str]) -> None:
+    for log in TABLE_LOGS:
+        if os.path.isdir(here + log):
+            raise _is_table(here, TABLE_LOGS[log])
+    folder = here.rstrip("/")
+    if any(is_iceberg_metadata(os.path.basename(folder), name) for name in names):
+        raise _is_table(os.path.dirname(folder), "Apache Iceberg")
+
+
+def _is_table(folder: str, table_format: str) -> UsageError:
+    place = mask_url(folder.rstrip("/") or ".")
+    return UsageError(
+        f"{place}: is a table of {table_format}, whose folder also keeps files of older versions "
+        "and deleted rows: have its engine export the rows to a folder of Parquet, and load that. "
+        f"A glob such as '{place}/*.parquet' takes the files as they are"
+    )
 
 
 def _raise_missing(error: OSError) -> NoReturn:
@@ -167,7 +200,7 @@ def _matches(pattern: str) -> tuple[list[str], list[str]]:
 def _is_kept_aside(path: str, pattern: str) -> bool:
     """Return whether a folder is not for data, and the glob does not name it."""
     name = os.path.basename(path.rstrip("/"))
-    return is_aside(name) and not name.startswith(".") and name not in pattern
+    return is_aside(name) and not name.startswith(MARKS) and name not in pattern
 
 
 def _counting(folders: Sequence[str], files: Sequence[str]) -> list[str]:
@@ -220,10 +253,11 @@ def _find_remote(arg: str, file_format: str) -> list[RemoteFile]:
     check_url(arg)
     folder = arg.rstrip("/") + "/"
     if scheme_of(arg) in WEB_SCHEMES:
-        parts = _unloaded_remote(folder) if arg.endswith("/") else None
+        parts = unloaded_remote(folder) if arg.endswith("/") else None
         return parts or remote.list_files(arg)
-    found, folders = _remote_matches(arg)
-    if not found and not folders:
+    listing = remote.list_matches(arg)
+    found, folders = listing.files, _with_slashes(listing.folders)
+    if not (found or folders or listing.aside):
         what = "no object matches" if glob.has_magic(arg) else "no such object or folder"
         raise SourceMissing(f"{mask_url(arg)}: {what}")
     if [file.path for file in found] == [arg]:
@@ -238,25 +272,43 @@ def _find_remote(arg: str, file_format: str) -> list[RemoteFile]:
         if not found:
             raise SourceMissing(f"{mask_url(arg)}: no object matches")
         return sorted(found)
-    if any(file.path == folder + MANIFEST for file in found):
-        parts = _unloaded_remote(folder, {file.path: file for file in found})
+    every = {file.path: file for file in [*found, *listing.aside]}
+    if any(folder + name in every for name in MANIFESTS):
+        parts = unloaded_remote(folder, every)
         if parts is not None:
             return parts
+    for path in every:
+        _refuse_remote_table(path, folder)
     suffixes = suffixes_of(file_format)
     wanted = [
         file
         for file in found
-        if plain_name(file.path).endswith(suffixes) and not file.path.endswith(f"/{MANIFEST}")
+        if plain_name(file.path).endswith(suffixes)
+        and file.path.rpartition("/")[2] not in MANIFESTS
     ]
     if not wanted:
         raise _nothing_below(arg, suffixes)
     return wanted
 
 
+def _refuse_remote_table(path: str, folder: str) -> None:
+    """Raise `UsageError` for an object that belongs to a table; `folder`: the one that is read."""
+    names = path[len(folder) :].split("/")
+    for at, name in enumerate(names[:-1]):
+        if name in TABLE_LOGS:
+            raise _is_table(folder + "/".join(names[:at]), TABLE_LOGS[name])
+    if len(names) > 1 and is_iceberg_metadata(names[-2], names[-1]):
+        raise _is_table(folder + "/".join(names[:-2]), "Apache Iceberg")
+
+
 def _remote_matches(url: str) -> tuple[list[RemoteFile], list[str]]:
     """Return the files that a URL names, and the folders that a glob matches, each with a slash."""
-    found, folders = remote.list_matches(url)
-    return found, [f"{folder.rstrip('/')}/" for folder in folders]
+    listing = remote.list_matches(url)
+    return listing.files, _with_slashes(listing.folders)
+
+
+def _with_slashes(folders: Sequence[str]) -> list[str]:
+    return [f"{folder.rstrip('/')}/" for folder in folders]
 
 
 class _NothingBelow(UsageError):
@@ -266,59 +318,9 @@ class _NothingBelow(UsageError):
 def _nothing_below(folder: str, suffixes: tuple[str, ...]) -> _NothingBelow:
     return _NothingBelow(
         f"{folder}: the directory holds no {', '.join(suffixes)} file, plain or "
-        f"compressed ({', '.join(DECOMPRESSORS)}); name the files, or use a glob"
+        f"compressed ({', '.join(DECOMPRESSORS)}); name the files, or use a glob. Names that begin "
+        f"with {' or '.join(MARKS)} count as hidden"
     )
-
-
-def _unloaded_parts(folder: str) -> list[str] | None:
-    """Return the files that the manifest of an unload lists; None: the folder has none of ours.
-
-    Other files in the folder, such as a part of an attempt that did not count, are left out.
-    """
-    path = os.path.join(folder, MANIFEST)
-    try:
-        with open(path, "rb") as file:
-            names = _listed(file.read(), folder)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise SourceMissing(f"{path}: {error.strerror or error}") from error
-    if names is None:
-        return None
-    for name in names:
-        if not os.path.isfile(os.path.join(folder, name)):
-            raise SourceMissing(f"{folder}: its {MANIFEST} lists {name}, which is not there")
-    return [os.path.join(folder, name) for name in names]
-
-
-def _unloaded_remote(
-    folder: str, known: Mapping[str, RemoteFile] | None = None
-) -> list[RemoteFile] | None:
-    """Return the files that the manifest of an unload lists; None: the folder has none of ours."""
-    manifest = remote.read_small(folder + MANIFEST)
-    names = None if manifest is None else _listed(manifest, mask_url(folder))
-    if names is None:
-        return None
-    if known is None:
-        return [remote.stat_file(folder + name) for name in names]
-    for name in names:
-        if folder + name not in known:
-            raise SourceMissing(f"{folder}: its {MANIFEST} lists {name}, which is not there")
-    return [known[folder + name] for name in names]
-
-
-def _listed(manifest: bytes, folder: str) -> list[str] | None:
-    """Return the names in the manifest of an unload; None: it is something else."""
-    try:
-        names = [str(part["name"]) for part in json.loads(manifest)["parts"]]
-    except (ValueError, KeyError, TypeError):
-        return None
-    if not names:
-        raise UsageError(f"{folder}: its {MANIFEST} lists no file: nothing was unloaded")
-    for name in names:
-        if any(part in ("", ".", "..") for part in name.split("/")):
-            raise UsageError(f"{folder}: its {MANIFEST} lists {name}, which is outside the folder")
-    return names
 
 
 def _source(path: str, dialect: CsvDialect, file_format: str) -> SourceFile:

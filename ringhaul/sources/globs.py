@@ -4,12 +4,13 @@ A folder is entered once, whatever links lead to it. Python's `glob` follows a c
 the system refuses, finds each file 41 times by then, and with two circles does not end.
 """
 
-import fnmatch
 import glob
 import os
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import chain
+
+from ringhaul.storage.hidden import MARKS, is_hidden_file, is_hidden_folder, reveals
 
 #: Device and inode of each folder that was entered -> the path that was used.
 Entered = dict[tuple[int, int], str]
@@ -19,8 +20,9 @@ def expand(pattern: str) -> list[str]:
     """Return the paths that a glob matches, sorted; `**` stands for folders at any depth, or none.
 
     Links to folders are followed. Of several paths to one place, by links to folders, the one
-    with the fewest links is returned. Wildcards do not match names that begin with a dot, and `**`
-    does not match `lost+found`. What cannot be read is skipped.
+    with the fewest links is returned. Wildcards do not match names that are kept aside (`hidden`)
+    unless these begin as the pattern does there; `**` does not match `lost+found`. What cannot be
+    read is skipped.
     """
     real, links_count = cache(os.path.realpath), cache(_links_count)
     paths: dict[tuple[str, str], str] = {}
@@ -35,27 +37,24 @@ def expand(pattern: str) -> list[str]:
     return sorted(paths.values())
 
 
-def matches(pattern: str, path: str) -> bool:
-    """Return whether a glob matches this path, whatever is on the disk: `expand` returns no path
-    that does not match."""
-    names = path.split("/")
-    ends = {0}  # how many names the parts of the pattern so far may stand for
-    for part in pattern.split("/"):
-        if part == "**":
-            for end in sorted(ends):
-                while end < len(names) and not names[end].startswith("."):
-                    end += 1
-                    ends.add(end)
-        else:
-            ends = {end + 1 for end in ends if end < len(names) and _is_like(names[end], part)}
-    return len(names) in ends
+def _match(pattern: str) -> list[str]:
+    """Do what `glob.glob` does for a pattern without `**`, without what is kept aside."""
+    return [path for path in glob.glob(pattern) if not _is_aside_of(pattern, path)]
 
 
-def _is_like(name: str, part: str) -> bool:
-    if not glob.has_magic(part):
-        return name == part
-    hidden = name.startswith(".") and not part.startswith(".")
-    return not hidden and fnmatch.fnmatchcase(name, part)
+def _is_aside_of(pattern: str, path: str) -> bool:
+    """Return whether a wildcard of the pattern matched a name that is kept aside."""
+    if "_" not in path and "." not in path:
+        return False
+    parts, names = ([part for part in text.split("/") if part] for text in (pattern, path))
+    last = len(names) - 1
+    return any(
+        name.startswith(MARKS)
+        and glob.has_magic(part)
+        and not reveals(part, name)
+        and (is_hidden_folder(name) if at < last or os.path.isdir(path) else is_hidden_file(name))
+        for at, (part, name) in enumerate(zip(parts, names, strict=False))
+    )
 
 
 def _links_count(folder: str) -> int:
@@ -67,7 +66,7 @@ def _links_count(folder: str) -> int:
 def _expand(pattern: str) -> set[str]:
     parts = pattern.split("/")
     if "**" not in parts:
-        return set(glob.glob(pattern))
+        return set(_match(pattern))
     at = parts.index("**")
     while parts[at + 1 : at + 2] == ["**"]:  # the same as one of them
         del parts[at]
@@ -75,11 +74,11 @@ def _expand(pattern: str) -> set[str]:
     rest = "/".join(parts[at + 1 :]).lstrip("/")  # `**//*.csv` does not start at the root, either
     found = set[str]()
     entered: Entered = {}
-    for root in sorted(glob.glob(head), key=_by_link) if glob.has_magic(head) else [head]:
+    for root in sorted(_match(head), key=_by_link) if glob.has_magic(head) else [head]:
         for folder, _ in folders_below(root, entered):
             if at + 1 == len(parts):  # everything below, and the folder itself
                 found |= {folder} if folder == root and root else set()
-                found.update(glob.glob(f"{glob.escape(folder)}*"))
+                found.update(_match(f"{glob.escape(folder)}*"))
             else:
                 found |= _expand(glob.escape(folder) + rest)
     return {path for path in found if not _is_entered_elsewhere(path, entered)}
@@ -126,9 +125,9 @@ def folders_below(
 
 
 def is_aside(name: str) -> bool:
-    """Return whether a folder is not for data: hidden, or a file system's own, which only root
+    """Return whether a folder is not for data: kept aside, or a file system's own, which only root
     reads and which lies at the top of every disk."""
-    return name.startswith(".") or name == "lost+found"
+    return is_hidden_folder(name) or name == "lost+found"
 
 
 def _is_entered_elsewhere(path: str, entered: Entered) -> bool:

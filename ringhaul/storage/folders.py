@@ -31,6 +31,7 @@ from ringhaul.storage.access import (
     split_url,
 )
 from ringhaul.storage.errors import store_errors
+from ringhaul.storage.hidden import is_hidden_folder
 from ringhaul.storage.stores import open_store
 
 #: Small writes (Parquet's) are gathered; large ones bypass the buffer.
@@ -66,7 +67,7 @@ class Folder(Protocol):
 
     def sizes(self, *, deep: bool = False) -> dict[str, int]:
         """Return names and bytes of what is in the folder, temporary files too; {} if it is
-        missing. `deep`: of the files at all depths, except in hidden folders."""
+        missing. `deep`: of the files at all depths, except in folders that are kept aside."""
 
     def read(self, name: str) -> bytes | None:
         """Return a complete file; None if it does not exist."""
@@ -178,7 +179,7 @@ def _sizes(path: str, below: str, *, deep: bool) -> Iterator[tuple[str, int]]:
         with suppress(FileNotFoundError):  # removed meanwhile by another attempt
             if not deep or not entry.is_dir(follow_symlinks=False):
                 yield below + entry.name, entry.stat().st_size
-            elif not entry.name.startswith("."):
+            elif not is_hidden_folder(entry.name):
                 yield from _sizes(entry.path, f"{below}{entry.name}/", deep=True)
 
 
@@ -248,7 +249,7 @@ class RemoteFolder:
         return {
             name: size
             for name, size in sizes.items()
-            if "/." not in f"/{name.rpartition('/')[0]}"  # no hidden folder
+            if not any(map(is_hidden_folder, name.split("/")[:-1]))
         }
 
     def read(self, name: str) -> bytes | None:

@@ -27,6 +27,7 @@ from ringhaul.storage.access import (
     scheme_of,
 )
 from ringhaul.storage.errors import store_errors
+from ringhaul.storage.hidden import hides, is_hidden_below
 from ringhaul.storage.lanes import LaneReader
 
 #: Size of one request in sequential reading. A unit of 64 MiB is eight of them; S3 gives some
@@ -81,6 +82,8 @@ class Listing(NamedTuple):
     files: list[RemoteFile]
     #: URLs of the folders that a glob matches.
     folders: list[str]
+    #: Files that were found and left out, as they are kept aside: see `hidden`.
+    aside: list[RemoteFile]
 
 
 def list_files(url: str) -> list[RemoteFile]:
@@ -91,7 +94,7 @@ def list_files(url: str) -> list[RemoteFile]:
 def list_matches(url: str) -> Listing:
     """Return what a URL names: an object; what a glob matches; all files below a folder.
 
-    Names that begin with a dot are left out, unless they are named. Empty if nothing is found.
+    What is kept aside is left out, unless the URL names it. Empty if nothing is found.
     Raises `UsageError`, `SourceMissing` (no bucket, no right to list it) and `SourceUnavailable`.
     """
     check_url(url)
@@ -100,16 +103,22 @@ def list_matches(url: str) -> Listing:
             raise UsageError(
                 f"{mask_url(url)}: a web server does not list its files: name each of them"
             )
-        return Listing([stat_file(url)], [])
+        return Listing([stat_file(url)], [], [])
     store, path = _store(url)
     with _store_errors(url):
         found = _infos(store, path, folder=url.endswith("/"))
         if not found:
             _look_at_bucket(store, url, path)
     listed = sorted(found.items())
+    aside = set[str]()
+    if path not in found:
+        is_aside = hides if glob.has_magic(path) else is_hidden_below
+        aside = {name for name, info in listed if is_aside(path, name, info["type"] == "file")}
+    shown = [(name, info) for name, info in listed if name not in aside]
     return Listing(
-        [_file(url, name, info) for name, info in listed if info["type"] == "file"],
-        [_url(url, name) for name, info in listed if info["type"] == "directory"],
+        [_file(url, name, info) for name, info in shown if info["type"] == "file"],
+        [_url(url, name) for name, info in shown if info["type"] == "directory"],
+        [_file(url, name, found[name]) for name in aside if found[name]["type"] == "file"],
     )
 
 
@@ -126,19 +135,13 @@ def _infos(store: Any, path: str, *, folder: bool) -> dict[str, Any]:
             name: info
             for name, info in below.items()
             if info["type"] == "file"
-            and not any(part.startswith(".") for part in name[len(path) :].split("/"))
             and not name.endswith("/")  # some tools create these to show a folder
         }
-    named = {part for part in path.split("/") if part.startswith(".")}
     try:
-        matches = store.glob(path, detail=True)
+        matches: dict[str, Any] = store.glob(path, detail=True)
     except ValueError as error:  # such as of `**` within a name
         raise UsageError(f"{path}: {error}") from error
-    return {
-        name: info
-        for name, info in matches.items()
-        if named or not any(part.startswith(".") for part in name.split("/"))
-    }
+    return matches
 
 
 def _look_at_bucket(store: Any, url: str, path: str) -> None:

@@ -52,8 +52,11 @@ def read_records(
             )
         return
     dialect = source.dialect(job)
+    complete = source.file.path if (start.offset_bytes, length_bytes) == (0, TO_THE_END) else None
     with open_records(source.file, start.offset_bytes, length_bytes, dialect) as stream:
-        yield from read_blocks(stream, dialect, block_bytes=block_bytes, start=start, tick=tick)
+        yield from read_blocks(
+            stream, dialect, block_bytes=block_bytes, start=start, tick=tick, complete=complete
+        )
 
 
 @contextmanager

@@ -30,5 +30,5 @@ def csv_rows(text: str) -> list[dict[str, str]]:
 
 def listed(folder: Path) -> tuple[int, list[Path]]:
     """Return the manifest's row count and its files."""
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = json.loads((folder / "_manifest.json").read_text())
     return manifest["totals"]["rows"], [folder / part["name"] for part in manifest["parts"]]

@@ -85,7 +85,7 @@ def test_lookup_counts_and_lists_keys_without_a_row(
     assert finished.code == 0
     counts = {name: summary[name] for name in ("records", "answered", "missing", "rows")}
     assert counts == {"records": 5, "answered": 5, "missing": 2, "rows": 3}
-    found = json.loads((out / "manifest.json").read_text())
+    found = json.loads((out / "_manifest.json").read_text())
     assert found["totals"]["rows"] == 3
     errors = fleet.run("errors", summary["job"]).out.splitlines()
     assert [line.split(":")[1].split()[0] for line in errors] == ["2", "4"], errors

@@ -161,9 +161,9 @@ def test_an_unload_to_the_store_loads_again(
 
 def check_unloaded(store: ObjectStore, folder: str, done: Finished, count: int) -> list[str]:
     """Assert that the manifest lists exactly the existing objects with their rows; return them."""
-    manifest: dict[str, Any] = json.loads(store.get(f"{folder}/manifest.json"))
+    manifest: dict[str, Any] = json.loads(store.get(f"{folder}/_manifest.json"))
     names = [part["name"] for part in manifest["parts"]]
-    assert store.keys(f"{folder}/") == sorted([*names, "manifest.json"])
+    assert store.keys(f"{folder}/") == sorted([*names, "_manifest.json"])
     for part in manifest["parts"]:
         data = store.get(f"{folder}/{part['name']}")
         assert (part["bytes"], part["checksum"]) == (len(data), f"crc32:{zlib.crc32(data):08x}")

@@ -274,7 +274,7 @@ def test_an_unload_warns_of_rows_that_cannot_be_loaded_again(
     assert {name: one["rows"] for name, one in found.items()} == {"d": 2, "n": 1, None: 1}
     assert found["d"]["key"] in ('id = "1"', 'id = "2"')
     assert (found["n"]["key"], found[None]["key"]) == ('id = "3"', 'id = "4"')
-    manifest = json.loads((fleet.cwd / form / "manifest.json").read_text())
+    manifest = json.loads((fleet.cwd / form / "_manifest.json").read_text())
     assert manifest["unloadable"] == done.summary["unloadable"]
     status = fleet.run("status", done.summary["job"])
     assert "1 row cannot be loaded again from these files: column n: " in status.out + status.err

@@ -77,8 +77,8 @@ def test_one_file_in_a_folder_has_a_manifest(
     dialect = ("-d", ";", "--null", "NULL", "--no-header")
     done = fleet.run("unload", "-t", table, "-o", f"{tmp_path}/", "--single-file", *dialect)
     assert done.code == 0, done
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.json", "orders.csv"]
-    (part,) = json.loads((tmp_path / "manifest.json").read_text())["parts"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["_manifest.json", "orders.csv"]
+    (part,) = json.loads((tmp_path / "_manifest.json").read_text())["parts"]
     assert (part["name"], part["rows"]) == ("orders.csv", ROWS)
     assert_loads(fleet, cassandra_session, table, tmp_path)
 
@@ -89,15 +89,15 @@ def test_files_get_names_by_a_pattern(
     names = ("--file-name-format", "{table}-%04d.csv", "--max-rows-per-file", "300")
     done = fleet.run("unload", "-t", table, "-o", tmp_path, "--json", *names)
     assert done.code == 0, done
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest = json.loads((tmp_path / "_manifest.json").read_text())
     listed = [part["name"] for part in manifest["parts"]]
     assert listed == [f"orders-{n:04}.csv" for n in range(1, done.summary["files"] + 1)]
-    assert {path.name for path in tmp_path.iterdir()} == {*listed, "manifest.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {*listed, "_manifest.json"}
     assert_loads(fleet, cassandra_session, table, tmp_path)
     # When the manifest is lost, then resume writes it with the same names.
-    (tmp_path / "manifest.json").unlink()
+    (tmp_path / "_manifest.json").unlink()
     assert fleet.run("resume", done.summary["job"]).code == 0
-    assert json.loads((tmp_path / "manifest.json").read_text()) == manifest
+    assert json.loads((tmp_path / "_manifest.json").read_text()) == manifest
 
 
 def test_a_pattern_that_gives_one_name_is_refused(

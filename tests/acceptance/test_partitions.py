@@ -51,7 +51,7 @@ def test_folders_load_again(
         "region=%5F_HIVE_DEFAULT_PARTITION__",
     }
     assert_loads(fleet, cassandra_session, table, out)
-    (out / "manifest.json").unlink()
+    (out / "_manifest.json").unlink()
     refused = fleet.run("load", out, "-t", table, *options)
     assert (refused.code, "--hive-partitioning takes day" in refused.err) == (2, True), refused
     same = fleet.run("verify", out, "-t", table, "--hive-partitioning", *options, "--json")
@@ -77,7 +77,7 @@ def test_folders_of_another_writer_load(
     # And ours is read by Arrow as it is meant
     ours = tmp_path / "ours"
     fleet.run("unload", "-t", table, "-o", ours, "--format", "parquet", "--partition-by", "day")
-    (ours / "manifest.json").unlink()
+    (ours / "_manifest.json").unlink()
     assert pq.read_table(ours).num_rows == ROWS
     shutil.rmtree(ours)
 

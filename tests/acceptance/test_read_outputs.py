@@ -58,9 +58,9 @@ def small_disk(fleet: Ringhaul, bytes_max: int) -> Iterator[None]:
 
 def unloaded(out: Path) -> list[tuple[int, str]]:
     """Return the sorted rows of the manifest's parts, and assert that there is no other file."""
-    manifest = json.loads((out / "manifest.json").read_text())
+    manifest = json.loads((out / "_manifest.json").read_text())
     assert sorted(path.name for path in out.iterdir()) == sorted(
-        ["manifest.json", *(part["name"] for part in manifest["parts"])]
+        ["_manifest.json", *(part["name"] for part in manifest["parts"])]
     )
     found = []
     for part in manifest["parts"]:
@@ -77,7 +77,7 @@ def test_an_unload_to_a_full_disk_resumes_when_there_is_room(
         full = fleet.run("unload", "-t", table, "-o", out)
     assert full.code == 4, full
     assert "--max-file-size" in full.err and "Traceback" not in full.err
-    assert not (out / "manifest.json").exists()
+    assert not (out / "_manifest.json").exists()
     (job,) = set(re.findall(r"ul-[0-9a-f]{6}", full.err))
     assert fleet.run("resume", job).code == 0
     assert unloaded(out) == [(n, NOTE) for n in range(ROWS)]
@@ -96,7 +96,7 @@ def test_an_unload_to_a_file_system_that_is_full(
     assert full.code == 4, full
     assert f"{out}: no space is left; make room there, or name another folder" in full.err
     assert "Traceback" not in full.err
-    assert not (seen / "manifest.json").exists()
+    assert not (seen / "_manifest.json").exists()
     (job,) = set(re.findall(r"ul-[0-9a-f]{6}", full.err))
     inside.mount(out, "remount,size=10m")
     assert inside.run("resume", job).code == 0

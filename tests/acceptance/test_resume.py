@@ -110,8 +110,8 @@ def test_a_load(
 
 def listed(out: Path) -> list[Path]:
     """Return the manifest's files, and assert that there are no others."""
-    names = [part["name"] for part in json.loads((out / "manifest.json").read_text())["parts"]]
-    assert sorted(path.name for path in out.iterdir()) == sorted([*names, "manifest.json"])
+    names = [part["name"] for part in json.loads((out / "_manifest.json").read_text())["parts"]]
+    assert sorted(path.name for path in out.iterdir()) == sorted([*names, "_manifest.json"])
     return [out / name for name in names]
 
 
@@ -120,7 +120,7 @@ def test_an_unload_of_parquet(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_
     before = cut_short(
         fleet, ledger, tmp_path / "log", "unload", "-t", filled, "-o", out, "--format", "parquet"
     )
-    assert not (out / "manifest.json").exists()
+    assert not (out / "_manifest.json").exists()
     kept = set(out.glob("part-*.parquet"))
     assert len(kept) == before["files"]
     summary = resumed(fleet, before)
@@ -186,7 +186,7 @@ def test_a_lookup(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path) 
             found += csv.DictReader(file)
     assert found == expected, "in the order of the keys"
     # If the command dies before it writes the manifest, resume writes it.
-    (out / "manifest.json").unlink()
+    (out / "_manifest.json").unlink()
     again = fleet.run("resume", before["job"], "--json")
     assert (again.code, "its manifest is written" in again.err) == (0, True), again
     assert again.summary == summary

@@ -128,7 +128,7 @@ def parquet_table(folder: Path) -> pa.Table:
 
 
 def parts(folder: Path) -> list[Path]:
-    found = sorted(path for path in folder.iterdir() if path.name != "manifest.json")
+    found = sorted(path for path in folder.iterdir() if path.name != "_manifest.json")
     assert found
     return found
 

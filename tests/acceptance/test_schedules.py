@@ -102,7 +102,7 @@ def write_rows(path: Path, first: int, count: int) -> list[tuple[int, str]]:
 
 def read_csv_folder(folder: Path) -> list[tuple[int, str]]:
     """Return the rows of the files that an unload's manifest lists."""
-    names = [part["name"] for part in json.loads((folder / "manifest.json").read_text())["parts"]]
+    names = [part["name"] for part in json.loads((folder / "_manifest.json").read_text())["parts"]]
     rows = []
     for name in names:
         with (folder / name).open(newline="") as file:

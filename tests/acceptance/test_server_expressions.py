@@ -192,7 +192,7 @@ def test_a_manifest_has_the_types_of_the_server(
     sql = f"SELECT id, ck, toDate(at) AS v, blobAsInt(b) AS n FROM {table} WHERE n > 5"
     done = fleet.run("unload", "--query", sql, "-o", tmp_path / "out")
     assert done.code == 0, done
-    columns = json.loads((tmp_path / "out" / "manifest.json").read_text())["columns"]
+    columns = json.loads((tmp_path / "out" / "_manifest.json").read_text())["columns"]
     assert [one["type"] if isinstance(one, dict) else one[1] for one in columns] == [
         *("int", "int", "date", "int")
     ]

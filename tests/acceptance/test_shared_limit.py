@@ -55,7 +55,7 @@ def test_a_large_limit_is_shared_and_exact(
     done = fleet.run("unload", "--query", f"{sql} LIMIT {limit}", "-o", out, "--json")
     assert (done.code, done.summary["rows"]) == (0, limit), done
     assert done.summary["units"] > 1 and done.summary["limit_reached"]
-    names = [part["name"] for part in json.loads((out / "manifest.json").read_text())["parts"]]
+    names = [part["name"] for part in json.loads((out / "_manifest.json").read_text())["parts"]]
     found = [row for name in names for row in read(out / name)]
     assert len(found) == len(set(found)) == limit
     assert set(found) <= set(rows)

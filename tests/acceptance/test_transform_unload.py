@@ -31,7 +31,7 @@ def note(n: int) -> str | None:
 
 
 def parts(folder: Path) -> tuple[dict[str, Any], str]:
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = json.loads((folder / "_manifest.json").read_text())
     texts = [(folder / part["name"]).read_text() for part in manifest["parts"]]
     return manifest, "".join(texts)
 

@@ -54,10 +54,10 @@ def table(cassandra_session: Session, module_keyspace: str) -> str:
 
 def manifest(folder: Path) -> dict[str, Any]:
     """Check the manifest against the files, and return it."""
-    found: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    found: dict[str, Any] = json.loads((folder / "_manifest.json").read_text())
     names = [part["name"] for part in found["parts"]]
     assert sorted(names) == names, "parts are in token order"
-    assert {path.name for path in folder.iterdir()} == {*names, "manifest.json"}
+    assert {path.name for path in folder.iterdir()} == {*names, "_manifest.json"}
     for part in found["parts"]:
         data = (folder / part["name"]).read_bytes()
         assert (part["bytes"], part["checksum"]) == (len(data), f"crc32:{zlib.crc32(data):08x}")
@@ -335,15 +335,15 @@ def test_a_command_that_follows_a_detached_unload_writes_its_manifest(
     job = left.out.strip()
     followed = fleet.run("status", "-f", job, "--json")
     assert followed.code == 0, followed
-    manifest = json.loads((out / "manifest.json").read_text())
+    manifest = json.loads((out / "_manifest.json").read_text())
     assert manifest["job"] == job
     assert sum(part["rows"] for part in manifest["parts"]) == followed.summary["rows"]
     # `status` does not write a deleted manifest again, and `resume` does
-    (out / "manifest.json").unlink()
+    (out / "_manifest.json").unlink()
     assert fleet.run("status", "-f", job).code == 0
-    assert not (out / "manifest.json").exists()
+    assert not (out / "_manifest.json").exists()
     assert fleet.run("resume", job).code == 0
-    assert json.loads((out / "manifest.json").read_text()) == manifest
+    assert json.loads((out / "_manifest.json").read_text()) == manifest
     # and a finished job is reported also without its files
     for path in out.iterdir():
         path.unlink()

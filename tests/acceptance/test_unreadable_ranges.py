@@ -100,7 +100,7 @@ DAMAGED = [(p, c, _random.randbytes(60).hex()) for p in range(400) for c in rang
 
 def _rows(folder: Path) -> list[tuple[int, int, str]]:
     """Return the rows of the parts that the manifest lists."""
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = json.loads((folder / "_manifest.json").read_text())
     found = []
     for part in manifest["parts"]:
         with (folder / part["name"]).open(newline="") as file:
@@ -139,7 +139,7 @@ def test_an_unload_leaves_out_the_one_partition(node: Node, tmp_path: Path, orde
     rows = _rows(out)
     assert len(rows) == len(KEPT) == summary["rows"]
     assert set(rows) == KEPT
-    [missing] = json.loads((out / "manifest.json").read_text())["missing"]
+    [missing] = json.loads((out / "_manifest.json").read_text())["missing"]
     assert summary["missing"] == [missing] and summary["missing_ranges"] == 1
     assert missing["token_to"] == missing["token_after"] + 1 == -4069959284402364209
     assert missing["nodes"] == "127.0.0.1"
@@ -178,7 +178,7 @@ def test_a_corrupt_sstable(node: Node, tmp_path: Path) -> None:
     rows = _rows(out)
     assert len(rows) == len(set(rows)), "a row came twice"
     assert set(rows) <= set(DAMAGED)
-    missing = json.loads((out / "manifest.json").read_text())["missing"]
+    missing = json.loads((out / "_manifest.json").read_text())["missing"]
     with connected(node.stack.endpoints()) as session:
         tokens = _tokens(session)
     lost = {p for p, _, _ in set(DAMAGED) - set(rows)}
@@ -200,7 +200,7 @@ def test_a_partition_on_the_denylist(node: Node, tmp_path: Path) -> None:
     done = node.run("unload", "-t", "h.denied", "-o", str(out), "--skip-failed-ranges")
     assert done.code == 1, done.err
     assert sorted(_rows(out)) == [row for row in DAMAGED if row[0] != DENIED]
-    [missing] = json.loads((out / "manifest.json").read_text())["missing"]
+    [missing] = json.loads((out / "_manifest.json").read_text())["missing"]
     assert missing["token_to"] == missing["token_after"] + 1 == 1634052884888577606
 
 

@@ -79,9 +79,9 @@ def check_files(
     out: Path, ledger_view: LedgerView, summary: dict[str, Any], rows_count: int
 ) -> list[list[dict[str, str]]]:
     """Return the records of each of the manifest's files, after checking counts and orphans."""
-    manifest = json.loads((out / "manifest.json").read_text())
+    manifest = json.loads((out / "_manifest.json").read_text())
     names = {part["name"] for part in manifest["parts"]}
-    assert {path.name for path in out.iterdir()} == names | {"manifest.json"}, "an orphan is left"
+    assert {path.name for path in out.iterdir()} == names | {"_manifest.json"}, "an orphan is left"
     files = []
     for part in manifest["parts"]:
         with (out / part["name"]).open(newline="") as file:
@@ -156,7 +156,7 @@ def test_a_killed_child_s_wide_partition_continues_where_it_was(
     # The partition's rows are in order over the files.
     assert [int(r["c"]) for records in files for r in records] == list(range(WIDE_ROWS))
     # The first file has the rows that the process checkpointed before it died.
-    parts = json.loads((out / "manifest.json").read_text())["parts"]
+    parts = json.loads((out / "_manifest.json").read_text())["parts"]
     attempts = [part["name"].removesuffix(".csv").rsplit("-", 1)[1] for part in parts]
     assert len(set(attempts)) == 2 and attempts.count(attempts[0]) == 1
     assert 0 < parts[0]["rows"] < WIDE_ROWS
@@ -222,7 +222,7 @@ def test_a_cancelled_unload_continues_where_it_was(
         ledger_view.child_at_work(units_before=2)
         ledger_view.ledger.cancel(ledger_view.job)  # a command may take as long as the job
         stopped = load.finish(6)
-    assert not (out / "manifest.json").exists()
+    assert not (out / "_manifest.json").exists()
     assert 0 < stopped["units_done"] < stopped["units"]
     with filled.started("resume", ledger_view.job) as resumed:
         summary = resumed.finish(0)
@@ -239,7 +239,7 @@ def test_resume_finishes_the_unload_of_a_killed_command(
         kill(load.process.pid)
         load.process.wait()
     wait_until(lambda: ledger_view.status().finished, "the workers to finish", 60.0)
-    assert not (out / "manifest.json").exists()
+    assert not (out / "_manifest.json").exists()
     finished = filled.command.run("resume", ledger_view.job)
     assert finished.code == 0, finished
     summary = filled.command.run("status", ledger_view.job, "--json").summary
@@ -269,9 +269,9 @@ def many(fleet: Rig) -> str:
 
 def check_limited(out: Path, ledger_view: LedgerView, summary: dict[str, Any]) -> None:
     """Assert that the manifest's files hold as many rows as the LIMIT says, each once."""
-    manifest = json.loads((out / "manifest.json").read_text())
+    manifest = json.loads((out / "_manifest.json").read_text())
     names = {part["name"] for part in manifest["parts"]}
-    assert {path.name for path in out.iterdir()} == names | {"manifest.json"}, "an orphan is left"
+    assert {path.name for path in out.iterdir()} == names | {"_manifest.json"}, "an orphan is left"
     found = []
     for part in manifest["parts"]:
         with (out / part["name"]).open(newline="") as file:

@@ -102,9 +102,9 @@ def cut_at_work(fleet: Fleet, job: str, name: str) -> set[int]:
 
 def unloaded(fleet: Fleet, folder: str) -> list[Row]:
     """Check an unload's files in the store against its manifest, and return its rows."""
-    manifest = json.loads(fleet.store.get(f"{folder}/manifest.json"))
+    manifest = json.loads(fleet.store.get(f"{folder}/_manifest.json"))
     names = [part["name"] for part in manifest["parts"]]
-    assert fleet.store.keys(f"{folder}/") == sorted([*names, "manifest.json"])
+    assert fleet.store.keys(f"{folder}/") == sorted([*names, "_manifest.json"])
     found: list[Row] = []
     for part in manifest["parts"]:
         text = fleet.store.get(f"{folder}/{part['name']}").decode()

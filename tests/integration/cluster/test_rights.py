@@ -61,7 +61,7 @@ def test_a_missing_permission_is_reported(
     assert done.code == 4 and done.out in ("", "id\n"), done
     message = f": User {user} has no {right} permission on <table {table}> or any of its parents\n"
     assert message in done.err and "Traceback" not in done.err, done.err
-    assert not (ringhaul.cwd / "out" / "manifest.json").exists()
+    assert not (ringhaul.cwd / "out" / "_manifest.json").exists()
     with connected(login) as session:
         assert_table(session, table, "id", ROWS)
 

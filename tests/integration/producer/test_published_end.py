@@ -28,7 +28,6 @@ from ringhaul.ledger.labels import KIND_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.output.job import Output, ResultOutput
-from ringhaul.output.manifest import MANIFEST
 from ringhaul.output.parts import PartInfo, PartSet
 from ringhaul.query.aggregate import Aggregation
 from ringhaul.records.rejects import Reject, RejectLog
@@ -36,6 +35,7 @@ from ringhaul.scan.finish import unload_parts
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.result import ReadResult
 from ringhaul.scan.spill import spill, spilled_name
+from ringhaul.storage.hidden import MANIFEST
 from tasks.kinds import job_of
 from tests.loads import table_schema
 from tests.options import parse_options

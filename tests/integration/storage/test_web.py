@@ -273,7 +273,7 @@ def test_a_file_of_unknown_size(server: WebServer) -> None:
 
 
 def test_an_unload_behind_a_web_server(server: WebServer) -> None:
-    server.files["out/manifest.json"] = b'{"parts": [{"name": "p.csv"}]}'
+    server.files["out/_manifest.json"] = b'{"parts": [{"name": "p.csv"}]}'
     server.files["out/p.csv"] = b"x\n1\n"
     assert [source.path for source in find_sources([f"{server.url}/out/"])] == [
         f"{server.url}/out/p.csv"

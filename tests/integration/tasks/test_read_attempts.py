@@ -86,7 +86,7 @@ def check_counted(child: Child, folder: Path) -> None:
     assert files(folder) == sorted(names) and len(names) == 3
     assert child.ledger.status(JOB).totals["rows"] == ROWS
     assert publish_manifest(child.ledger, JOB).rows == ROWS
-    assert files(folder) == sorted([*names, "manifest.json"])
+    assert files(folder) == sorted([*names, "_manifest.json"])
 
 
 def test_the_files_of_a_late_attempt_are_removed(child: Child, folder: Path) -> None:
@@ -180,7 +180,7 @@ def test_answers_of_a_late_attempt_are_removed(child: Child, answers: Path) -> N
     parts, _ = split_extra(extra)
     assert files(answers) == sorted(part.name for part in parts)
     publish_ask_manifest(child.ledger, child.ledger.status(JOB))
-    assert files(answers) == sorted([*(part.name for part in parts), "manifest.json"])
+    assert files(answers) == sorted([*(part.name for part in parts), "_manifest.json"])
 
 
 @pytest.fixture(params=["exec of ranges", "lookup of a file"])

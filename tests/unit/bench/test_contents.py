@@ -47,7 +47,7 @@ def parts(folder: Path, records: list[str]) -> list[Path]:
     folder.mkdir()
     (folder / "a.csv").write_text(HEADER + "".join(records[60:]))
     (folder / "b.csv").write_text(HEADER + "".join(records[:60]))
-    (folder / "manifest.json").write_text("{}")
+    (folder / "_manifest.json").write_text("{}")
     return row_files(folder)
 
 

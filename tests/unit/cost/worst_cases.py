@@ -36,7 +36,7 @@ from ringhaul.formats.record_end import first_record
 from ringhaul.formats.records import scan_records
 from ringhaul.formats.split import START, read_blocks
 from ringhaul.formats.transcoding import Transcoded
-from ringhaul.output.manifest import MANIFEST, read_manifest
+from ringhaul.output.manifest import read_manifest
 from ringhaul.query.errors import QueryError
 from ringhaul.query.literals import Literal, typed
 from ringhaul.query.sql import parse_statement
@@ -46,6 +46,7 @@ from ringhaul.schedule.cron import Cron
 from ringhaul.schedule.templates import Facts, fill
 from ringhaul.statements.idempotence import effect_of
 from ringhaul.statements.parameter_ranges import parse_span
+from ringhaul.storage.hidden import MANIFEST
 from tests.loads import table_schema
 from tests.property.cql.columns import binary
 

@@ -8,7 +8,6 @@ import pytest
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import OutputFormat
 from ringhaul.output.manifest import (
-    MANIFEST,
     Manifest,
     check_parts,
     in_token_order,
@@ -16,6 +15,7 @@ from ringhaul.output.manifest import (
     write_manifest,
 )
 from ringhaul.output.parts import PartInfo
+from ringhaul.storage.hidden import MANIFEST
 
 
 def part(name: str, after: int | None = None, **changes: object) -> PartInfo:

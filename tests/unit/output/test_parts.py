@@ -157,7 +157,7 @@ def test_orphans_are_removed_and_nothing_else(url: str) -> None:
     kept = [winner.parts[0].name]
     folder = open_folder(url)
     strangers = [
-        "manifest.json",
+        "_manifest.json",
         "notes.txt",
         "part-000012-000000-ul-7f3a9c2-a1.csv",  # another job's
         "part-000012-000000-x-ul-7f3a9c-a1.csv",

@@ -207,7 +207,7 @@ def test_sources_without_data_are_errors(
 def test_an_unloaded_folder_gives_the_parts_of_its_manifest(tmp_path: Path) -> None:
     for name in ("b.csv", "a.csv", "left over.csv"):
         (tmp_path / name).write_text("id\n")
-    manifest = tmp_path / "manifest.json"
+    manifest = tmp_path / "_manifest.json"
     manifest.write_text(json.dumps({"parts": [{"name": "b.csv"}, {"name": "a.csv"}]}))
     found = find_sources([str(tmp_path)])
     assert [Path(source.path).name for source in found] == ["b.csv", "a.csv"]

@@ -143,17 +143,17 @@ def test_urls_without_data_are_errors(
 def test_an_unloaded_folder_gives_the_parts_of_its_manifest(
     store: fsspec.AbstractFileSystem,
 ) -> None:
-    store.pipe("/out/manifest.json", b'{"parts": [{"name": "p2.csv"}, {"name": "p1.csv"}]}')
+    store.pipe("/out/_manifest.json", b'{"parts": [{"name": "p2.csv"}, {"name": "p1.csv"}]}')
     for name in ("p1.csv", "p2.csv", "orphan.csv"):
         store.pipe(f"/out/{name}", b"x\n")
     assert names(find_sources(["memory://out"])) == ["out/p2.csv", "out/p1.csv"]
     store.rm("/out/p1.csv")
     with pytest.raises(SourceMissing, match=r"lists p1\.csv, which is not there"):
         find_sources(["memory://out"])
-    store.pipe("/out/manifest.json", b'{"parts": [{"name": "../b/p2.csv"}]}')
+    store.pipe("/out/_manifest.json", b'{"parts": [{"name": "../b/p2.csv"}]}')
     with pytest.raises(UsageError, match="outside the folder"):
         find_sources(["memory://out"])
-    store.pipe("/out/manifest.json", b'{"of": "something else"}')
+    store.pipe("/out/_manifest.json", b'{"of": "something else"}')
     assert names(find_sources(["memory://out"])) == ["out/orphan.csv", "out/p2.csv"]
 
 

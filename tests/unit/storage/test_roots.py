@@ -225,10 +225,10 @@ def test_a_planted_file_in_place_of_a_new_one_is_not_written_to(
     victim, out = tmp_path / "victim", tmp_path / "out"
     victim.write_text("kept")
     out.mkdir()
-    names = (".part.csv.tmp", ".manifest.json.tmp", ".j-000001-a.partial", ".made")
+    names = (".part.csv.tmp", "._manifest.json.tmp", ".j-000001-a.partial", ".made")
     for name in names:
         _plant(out / name, victim, planted)
-    for name in ("part.csv", "manifest.json"):
+    for name in ("part.csv", "_manifest.json"):
         file = LocalFolder(str(out)).create(name)
         file.write(b"new")
         file.publish()
@@ -239,7 +239,7 @@ def test_a_planted_file_in_place_of_a_new_one_is_not_written_to(
     assert victim.read_text() == "kept"
     assert not (tmp_path / "nowhere").exists()
     assert sorted(path.name for path in out.iterdir()) == sorted(
-        [".made", "j-000001-a.partial", "manifest.json", "part.csv"]
+        [".made", "j-000001-a.partial", "_manifest.json", "part.csv"]
     )
 
 

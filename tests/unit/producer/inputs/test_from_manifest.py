@@ -51,7 +51,7 @@ def changes_of(
 
 
 def test_sources_without_our_manifest_change_nothing(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text('{"name": "an extension of a browser"}')
+    (tmp_path / "_manifest.json").write_text('{"name": "an extension of a browser"}')
     (tmp_path / "rows.csv").touch()
     assert changes_of(str(tmp_path), str(tmp_path / "rows.csv"), "-", "*.csv") == ({}, "")
 
@@ -78,8 +78,7 @@ def test_another_dialect_is_used_and_mentioned(tmp_path: Path) -> None:
         "allow_nul": True,
     }
     assert note == (
-        f"{out}: CSV with delimiter ';', quote \"'\", null 'NULL', no header, "
-        "as its manifest.json says"
+        f"{out}: CSV with delimiter ';', quote \"'\", null 'NULL', no header, as its manifest says"
     )
 
 
@@ -87,18 +86,18 @@ def test_the_encoding_and_the_word_for_the_empty_text_are_used(tmp_path: Path) -
     out = folder(tmp_path / "out", empty_word="EMPTY", encoding="utf-16", comment="#", trim="text")
     changes, note = changes_of(out)
     assert changes == {"empty_word": "EMPTY", "encoding": "utf-16", "allow_nul": True}
-    assert note == f"{out}: CSV with empty text 'EMPTY', encoding utf-16, as its manifest.json says"
+    assert note == f"{out}: CSV with empty text 'EMPTY', encoding utf-16, as its manifest says"
     lines = folder(tmp_path / "lines", kind="jsonl", encoding="cp1252")
     changes, note = changes_of(lines)
     assert changes == {"encoding": "cp1252"}
-    assert note == f"{lines}: JSON with encoding cp1252, as its manifest.json says"
+    assert note == f"{lines}: JSON with encoding cp1252, as its manifest says"
 
 
 def test_options_of_the_user_take_precedence(tmp_path: Path) -> None:
     out = folder(tmp_path / "out", delimiter=";", null="NULL")
     changes, note = changes_of(out, given=("delimiter", "allow_nul"), delimiter="|")
     assert changes == {"null_strings": ("NULL",)}
-    assert note == f"{out}: CSV with null 'NULL', as its manifest.json says"
+    assert note == f"{out}: CSV with null 'NULL', as its manifest says"
 
 
 def test_folders_of_one_dialect_go_together(tmp_path: Path) -> None:
@@ -114,7 +113,7 @@ def test_sources_of_two_dialects_are_refused(tmp_path: Path, odd_first: bool) ->
         with pytest.raises(UsageError) as refusal:
             changes_of(*sources)
         assert str(refusal.value) == (
-            f"{odd} is CSV with delimiter ';', says its manifest.json, and {other} is not: take "
+            f"{odd} is CSV with delimiter ';', says its manifest, and {other} is not: take "
             "them one after the other, or give the options"
         )
         # If the user gives it, it applies to all of them.
@@ -143,7 +142,7 @@ def test_a_glob_over_two_dialects_is_refused(tmp_path: Path, usual: str) -> None
     with pytest.raises(UsageError) as refusal:
         changes_of(str(tmp_path / "dumps/*"))
     assert str(refusal.value) == (
-        f"{odd} is CSV with null 'NULL', says its manifest.json, and {other} is not: take them "
+        f"{odd} is CSV with null 'NULL', says its manifest, and {other} is not: take them "
         "one after the other, or give the options"
     )
     assert changes_of(
@@ -183,7 +182,7 @@ def test_a_glob_of_a_store(tmp_path: Path) -> None:
     store.pipe("/dumps/more.jsonl", b"{}\n")
     assert changes_of("memory://dumps/*") == (
         {"null_strings": ("NULL",), "allow_nul": True},
-        "memory://dumps/a/: CSV with null 'NULL', as its manifest.json says",
+        "memory://dumps/a/: CSV with null 'NULL', as its manifest says",
     )
     store.pipe("/dumps/1.csv", b"1\n")
     with pytest.raises(UsageError, match=r"memory://dumps/1\.csv is not: take them"):
@@ -194,24 +193,24 @@ def test_a_glob_of_a_store(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("access_to_all")
 def test_a_folder_of_a_web_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web, "_PAUSES_S", (0.0,))
-    written = Path(folder(tmp_path, null="NULL"), "manifest.json").read_bytes()
+    written = Path(folder(tmp_path, null="NULL"), "_manifest.json").read_bytes()
     with running_web_server() as server:
         server.files = {
-            "a/manifest.json": written,
-            "later/manifest.json": written.replace(b'"version": 1', b'"version": 2'),
-            "page/manifest.json": b"<html>",
-            "list/manifest.json": b"[]",
+            "a/_manifest.json": written,
+            "later/_manifest.json": written.replace(b'"version": 1', b'"version": 2'),
+            "page/_manifest.json": b"<html>",
+            "list/_manifest.json": b"[]",
         }
         changes, note = changes_of(f"{server.url}/a/")
         assert changes == {"null_strings": ("NULL",), "allow_nul": True}
-        assert note == f"{server.url}/a/: CSV with null 'NULL', as its manifest.json says"
+        assert note == f"{server.url}/a/: CSV with null 'NULL', as its manifest says"
         for name in ("later", "page", "list", "none"):
             assert changes_of(f"{server.url}/{name}/") == ({}, "")
         server.requests.clear()
         assert changes_of(f"{server.url}/a.csv", f"{server.url}/a") == ({}, "")
         assert not server.requests, "a URL without a slash at its end is a file"
         # The load may find the rows later, and would read NULL as text.
-        server.statuses["a/manifest.json"] = [503] * 9
+        server.statuses["a/_manifest.json"] = [503] * 9
         with pytest.raises(SourceUnavailable):
             changes_of(f"{server.url}/a/")
 

@@ -1,0 +1,113 @@
+"""Find the files that the list of an unload names, and tell such lists from data."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TypeVar
+
+from ringhaul.errors import SourceMissing, UsageError
+from ringhaul.storage import remote
+from ringhaul.storage.access import mask_url
+from ringhaul.storage.hidden import MANIFESTS
+from ringhaul.storage.remote import RemoteFile, is_remote
+
+_T = TypeVar("_T")
+
+
+def unloaded_parts(folder: str) -> list[str] | None:
+    """Return the files that the list of an unload names; None: the folder has none of ours.
+
+    Other files in the folder, such as a part of an attempt that did not count, are left out.
+    """
+    for listing in MANIFESTS:
+        path = os.path.join(folder, listing)
+        try:
+            with open(path, "rb") as file:
+                names = _listed(file.read(), path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise SourceMissing(f"{path}: {error.strerror or error}") from error
+        for name in names or ():
+            if not os.path.isfile(os.path.join(folder, name)):
+                raise SourceMissing(f"{folder}: its {listing} lists {name}, which is not there")
+        if names is not None:
+            return [os.path.join(folder, name) for name in names]
+    return None
+
+
+def unloaded_remote(
+    folder: str, known: Mapping[str, RemoteFile] | None = None
+) -> list[RemoteFile] | None:
+    """Return the files that the list of an unload names; None: the folder has none of ours.
+
+    `folder` ends with a slash. `known`: all files below it, if they could be listed.
+    """
+    for listing in MANIFESTS:
+        if known is not None and folder + listing not in known:
+            continue
+        content = remote.read_small(folder + listing)
+        names = None if content is None else _listed(content, mask_url(folder + listing))
+        if names is None:
+            continue
+        if known is None:
+            return [remote.stat_file(folder + name) for name in names]
+        for name in names:
+            if folder + name not in known:
+                raise SourceMissing(
+                    f"{mask_url(folder)}: its {listing} lists {name}, which is not there"
+                )
+        return [known[folder + name] for name in names]
+    return None
+
+
+def without_lists(paths: dict[tuple[str, str | None], _T]) -> dict[tuple[str, str | None], _T]:
+    """Return files without the lists of unloads, which a glob such as `out/*.json` matches.
+
+    `paths`: by path, and by members of an archive. Raises `UsageError` if nothing else is named.
+    """
+    lists = [path for path, members in paths if members is None and is_list(path)]
+    if lists and len(lists) == len(paths):
+        folder = os.path.dirname(lists[0])
+        raise UsageError(
+            f"{mask_url(lists[0])}: lists the files of an unload; to load these, give the folder, "
+            f"{mask_url(folder)}/"
+        )
+    return {key: file for key, file in paths.items() if key[0] not in lists}
+
+
+def is_list(path: str) -> bool:
+    """Return whether a file is the list of an unload's files: by its name and by its content."""
+    if path.rpartition("/")[2] not in MANIFESTS:
+        return False
+    content: bytes | None = None
+    if is_remote(path):
+        content = remote.read_small(path)
+    else:
+        with suppress(OSError), open(path, "rb") as file:
+            content = file.read()
+    return content is not None and _part_names(content) is not None
+
+
+def _listed(content: bytes, path: str) -> list[str] | None:
+    """Return the names in the list of an unload; None: it is something else."""
+    names = _part_names(content)
+    if names is None:
+        return None
+    folder, _, listing = path.rpartition("/")
+    if not names:
+        raise UsageError(f"{folder}: its {listing} lists no file: nothing was unloaded")
+    for name in names:
+        if any(part in ("", ".", "..") for part in name.split("/")):
+            raise UsageError(f"{folder}: its {listing} lists {name}, which is outside the folder")
+    return names
+
+
+def _part_names(content: bytes) -> list[str] | None:
+    try:
+        return [str(part["name"]) for part in json.loads(content)["parts"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
