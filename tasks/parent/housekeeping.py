@@ -12,6 +12,7 @@ a few of the fleet sweep (`rounds`). Any number may sweep at once. The keeper al
 - removes queues that commands left behind, once their jobs are forgotten (`private_queues`);
 - removes workers that are gone from Celery's table (`mailboxes`);
 - ends abandoned jobs (`abandoned_jobs`);
+- says how many messages were dropped (`transport`);
 - takes samples of running jobs for their history (`sampling`);
 - stops an embedded worker whose command was killed and could not stop it.
 """
@@ -36,6 +37,7 @@ from tasks.parent.heartbeat import Heartbeat
 from tasks.parent.preflight import WATCH_EVERY_S, HostChecks, pause_between_polls_s
 from tasks.parent.rounds import Rounds
 from tasks.parent.trails import TRAILS
+from tasks.transport import DROPPED
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +88,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             self._next_look.cancel()
             self._checks.end()
             self._heartbeat.end()
+            DROPPED.report(at_once=True)
             with contextlib.suppress(LedgerUnavailable):
                 Workers(self._ledger.caller).leave(self._me)
 
@@ -101,6 +104,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
 
     def _keep(self) -> None:
         """Run one beat. It never raises, so the timer continues: Redis may be back by the next."""
+        DROPPED.report()
         try:
             TRAILS.kill_stalled(self._lease_s)
         except Exception as error:
