@@ -70,7 +70,7 @@ def worker_command(
     """
     from config.celery_config import WORKER_ARGUMENTS
     from producer.services.node_name import node_name
-    from tasks.parent.shutdown import exit_code
+    from tasks.exit_codes import exit_code
     from tasks.pools import check_pool
 
     in_pool = ("--pool", check_pool(pool))

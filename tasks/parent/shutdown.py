@@ -28,7 +28,9 @@ from celery.apps.worker import Worker
 from celery.exceptions import WorkerTerminate
 from celery.signals import worker_shutting_down
 
-from ringhaul.errors import EXIT_COMPLETE, EXIT_CRASH, EXIT_FATAL, EXIT_USAGE, UsageError
+from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL, EXIT_USAGE, UsageError
+from ringhaul.run_folder import remove_own
+from tasks.exit_codes import exit_code
 from tasks.pools import check_pool, pool_name
 
 log = logging.getLogger(__name__)
@@ -39,14 +41,6 @@ _NOTE_S = 1.0
 #: and signing off at the broker and the ledger, each of which waits some seconds for a Redis that
 #: does not answer.
 FAREWELL_S = 10.0
-
-
-def exit_code(celery_code: object) -> int:
-    """Return the exit code of a worker with this exit code in Celery, whose 1 is a failure that it
-    did not expect; ours is about rejects."""
-    if not celery_code:
-        return EXIT_COMPLETE
-    return EXIT_FATAL if celery_code == EXIT_FATAL else EXIT_CRASH
 
 
 class UnitsInProgress:
@@ -200,4 +194,5 @@ class Ending(threading.Thread):
         for process in [] if pool is None else pool._pool:
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)  # its lease runs out
+        remove_own()
         os._exit(self._code())
