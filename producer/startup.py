@@ -94,4 +94,6 @@ def leave(code: int) -> NoReturn:
         except OSError as error:  # its disk is full: not a success
             print(f"error: output cannot be written: {error}", file=sys.__stderr__, flush=True)
             code = code if code != EXIT_COMPLETE else EXIT_FATAL
+    if run_folder := sys.modules.get("ringhaul.run_folder"):
+        run_folder.remove_own()  # no exit handlers run
     os._exit(code)

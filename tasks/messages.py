@@ -1,117 +1,183 @@
 """Validation of broker messages before kombu decodes them. Pure.
 
-Celery and kombu trust what they find in a queue: an item that is not JSON ends the worker, and a
-header can have a compressed body of any size unpacked. Our messages are small, JSON and never
-compressed, so anything else is dropped. If it stood for a unit, the sweep issues that unit again.
+Celery and kombu trust what they find in a queue or hear on a channel: an item that is not JSON ends
+the worker, so does an `eta` of the wrong type, and a header can have a compressed body of any size
+unpacked. So each item is compared with what ringhaul and Flower send, by type and by value: Celery
+distinguishes absent values (`is None`), and what is empty, zero or false is not absent. An item
+that differs is dropped. If it stood for a unit, the sweep issues that unit again.
+
+Names that are not listed here never reach Celery: a fit message is written anew without them. A
+later version may therefore send more headers than this one knows.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import re
+from collections.abc import Mapping
 from typing import Any
 
 import kombu.utils.json
 
-from config.celery_config import QUEUE_LOAD
 from ringhaul.errors import UsageError
 from ringhaul.ledger.keys import job_key
-from ringhaul.ledger.labels import TRACE_LABEL
-from tasks.names import TaskNames
+from tasks.message_fields import (
+    CONTROL,
+    CONTROL_FIELDS,
+    CONTROL_HEADERS,
+    DELIVERY,
+    EMBEDDED,
+    EVENT_FIELDS,
+    EVENT_HEADERS,
+    EVENTS,
+    PROPERTIES,
+    REPLIES,
+    REPLY_HEADERS,
+    UNIT_HEADERS,
+    UNIT_HEADERS_NEEDED,
+    Check,
+    is_count,
+    is_text,
+)
 
 #: Messages of units have about 1,200 bytes, workers' replies to Flower about 10,000.
 MESSAGE_BYTES_MAX = 1 << 20
-
 #: Kombu has no types.
 loads: Any = kombu.utils.json.loads
-
-_TASKS = frozenset(
-    {TaskNames.LOAD_UNIT, TaskNames.VERIFY_UNIT, TaskNames.READ_UNIT, TaskNames.ASK_UNIT}
-)
-#: Headers that Celery acts on and that our messages leave empty.
-_EMPTY = ("eta", "expires", "group", "chord", "stamped_headers", "shadow", "retries")
-_TEXTS = ("root_id", "parent_id", "argsrepr", "kwargsrepr", "origin", "lang")
-_NUMBER_MAX = 10**15
-#: The context of a span, by W3C.
-_TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+dumps: Any = kombu.utils.json.dumps
 
 
-def why_unfit(item: object, queue: str) -> str:
-    """Return why an item of `queue` must not reach kombu, as a phrase; empty if it may."""
+class Unfit(Exception):
+    """The item is not one of our messages; carries the reason, as a phrase."""
+
+
+def fit(item: object, place: str) -> bytes:
+    """Return an item for kombu: with what is listed here, and nothing else.
+
+    `place`: the queue or channel it comes from, without prefixes. Raises `Unfit`.
+    """
     if not isinstance(item, bytes | str):
-        return "it is not text"
+        raise Unfit("it is not text")
     if len(item) > MESSAGE_BYTES_MAX:
-        return f"it is longer than {MESSAGE_BYTES_MAX:,} bytes"
+        raise Unfit(f"it is longer than {MESSAGE_BYTES_MAX:,} bytes")
     try:
-        message = loads(item)
-        body = _body(message)
-        if queue.startswith(QUEUE_LOAD):
-            _check_unit(message["headers"], body)
-    except _Unfit as error:
-        return str(error)
+        return _fit(loads(item), place)
+    except Unfit:
+        raise
     except Exception as error:  # hostile input may make a parser raise anything
-        return f"it cannot be read ({type(error).__name__})"
+        raise Unfit(f"it cannot be read ({type(error).__name__})") from None
+
+
+def why_unfit(item: object, place: str) -> str:
+    """Return why an item must not reach kombu, as a phrase; empty if it may."""
+    try:
+        fit(item, place)
+    except Unfit as error:
+        return str(error)
     return ""
 
 
-class _Unfit(Exception):
-    """The item is not one of our messages; carries the reason."""
-
-
-def _body(message: Any) -> Any:
-    """Return the decoded body of a message in kombu's format. Raises `_Unfit`."""
+def _fit(message: Any, place: str) -> bytes:
     if not isinstance(message, dict):
-        raise _Unfit("it is not a JSON object")
+        raise Unfit("it is not a JSON object")
     properties, headers = message.get("properties"), message.get("headers")
     if not isinstance(properties, dict) or not isinstance(headers, dict):
-        raise _Unfit("it has no properties or headers")
-    place = properties.get("delivery_info")
-    if not isinstance(place, dict) or not all(
-        isinstance(place.get(name), str) for name in ("exchange", "routing_key")
-    ):
-        raise _Unfit("it names no exchange and routing key")
-    if not isinstance(properties.get("delivery_tag"), str):
-        raise _Unfit("it has no delivery tag")
-    if headers.get("compression") or message.get("content-type") != "application/json":
-        raise _Unfit("it is compressed, or not JSON")
+        raise Unfit("it has no properties or headers")
+    if "compression" in headers or message.get("content-type") != "application/json":
+        raise Unfit("it is compressed, or not JSON")
     if message.get("content-encoding") not in ("utf-8", "UTF-8"):
-        raise _Unfit("it is not UTF-8")
-    body, encoding = message.get("body"), properties.get("body_encoding")
+        raise Unfit("it is not UTF-8")
+    body = _body(message.get("body"), properties.get("body_encoding"))
+    origin: dict[str, str] = {}
+    if place.endswith(REPLIES):
+        kept = _known(headers, REPLY_HEADERS, "reply")
+        _check_reply(body)
+    elif place.endswith(CONTROL):
+        kept = _known(headers, CONTROL_HEADERS, "remote control command")
+        _check_control(body)
+    elif EVENTS in place:
+        kept = _known(headers, EVENT_HEADERS, "event")
+        _check_events(body)
+    else:
+        kept = _known(headers, UNIT_HEADERS, "message of a unit", UNIT_HEADERS_NEEDED)
+        _check_unit(body)
+        origin = {"exchange": "", "routing_key": place}
+    facts = _known(properties, PROPERTIES, "message", ("delivery_tag", "delivery_info"))
+    route = _known(facts["delivery_info"], DELIVERY, "message", ("exchange", "routing_key"))
+    if origin and not origin.items() <= route.items():
+        raise Unfit("it was sent to another queue")  # kombu would put it there if it is not done
+    return json.dumps(
+        {
+            "body": message["body"],
+            "content-encoding": "utf-8",
+            "content-type": "application/json",
+            "headers": kept,
+            "properties": facts | {"delivery_info": route},
+        }
+    ).encode()
+
+
+def _body(body: Any, encoding: Any) -> Any:
+    """Return the decoded body of a message. Raises `Unfit`."""
     if not isinstance(body, str) or encoding not in ("base64", None):
-        raise _Unfit("its body is not encoded in base64")
+        raise Unfit("its body is not encoded in base64")
     text = base64.b64decode(body, validate=True) if encoding else body.encode()
     loads(text)  # including the objects that kombu builds from typed JSON
     found = json.loads(text)
     if not isinstance(found, dict | list):
-        raise _Unfit("its body is neither a JSON object nor a list")
+        raise Unfit("its body is neither a JSON object nor a list")
     return found
 
 
-def _check_unit(headers: dict[str, Any], body: Any) -> None:
-    """Raise `_Unfit` if this is not the message of a unit."""
-    task, task_id = headers.get("task"), headers.get("id")
-    if not isinstance(task, str) or task not in _TASKS or not isinstance(task_id, str):
-        raise _Unfit("it is not about a unit")
-    limited = headers.get("timelimit") not in (None, [None, None])
-    if limited or any(headers.get(name) for name in _EMPTY):
-        raise _Unfit("it has headers that messages of units do not have")
-    if not all(isinstance(headers.get(name), str | None) for name in _TEXTS):
-        raise _Unfit("it has headers that messages of units do not have")
-    traceparent = headers.get(TRACE_LABEL)
-    if traceparent is not None and not _TRACEPARENT.fullmatch(str(traceparent)):
-        raise _Unfit("it has headers that messages of units do not have")
+def _known(
+    values: Mapping[str, Any], checks: Mapping[str, Check], kind: str, needed: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return the values with a check. Raises `Unfit` if one fails or is missing."""
+    for name in needed:
+        if name not in values:
+            raise Unfit(f"it has no {name!r}")
+    for name, check in checks.items():
+        if name in values and not check(values[name]):
+            raise Unfit(f"no {kind} has this {name!r}")
+    return {name: values[name] for name in checks if name in values}
+
+
+def _check_unit(body: Any) -> None:
+    """Raise `Unfit` if this is not the body of a unit's message."""
     if not isinstance(body, list) or len(body) != 3:
-        raise _Unfit("it is not about a unit")
+        raise Unfit("it is not about a unit")
     args, facts, embedded = body
     if args != [] or not isinstance(facts, dict) or not isinstance(embedded, dict):
-        raise _Unfit("it is not about a unit")
-    if any(embedded.values()) or facts.keys() != {"job", "unit", "epoch"}:
-        raise _Unfit("it is not about a unit")
-    numbers = (facts["unit"], facts["epoch"])
-    if not all(type(number) is int and 0 <= number < _NUMBER_MAX for number in numbers):
-        raise _Unfit("its unit or epoch is not a number")
+        raise Unfit("it is not about a unit")
+    if facts.keys() != {"job", "unit", "epoch"} or not embedded.keys() <= EMBEDDED.keys():
+        raise Unfit("it is not about a unit")
+    _known(embedded, EMBEDDED, "message of a unit")
+    if not is_count(facts["unit"]) or not is_count(facts["epoch"]):
+        raise Unfit("its unit or epoch is not a number")
     try:
         job_key(facts["job"], "meta")
     except (UsageError, TypeError):
-        raise _Unfit("its job is not a job id") from None
+        raise Unfit("its job is not a job id") from None
+
+
+def _check_control(body: Any) -> None:
+    """Raise `Unfit` if this is not a remote control command that workers obey."""
+    if not isinstance(body, dict) or not body.keys() <= CONTROL_FIELDS.keys():
+        raise Unfit("it is no remote control command")
+    _known(body, CONTROL_FIELDS, "remote control command for our workers", ("method",))
+
+
+def _check_reply(body: Any) -> None:
+    """Raise `Unfit` if this is not a reply to a remote control command: worker -> what it says."""
+    if not isinstance(body, dict) or not all(map(is_text, body)):
+        raise Unfit("it is no reply to a remote control command")
+
+
+def _check_events(body: Any) -> None:
+    """Raise `Unfit` if this is not an event or a list of events."""
+    for event in body if isinstance(body, list) else [body]:
+        if not isinstance(event, dict):
+            raise Unfit("it is not about events")
+        _known(event, EVENT_FIELDS, "event", ("type", "hostname", "timestamp"))
+        if event["type"].startswith("task-") and "uuid" not in event:
+            raise Unfit("it is an event of no task")

@@ -7,6 +7,7 @@ the fork and closes it before it exits.
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -24,6 +25,7 @@ from config.logs import set_log_facts, set_up_logging
 from ringhaul.errors import UsageError
 from ringhaul.optional_pandas import put_off_pandas
 from ringhaul.plain_text import as_line
+from ringhaul.run_folder import run_folder
 from tasks.child import process
 from tasks.node_name import set_nodename
 from tasks.parent.shutdown import UNITS
@@ -64,9 +66,14 @@ def on_worker_init_trails(**_: Any) -> None:
     """Track where each process is, so that a hang or a crash can be located. Optional: a failure
     is only logged."""
     try:
-        TRAILS.open()
+        folder = run_folder(process_settings().state_dir)
+        TRAILS.open(folder)
     except OSError as error:
         log.warning("hung processes cannot be detected: no place for their traces: %s", error)
+        return
+    # Celery's pool makes a folder for memory that it shares with its processes, by default in
+    # TMPDIR, where it stays if the worker is killed.
+    vars(multiprocessing.current_process())["_config"]["tempdir"] = str(folder)
 
 
 @worker_init.connect(weak=False)

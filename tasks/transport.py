@@ -1,7 +1,8 @@
 """Kombu's Redis transport, extended to drop messages that `messages` finds unfit.
 
-Each item is checked between Redis's reply and kombu. In place of an unfit one kombu gets an empty
-reply; the item is then gone from the queue and not kept anywhere.
+Each item is checked between Redis's reply and kombu, and written anew with known names only. In
+place of an unfit one kombu gets an empty reply; the item is then gone from the queue and not kept
+anywhere.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Any
 
 import kombu.transport.redis
 from redis import RedisError
+from redis.exceptions import ResponseError
 
-from tasks.messages import why_unfit
+from tasks.messages import Unfit, dumps, fit, loads
 
 log = logging.getLogger(__name__)
 
@@ -25,19 +27,28 @@ SAY_EVERY_S = 60.0
 
 
 class Dropped:
-    """Logs dropped messages, at most once a minute."""
+    """Counts and logs dropped messages, at most once a minute."""
 
     def __init__(self) -> None:
         self._count = 0
         self._said_at: float | None = None
+        self._last = ("", 0, "")
 
     def note(self, queue: str, item: object, reason: str) -> None:
         """Count a dropped message. Neither its bytes nor its values are logged."""
         self._count += 1
+        self._last = (queue, len(item) if isinstance(item, bytes | str) else 0, reason)
+        self.report()
+
+    def report(self, *, at_once: bool = False) -> None:
+        """Log how many messages were dropped since the last time, if it is time to, or `at_once`.
+        Call this from time to time: after the last message of many, no other may come."""
         now = time.monotonic()
-        if self._said_at is not None and now - self._said_at < SAY_EVERY_S:
+        if not self._count:
             return
-        size = len(item) if isinstance(item, bytes | str) else 0
+        if not at_once and self._said_at is not None and now - self._said_at < SAY_EVERY_S:
+            return
+        queue, size, reason = self._last
         log.error(
             "dropped a message of %s bytes from %.100r: %s (%s dropped since the last warning). "
             "Does anything other than ringhaul write to this Redis?",
@@ -78,6 +89,13 @@ class UnitQoS(transport.QoS):  # type: ignore[misc]
         transport = self.channel.connection
         return transport is None or transport.client is None
 
+    def restore_visible(self, *args: Any, **options: Any) -> Any:
+        """Restore what other workers left, on a timer of kombu's that passes errors on."""
+        try:
+            return super().restore_visible(*args, **options)
+        except ResponseError as error:  # such as a key of another type
+            log.warning("messages that other workers left cannot be taken over: %s", error)
+
     def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
         try:
             super().restore_by_tag(tag, client, leftmost)
@@ -103,12 +121,11 @@ class UnitChannel(transport.Channel):  # type: ignore[misc]
             if command_name not in ("BRPOP", "RPOP") or answer is None:
                 return answer
             key, item = answer if command_name == "BRPOP" and answer else (b"", answer)
-            queue = _text(key)
-            reason = why_unfit(item, queue)
-            if not reason:
-                return answer
-            DROPPED.note(queue.rsplit(self.sep, 1)[0], item, reason)
-            return None
+            # A message of lower priority is in a queue of its own: NAME, separator, priority.
+            kept = _fit_or_dropped(item, _text(key).rsplit(self.sep, 1)[0])
+            if kept is None or command_name == "RPOP":
+                return kept
+            return key, kept
 
         client.parse_response = parse_response
         return client
@@ -118,11 +135,25 @@ class UnitChannel(transport.Channel):  # type: ignore[misc]
         payload = super()._handle_message(client, r)
         if not _text(payload["type"]).endswith("message"):
             return payload
-        reason = why_unfit(payload["data"], "")
-        if not reason:
-            return payload
-        DROPPED.note(_text(payload["channel"]), payload["data"], reason)
-        return {**payload, "type": "dropped"}
+        kept = _fit_or_dropped(payload["data"], _text(payload["channel"]))
+        return {**payload, "data": kept} if kept is not None else {**payload, "type": "dropped"}
+
+    def _do_restore_message(
+        self, payload: Any, exchange: Any, routing_key: Any, pipe: Any, leftmost: bool = False
+    ) -> None:
+        """Put a message back into its queue, unless it cannot have been there."""
+        kept = _fit_or_dropped(dumps(payload), str(routing_key))
+        if kept is not None:
+            super()._do_restore_message(loads(kept), "", routing_key, pipe, leftmost)
+
+
+def _fit_or_dropped(item: object, place: str) -> bytes | None:
+    """Return an item for kombu; None if it is unfit, which is then counted and logged."""
+    try:
+        return fit(item, place)
+    except Unfit as error:
+        DROPPED.note(place, item, str(error))
+        return None
 
 
 def _text(value: bytes | str) -> str:

@@ -70,6 +70,7 @@ def worker_command(
     """
     from config.celery_config import WORKER_ARGUMENTS
     from producer.services.node_name import node_name
+    from tasks.exit_codes import exit_code
     from tasks.pools import check_pool
 
     in_pool = ("--pool", check_pool(pool))
@@ -88,12 +89,13 @@ def worker_command(
             stack.enter_context(reporting_profiles(loaded.settings, _say))
         named = node_name(celery_options)
         run = partial(_run_worker, quiet=logs_json(loaded))
-        run_celery(loaded, [*WORKER_ARGUMENTS, *named, *in_pool, *celery_options], run)
-    end_process()
+        code = run_celery(loaded, [*WORKER_ARGUMENTS, *named, *in_pool, *celery_options], run)
+    end_process(exit_code(code))
 
 
-def run_celery(loaded: Loaded, arguments: list[str], run: Callable[[list[str]], None]) -> None:
-    """Hand over to Celery in this process: `run` runs a command of it with these arguments."""
+def run_celery(loaded: Loaded, arguments: list[str], run: Callable[[list[str]], object]) -> object:
+    """Hand over to Celery in this process: `run` runs a command of it with these arguments. Return
+    what it returns."""
     show_as_written()
     from config.celery_config import WORKER_ENVIRONMENT
 
@@ -101,10 +103,9 @@ def run_celery(loaded: Loaded, arguments: list[str], run: Callable[[list[str]], 
         os.environ.setdefault(name, value)
     if is_embedded(loaded):
         with EmbeddedBroker(loaded.settings.state_dir):
-            run(arguments)
-    else:
-        _check_broker(loaded)
-        run(arguments)
+            return run(arguments)
+    _check_broker(loaded)
+    return run(arguments)
 
 
 def _check_broker(loaded: Loaded) -> None:
@@ -142,9 +143,9 @@ def logs_json(loaded: Loaded) -> bool:
     return False
 
 
-def _run_worker(arguments: list[str], *, quiet: bool) -> None:
+def _run_worker(arguments: list[str], *, quiet: bool) -> object:
     """Run only Celery's worker command: its command line would import all others, Flower among
-    them. `quiet`: without what Celery prints beside its log."""
+    them. `quiet`: without what Celery prints beside its log. Return its exit code in Celery."""
     from celery.apps import worker as celery_worker
     from celery.bin.base import CLIContext
     from celery.bin.worker import worker
@@ -155,13 +156,15 @@ def _run_worker(arguments: list[str], *, quiet: bool) -> None:
     if quiet:
         celery_worker.safe_say = _log_said
     context = CLIContext(app=app, no_color=False, workdir=None, quiet=quiet)
-    worker.main(args=arguments, prog_name="ringhaul worker", standalone_mode=False, obj=context)
+    return worker.main(
+        args=arguments, prog_name="ringhaul worker", standalone_mode=False, obj=context
+    )
 
 
-def end_process() -> NoReturn:
+def end_process(code: int = EXIT_COMPLETE) -> NoReturn:
     """End the process as Python does, not at once: Celery registers exit handlers, such as for a
     pid file."""
-    sys.exit(EXIT_COMPLETE)
+    sys.exit(code)
 
 
 def _log_said(text: str, stream: object = None) -> None:

@@ -245,6 +245,7 @@ def _work(opened: _Opened, schedule: Schedule, run: Run, lease_ms: int) -> int:
         folder=opened.file.folder,
         environment=step_environment(opened.loaded),
         logs=None,
+        state_dir=opened.loaded.settings.state_dir,
     )
     print(f"{run.schedule} {run.id}: due {time_text(run.due_ms)}", file=sys.stderr)
     away = False

@@ -35,6 +35,7 @@ from ringhaul.ledger.reading import JobMissing
 from ringhaul.ledger.schedules import ScheduleBook, Wait
 from ringhaul.ledger.states import JobState
 from ringhaul.plain_text import as_line
+from ringhaul.run_folder import run_folder
 from ringhaul.schedule.arrivals import Remembered
 from ringhaul.schedule.outcome import files_end
 from ringhaul.schedule.runs import ERROR_CHARS_MAX, Run, RunState, begin_step, end_step, is_changed
@@ -64,10 +65,13 @@ class RunWork:
         folder: Path,
         environment: Mapping[str, str],
         logs: Path | None,
+        state_dir: Path,
     ) -> None:
         """`run`: claimed or taken over. `host`: name of this worker, for people. `folder`: where
         the steps' relative paths start. `environment`: see `step_environment`. `logs`: folder for
-        the steps' output; None: it goes to this process's own output."""
+        the steps' output; None: it goes to this process's own output. `state_dir`: the state
+        folder."""
+        self._state_dir = state_dir
         self._book, self._ledger, self._schedule = book, ledger, schedule
         self.run = replace(run, host=host)
         self._lease_ms, self._folder, self._logs = lease_ms, folder, logs
@@ -199,7 +203,8 @@ class RunWork:
     def _error_file(self) -> str:
         """Return the path of a new file for the error of the step's command. Raises `OSError`."""
         self._forget_error()
-        number, self._error = tempfile.mkstemp(prefix="ringhaul-step-")
+        folder = run_folder(self._state_dir)
+        number, self._error = tempfile.mkstemp(prefix="step-", dir=folder)
         os.close(number)
         return self._error
 

@@ -289,6 +289,7 @@ class Beat:
             folder=self._file.folder,
             environment=self._environment,
             logs=log_folder(self._settings, schedule.name),
+            state_dir=self._settings.state_dir,
         )
 
     def _has_room(self) -> bool:

@@ -23,6 +23,7 @@ from config.cores import usable_cores
 from config.settings import Settings
 from producer.outputs.state_folder import using_state
 from ringhaul.errors import ClusterError, RinghaulError, UsageError
+from ringhaul.run_folder import remove_dead
 from tasks.private_queues import private_queue, remove_queue
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class EmbeddedWorker:
             self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._forget_old_logs()
             self._out = self.log.open("ab")
+        remove_dead(self._settings.state_dir)
         self._start()
         return self
 
@@ -135,6 +137,7 @@ class EmbeddedWorker:
         from ringhaul.ledger.reading import JobTaken
 
         self.stop()
+        remove_dead(self._settings.state_dir)  # the worker's: it was killed, if its job had ended
         if self._out is not None:
             self._out.close()
         if isinstance(error, JobTaken):  # queue and log are those of the command that has the job

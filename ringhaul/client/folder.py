@@ -36,9 +36,7 @@ class Folder:
     @contextmanager
     def of_call(self) -> Iterator[Path]:
         """Yield an empty folder, which is removed at the end of the block."""
-        base = self._checked_base()
-        _remove_left_behind(base)
-        folder = Path(tempfile.mkdtemp(prefix=_CALL, dir=base))
+        base, folder = self._new_folder()
         if self.is_shared:
             folder.chmod(stat.S_IMODE(base.stat().st_mode))
         try:
@@ -47,6 +45,21 @@ class Folder:
                 yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+            self._remove_if_empty()
+
+    def _new_folder(self) -> tuple[Path, Path]:
+        """Return the base and a new folder in it."""
+        while True:
+            base = self._checked_base()
+            _remove_left_behind(base)
+            with suppress(FileNotFoundError):  # the last other call has just removed the base
+                return base, Path(tempfile.mkdtemp(prefix=_CALL, dir=base))
+
+    def _remove_if_empty(self) -> None:
+        """Remove the base after its last call; a shared one is not ours."""
+        if not self.is_shared:
+            with suppress(OSError):
+                self._base.rmdir()
 
     @contextmanager
     def named(self, path: Path) -> Iterator[Path]:
@@ -54,12 +67,12 @@ class Folder:
 
         Several calls may use it at the same time; the last one removes it.
         """
-        folder = self._checked_base() / _NAMED
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if self.is_shared:
-            folder.chmod(stat.S_IMODE(self._base.stat().st_mode))
-        target = folder / f"{_digest(path)}.parquet"
-        held = _hold(path, target)
+        target = self._checked_base() / _NAMED / f"{_digest(path)}.parquet"
+        while True:
+            with suppress(FileNotFoundError):  # its last other user has just removed the folder
+                self._make(target.parent)
+                held = _hold(path, target)
+                break
         try:
             yield target
         finally:
@@ -67,6 +80,16 @@ class Folder:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 target.unlink(missing_ok=True)
             os.close(held)
+            with suppress(OSError):  # others are in it
+                target.parent.rmdir()
+            self._remove_if_empty()
+
+    def _make(self, folder: Path) -> None:
+        """Make the folder of named tables, in the base."""
+        self._checked_base()
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if self.is_shared:
+            folder.chmod(stat.S_IMODE(self._base.stat().st_mode))
 
     def _checked_base(self) -> Path:
         """Return the folder, made if need be. Raises `UsageError` if others could write to it."""

@@ -7,7 +7,6 @@ import logging
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from ringhaul.client import leash
 from ringhaul.client.errors import ClientError, CommandMissing, TimedOut, command_error
+from ringhaul.client.folder import Folder
 
 logger = logging.getLogger("ringhaul.client")
 
@@ -160,7 +160,7 @@ def running(
     `password`: of the cluster; the command reads it from a file that only this user can read.
     `timeout_s`: the command is interrupted after this many seconds.
     """
-    with tempfile.TemporaryDirectory(prefix="ringhaul-client-") as folder:
+    with Folder().of_call() as folder:
         whole = {**os.environ, **env}
         if password is not None:
             whole[PASSWORD_VARIABLE] = _write_private(Path(folder) / "password", password)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import ssl
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,11 +84,7 @@ def bundle_context(bundle: Bundle) -> ssl.SSLContext:
         context.load_verify_locations(cadata=bundle.ca)
     except (ssl.SSLError, ValueError) as error:
         raise _unusable(bundle.path, f"{_CA} is not a certificate in PEM ({error})") from None
-    # OpenSSL takes a private key from a file only; this folder is only readable by this user.
-    with tempfile.TemporaryDirectory(prefix="ringhaul-") as folder:
-        cert, key = Path(folder, _CERT), Path(folder, _KEY)
-        cert.write_text(bundle.cert)
-        key.write_text(bundle.key)
+    with _file(bundle.cert) as cert, _file(bundle.key) as key:
         try:
             # Without a password OpenSSL would ask for the one of an encrypted key.
             context.load_cert_chain(cert, key, password="")
@@ -94,6 +92,22 @@ def bundle_context(bundle: Bundle) -> ssl.SSLContext:
             reason = f"{_CERT} and {_KEY} do not make a client certificate ({error})"
             raise _unusable(bundle.path, reason) from None
     return context
+
+
+@contextmanager
+def _file(text: str) -> Iterator[str]:
+    """Yield the path of a file with this text, for this process: OpenSSL takes a private key from a
+    file only. It is in memory, so nothing is left of it, even if this process is killed."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.NamedTemporaryFile("w", prefix="ringhaul-") as file:  # mode 0600
+            file.write(text)
+            file.flush()
+            yield file.name
+        return
+    number = os.memfd_create("ringhaul-bundle")
+    with os.fdopen(number, "wb", buffering=0) as memory:
+        memory.write(text.encode())
+        yield f"/proc/self/fd/{number}"
 
 
 class _Members:

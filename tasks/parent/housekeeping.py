@@ -12,6 +12,8 @@ a few of the fleet sweep (`rounds`). Any number may sweep at once. The keeper al
 - removes queues that commands left behind, once their jobs are forgotten (`private_queues`);
 - removes workers that are gone from Celery's table (`mailboxes`);
 - ends abandoned jobs (`abandoned_jobs`);
+- says how many messages were dropped (`transport`);
+- removes the run folders of processes that were killed (`ringhaul.run_folder`);
 - takes samples of running jobs for their history (`sampling`);
 - stops an embedded worker whose command was killed and could not stop it.
 """
@@ -30,12 +32,14 @@ from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.server import read_server
 from ringhaul.ledger.server_checks import check_server, warnings_of
 from ringhaul.ledger.workers import Worker, Workers
+from ringhaul.run_folder import remove_dead
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
 from tasks.node_name import worker_host
 from tasks.parent.heartbeat import Heartbeat
 from tasks.parent.preflight import WATCH_EVERY_S, HostChecks, pause_between_polls_s
 from tasks.parent.rounds import Rounds
 from tasks.parent.trails import TRAILS
+from tasks.transport import DROPPED
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +62,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
 
         settings = process_settings()
         every_s, self._lease_s = settings.worker.sweep_s, settings.worker.lease_s
+        self._state_dir = settings.state_dir
         self._heartbeat = Heartbeat(settings.worker.heartbeat_file)
         self._ledger = open_ledger(settings, PARENT_PATIENCE_MS)
         queues = tuple(sorted(worker.app.amqp.queues.consume_from))
@@ -86,6 +91,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             self._next_look.cancel()
             self._checks.end()
             self._heartbeat.end()
+            DROPPED.report(at_once=True)
             with contextlib.suppress(LedgerUnavailable):
                 Workers(self._ledger.caller).leave(self._me)
 
@@ -101,6 +107,8 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
 
     def _keep(self) -> None:
         """Run one beat. It never raises, so the timer continues: Redis may be back by the next."""
+        DROPPED.report()
+        remove_dead(self._state_dir)
         try:
             TRAILS.kill_stalled(self._lease_s)
         except Exception as error:

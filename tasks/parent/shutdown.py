@@ -20,13 +20,17 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any
 
 from celery.apps.worker import Worker
+from celery.exceptions import WorkerTerminate
 from celery.signals import worker_shutting_down
 
-from ringhaul.errors import EXIT_COMPLETE, EXIT_USAGE, UsageError
+from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL, EXIT_USAGE, UsageError
+from ringhaul.run_folder import remove_own
+from tasks.exit_codes import exit_code
 from tasks.pools import check_pool, pool_name
 
 log = logging.getLogger(__name__)
@@ -97,6 +101,14 @@ class UnitWorker(Worker):  # type: ignore[misc]
         super().on_start()
         worker_shutting_down.connect(self._on_signal, weak=False)
 
+    def terminate(self, in_sighandler: bool = False) -> None:
+        """Stop at once. If that is because the consumer cannot go on (it has no file left to open,
+        for example), that is a failure, which Celery forgets."""
+        error = sys.exception()
+        if isinstance(error, WorkerTerminate) and error.__cause__ is not None:
+            self.exitcode = EXIT_FATAL
+        super().terminate(in_sighandler)
+
     def wait_for_soft_shutdown(self) -> None:
         """Wait for units in progress. Celery calls this in the signal handler, and gives back what
         is still in progress afterwards."""
@@ -132,7 +144,7 @@ class UnitWorker(Worker):  # type: ignore[misc]
         if self._ending is not None:
             self._ending.hurry(units_s)
         elif always or (self.pool is not None and self.pool._pool is not None):
-            self._ending = Ending(self.pool, units_s)
+            self._ending = Ending(self.pool, units_s, lambda: exit_code(self.exitcode))
             self._ending.start()
 
 
@@ -143,9 +155,12 @@ class Ending(threading.Thread):
     another thread holds. Celery's own shutdown has no time limit.
     """
 
-    def __init__(self, pool: Any, units_s: float) -> None:
-        """`units_s`: how long to wait for units in progress, from now."""
+    def __init__(
+        self, pool: Any, units_s: float, code: Callable[[], int] = lambda: EXIT_COMPLETE
+    ) -> None:
+        """`units_s`: how long to wait for units in progress, from now; `code`: the exit code."""
         super().__init__(name="ending", daemon=True)
+        self._code = code
         self._pool = pool
         self._units_until = time.monotonic() + units_s
         self._over = threading.Event()
@@ -179,4 +194,5 @@ class Ending(threading.Thread):
         for process in [] if pool is None else pool._pool:
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)  # its lease runs out
-        os._exit(EXIT_COMPLETE)
+        remove_own()
+        os._exit(self._code())

@@ -1,18 +1,15 @@
 """Breadcrumbs of a worker's processes, read by its parent to find hung processes and crash sites.
 
-Each process maps a file named after its pid, in a directory that the parent creates. The file stays
-readable whatever happens to the process. See `ringhaul.breadcrumb`.
+Each process maps a file named after its pid, in the parent's run folder. The file stays readable
+whatever happens to the process. See `ringhaul.breadcrumb`.
 """
 
 from __future__ import annotations
 
-import atexit
 import logging
 import mmap
 import os
-import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -36,16 +33,11 @@ class Trails:
     def __init__(self) -> None:
         self._folder: Path | None = None
 
-    def open(self) -> None:
+    def open(self, run_folder: Path) -> None:
         """Create the folder for breadcrumbs. Without it, no hung process is detected."""
-        folder, parent = Path(tempfile.mkdtemp(prefix="ringhaul-")), os.getpid()
+        folder = run_folder / "trails"
+        folder.mkdir()
         self._folder = folder
-
-        def remove() -> None:
-            if os.getpid() == parent:
-                shutil.rmtree(folder, ignore_errors=True)
-
-        atexit.register(remove)
 
     def begin(self) -> None:
         """Start leaving breadcrumbs in this process."""

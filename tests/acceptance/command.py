@@ -24,6 +24,9 @@ PYTHON_MODULE = [sys.executable, "-P", "-m", "ringhaul"]
 Process = subprocess.Popen[str] | Forked
 #: Commands that stay: they start as an operator starts them.
 SERVICES = ("worker", "beat", "flower", "metrics")
+STATE_VARIABLE = "RINGHAUL_STATE_DIR"
+#: The state folders of all commands so far.
+STATE_FOLDERS: set[Path] = set()
 #: The one for the environment of the tests, once there is one; and those of `forking`.
 _fork_servers: list[ForkServer] = []
 _more_fork_servers: list[ForkServer] = []
@@ -61,6 +64,8 @@ class Ringhaul:
 
     def __init__(self, env: Mapping[str, str], cwd: Path, *, fresh: bool = False) -> None:
         self.env = _without_settings(os.environ) | dict(env)
+        if STATE_VARIABLE in self.env:
+            STATE_FOLDERS.add(Path(self.env[STATE_VARIABLE]))
         self.cwd = cwd
         self._fresh = fresh
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +15,38 @@ from playwright.sync_api import Browser
 from producer.local.stack import Endpoints
 from producer.local.valkey import EmbeddedValkey
 from tests.acceptance.browser import Tab, open_tab, running_browser
-from tests.acceptance.command import Ringhaul
+from tests.acceptance.command import STATE_FOLDERS, Ringhaul
+from tests.acceptance.inventory import entries, left_behind
 from tests.acceptance.mounts import mount_namespace
 from tests.acceptance.running import running_worker
 from tests.services import fresh_keyspace, running_valkey
+
+#: The temporary folder of this pytest process, once it has run a test of this folder.
+_temporary: list[Path] = []
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Give this process a TMPDIR of its own, since others leave and remove things in the user's."""
+    if not _temporary:
+        _temporary.append(Path(tempfile.mkdtemp(prefix="rh-")))
+        os.environ["TMPDIR"] = tempfile.tempdir = str(_temporary[0])
+    return (yield)
+
+
+def pytest_unconfigure() -> None:
+    for folder in _temporary:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    """Fail a test after which something is left in the temporary folder, or in a state folder where
+    nothing should survive. It comes first, so that the test's own services have ended."""
+    before = entries(_temporary[0], STATE_FOLDERS)
+    yield
+    found = left_behind(before, _temporary[0], STATE_FOLDERS)
+    assert not found, f"left behind: {sorted(map(str, found))}"
 
 
 def cluster_env(endpoints: Endpoints, state_dir: Path) -> dict[str, str]:

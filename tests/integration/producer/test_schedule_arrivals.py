@@ -313,6 +313,7 @@ def test_a_run_released_after_its_load_records_its_files(rig: Rig, tmp_path: Pat
         folder=rig.file.parent,
         environment=step_environment(load_settings()),
         logs=tmp_path / "logs",
+        state_dir=tmp_path / "state",
     )
     work.look(standing.now_ms)
     child = work._child

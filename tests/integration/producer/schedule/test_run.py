@@ -178,6 +178,7 @@ def test_an_outage_of_redis_at_the_start_of_a_step_costs_no_try(
         folder=tmp_path,
         environment={},
         logs=tmp_path / "logs",
+        state_dir=tmp_path / "state",
     )
     failed = 0
     try:
