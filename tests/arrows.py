@@ -50,7 +50,9 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.records ringhaul.sstables "
         "ringhaul.storage ringhaul.streaming"
     ),
-    "ringhaul.units": ("ringhaul.dataplane ringhaul.formats ringhaul.records ringhaul.sources"),
+    "ringhaul.units": (
+        "ringhaul.cql ringhaul.dataplane ringhaul.formats ringhaul.records ringhaul.sources"
+    ),
     "ringhaul.load": (
         "ringhaul.cluster ringhaul.dataplane ringhaul.ledger ringhaul.load.write "
         "ringhaul.records ringhaul.sstables ringhaul.storage ringhaul.units"

@@ -29,8 +29,8 @@ _RECORDS = (
 #: How values are spelt in them.
 _SPELLING = (
     *("--timestamp-format", "--date-format", "--time-format", "--epoch-unit", "--epoch"),
-    *("--timezone", "--locale", "--true-words", "--false-words", "--blob", "--decimal-sep"),
-    *("--thousands-sep", "--accept", "--overflow", "--rounding"),
+    *("--timezone", "--clock-changes", "--locale", "--true-words", "--false-words", "--blob"),
+    *("--decimal-sep", "--thousands-sep", "--accept", "--overflow", "--rounding"),
 )
 #: How records are written, but never read.
 _ONLY_WRITTEN = ("--quote-all", "--compression", "--json-nulls")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import rich_click as click
 
 from producer.commands.options import Command
-from ringhaul.cql.lenient import ACCEPTED, ROUNDINGS
+from ringhaul.cql.lenient import ACCEPTED, CLOCK_CHANGES, ROUNDINGS
 
 
 def spelling_options() -> Callable[[Command], Command]:
@@ -63,6 +63,12 @@ def _spelling(prefix: str, about: str) -> list[Callable[[Command], Command]]:
             show_default=True,
             metavar="NAME",
             help=f"{about}Zone of timestamps that name none.",
+        ),
+        click.option(
+            f"--{prefix}clock-changes",
+            default="",
+            metavar="|".join(CLOCK_CHANGES),
+            help=f"{about}Local times that clocks repeat [first] or skip [reject].",
         ),
         click.option(
             f"--{prefix}locale",

@@ -41,6 +41,7 @@ _SAID = {
     "epoch_unit": "epoch unit {}",
     "epoch": "epoch {}",
     "timezone": "time zone {}",
+    "clock_changes": "clock changes {}",
     "locale": "locale {}",
     "true_words": "true {}",
     "false_words": "false {}",
@@ -203,7 +204,10 @@ def _values(fmt: TextFormat | None) -> dict[str, Any]:
     fields = fmt.to_json()
     words = {name: ",".join(fields[name]) for name in ("true_words", "false_words")}
     formats = {name: tuple(fields[name]) for name in fields if name.endswith("_formats")}
-    plain = ("epoch_unit", "epoch", "timezone", "locale", "blob", "decimal_sep", "thousands_sep")
+    plain = (
+        *("epoch_unit", "epoch", "timezone", "clock_changes", "locale", "blob"),
+        *("decimal_sep", "thousands_sep"),
+    )
     return {**{name: fields[name] for name in plain}, **words, **formats}
 
 

@@ -153,12 +153,18 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "window_shrunk": report.window_shrunk,
         "workers": report.workers,
         **_sstables_json(summary),
+        **_repeated_json(summary),
         "reject_reasons": dict(summary.reasons),
         **_kind_json(summary),
         **error_json(status),
         **sharing_json(status),
         "sources": [asdict(source) for source in report.sources],
     }
+
+
+def _repeated_json(summary: Summary) -> dict[str, int]:
+    count = summary.status.totals.get("repeated_times", 0)
+    return {"repeated_times": count} if count else {}
 
 
 def _sstables_json(summary: Summary) -> dict[str, Any]:
@@ -251,12 +257,13 @@ def _verdict(summary: Summary) -> list[str]:
     export = next_line(f"errors {job} --export {_export_name(summary.job)}")
     match status.state:
         case JobState.COMPLETE:
-            return [f" complete: {landed}", *_missed(summary)]
+            return [f" complete: {landed}", *_missed(summary), *_repeated_times(summary)]
         case JobState.PARTIAL:
             if summary.verifies:
                 return [f" complete with differences: {landed}{_unlike(summary)}", export]
             counts = f"{landed}, {report.rejected:,} rejected"
-            return [f" complete with rejects: {counts}", *_missed(summary), export]
+            notes = [*_missed(summary), *_repeated_times(summary)]
+            return [f" complete with rejects: {counts}", *notes, export]
         case JobState.STOPPED:
             return [
                 f" stopped: more records were rejected than --max-errors allows; {part}, "
@@ -287,6 +294,19 @@ def _missed(summary: Summary) -> list[str]:
     return [
         f" some replicas lack rows: run `nodetool repair {keyspace} {table}` on them; "
         f"`{events}` names them"
+    ]
+
+
+def _repeated_times(summary: Summary) -> list[str]:
+    """Return what to do about local times that mean one of two moments."""
+    count = summary.status.totals.get("repeated_times", 0)
+    if not count:
+        return []
+    option = summary.job.text.option("clock-changes")
+    return [
+        f" {count_text(count, 'local time')} or more may be an hour off: clocks go back in "
+        f"{summary.job.text.timezone}, and the first of two equal times was read; {option} second "
+        "or reject decides otherwise"
     ]
 
 

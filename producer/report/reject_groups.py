@@ -64,6 +64,8 @@ _PHRASES = (
     "no field is named",
     "no column is named",
     "occurs twice in an object",
+    "occurs twice in",
+    "does not exist in",
     "not a JSON object",
     "nesting is too deep",
     "not JSON",

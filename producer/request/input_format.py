@@ -79,6 +79,7 @@ def written_text_of(options: ValueSpelling, prefix: str = "") -> TextFormat:
         epoch_unit=options.epoch_unit,
         epoch=options.epoch,
         timezone=options.timezone,
+        clock_changes=options.clock_changes,
         locale=options.locale,
         true_words=_words(options.true_words, usual.true_words),
         false_words=_words(options.false_words, usual.false_words),

@@ -99,6 +99,7 @@ class ValueSpelling:
     epoch_unit: str = ""
     epoch: str = "1970-01-01"
     timezone: str = "UTC"
+    clock_changes: str = ""
     locale: str = "en"
     true_words: str | None = None
     false_words: str | None = None

@@ -156,7 +156,8 @@ def refuse_two_on_stdout(output: str | None, showing: Showing) -> None:
 _OF_ROWS = (
     *("output", "format", "compression", "dialect", *_OF_CSV, *_OF_JSON, "quote_all", "encoding"),
     *("timestamp_formats", "date_formats", "time_formats", "epoch_unit", "epoch", "timezone"),
-    *("locale", "true_words", "false_words", "blob", "decimal_sep", "thousands_sep"),
+    *("clock_changes", "locale", "true_words", "false_words", "blob", "decimal_sep"),
+    "thousands_sep",
     *("max_rows_per_file", "max_file_size", "order"),
 )
 

@@ -59,6 +59,8 @@ def timezone(value: str, draft: Draft) -> None:
     if offset and int(offset[2]) <= 12:  # signs of these names are turned round
         zone = f"Etc/GMT{'-' if offset[1] == '+' else '+'}{int(offset[2])}"
     draft.add("--timezone", "UTC" if zone == "Z" else zone)
+    if draft.command == "load" and "/" in zone and not zone.startswith("Etc/"):
+        draft.add("--clock-changes", "forward")  # as Java's classes read such times
 
 
 def epoch(value: str, draft: Draft) -> None:

@@ -44,6 +44,7 @@ class LoadOptions(JobOptions, total=False):
     allow_missing_fields: Flag
     allow_nul: Flag
     blob: Value
+    clock_changes: Value
     columns: Listed
     columns_at: Value
     comment: Value
@@ -118,6 +119,7 @@ class VerifyOptions(JobOptions, total=False):
     allow_missing_fields: Flag
     allow_nul: Flag
     blob: Value
+    clock_changes: Value
     columns: Listed
     columns_at: Value
     comment: Value
@@ -173,6 +175,7 @@ class UnloadOptions(JobOptions, total=False):
     """Options of `ringhaul unload`."""
 
     blob: Value
+    clock_changes: Value
     columns: Listed
     comment: Value
     compression: Value
@@ -237,6 +240,7 @@ class LookupOptions(JobOptions, total=False):
     """Options of `ringhaul lookup`."""
 
     blob: Value
+    clock_changes: Value
     columns: Listed
     comment: Value
     date_format: Repeated
@@ -265,6 +269,7 @@ class LookupOptions(JobOptions, total=False):
     values_allow_missing_fields: Flag
     values_allow_nul: Flag
     values_blob: Value
+    values_clock_changes: Value
     values_columns: Listed
     values_columns_at: Value
     values_comment: Value
@@ -312,6 +317,7 @@ class ExecOptions(JobOptions, total=False):
     """Options of `ringhaul exec`."""
 
     blob: Value
+    clock_changes: Value
     comment: Value
     date_format: Repeated
     decimal_sep: Value
@@ -339,6 +345,7 @@ class ExecOptions(JobOptions, total=False):
     values_allow_missing_fields: Flag
     values_allow_nul: Flag
     values_blob: Value
+    values_clock_changes: Value
     values_columns: Listed
     values_columns_at: Value
     values_comment: Value

@@ -1,4 +1,4 @@
-"""Convert civil dates of the proleptic Gregorian calendar to days, and local times to UTC.
+"""Convert civil dates of the proleptic Gregorian calendar to days, and find offsets of zones.
 
 All arithmetic is on integers: floats of `datetime` would lose the milliseconds of distant times.
 """
@@ -49,46 +49,15 @@ def month_tables() -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     return starts[:-1], np.diff(starts).astype(np.uint8)
 
 
-def utc_of(local_ms: int, zone: tzinfo) -> int:
-    """Convert a wall-clock time in `zone` to UTC milliseconds.
-
-    A time that a clock change repeats means its first occurrence; one that it skips moves forward
-    by the change. `java.time` and `zoneinfo` do the same.
-    """
-    if zone is UTC:
-        return local_ms
-    return local_ms - _offset_ms(local_ms, zone)
-
-
-def utc_of_column(local_ms: Int64s, zone: tzinfo) -> Int64s:
-    """Apply `utc_of` to a column, with one look-up per day whose offset is constant."""
-    if zone is UTC or not len(local_ms):
-        return local_ms
-    days, codes = np.unique(local_ms // DAY_MS, return_inverse=True)
-    offsets = np.empty(len(days), np.int64)
-    changing = np.zeros(len(days), np.bool_)
-    for index, day in enumerate(days.tolist()):
-        offsets[index], changing[index] = _offset_of_day(day, zone)
-    result: Int64s = local_ms - offsets[codes]
-    for row in np.flatnonzero(changing[codes]).tolist():
-        result[row] = utc_of(int(local_ms[row]), zone)
-    return result
-
-
 @functools.lru_cache(maxsize=8)
 def zone_named(name: str) -> tzinfo:
     """Return the zone with an IANA name; `datetime.UTC` itself for UTC."""
     return UTC if name in ("UTC", "Etc/UTC", "GMT", "Z") else ZoneInfo(name)
 
 
-@functools.lru_cache(maxsize=1 << 16)  # 180 years of days, about 10 MB
-def _offset_of_day(day: int, zone: tzinfo) -> tuple[int, bool]:
-    """Return the offset at the start of the day, and whether it differs at the end."""
-    offset = _offset_ms(day * DAY_MS, zone)
-    return offset, offset != _offset_ms(day * DAY_MS + DAY_MS - 1, zone)
-
-
-def _offset_ms(local_ms: int, zone: tzinfo) -> int:
+def offset_ms(local_ms: int, zone: tzinfo, *, fold: int = 0) -> int:
+    """Return by how much a wall-clock time is ahead of UTC; `fold` 1: the second time it occurs, or
+    in a skipped hour, after the change (PEP 495)."""
     if not _DATETIME_MIN_MS <= local_ms < _DATETIME_END_MS:
         # Outside the years of `datetime`: use the same date in the nearest cycle inside.
         if local_ms < 0:
@@ -97,6 +66,6 @@ def _offset_ms(local_ms: int, zone: tzinfo) -> int:
             local_ms -= ((local_ms - _DATETIME_END_MS) // _CYCLE_MS + 1) * _CYCLE_MS
     seconds, milliseconds = divmod(local_ms, 1000)
     moment: Any = _EPOCH + timedelta(seconds=seconds, milliseconds=milliseconds)
-    offset = zone.utcoffset(moment.replace(tzinfo=zone))
+    offset = zone.utcoffset(moment.replace(tzinfo=zone, fold=fold))
     assert offset is not None
     return (offset.days * 86_400 + offset.seconds) * 1000

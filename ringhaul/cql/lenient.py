@@ -13,6 +13,13 @@ UNIT_NS = {
 }
 BLOB_FORMS = ("hex", "base64", "any")
 OVERFLOWS = ("reject", "clamp")
+#: What local times mean that clocks skip or repeat when they change.
+CLOCK_CHANGES: dict[str, str] = {
+    "first": "a repeated time is the first of its two moments, a skipped one is a reject",
+    "second": "a repeated time is the second of its two moments, a skipped one is a reject",
+    "forward": "a repeated time is the first, a skipped one moves forward with the clocks",
+    "reject": "both are rejects",
+}
 #: How a fraction becomes a whole number; "none": it is a reject.
 ROUNDINGS = ("none", "half-even", "half-up", "half-down", "up", "down", "floor", "ceiling")
 #: Spellings that are read only if they are listed in `TextFormat.accept`.

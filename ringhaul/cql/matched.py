@@ -2,10 +2,11 @@
 
 import functools
 import re
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfoNotFoundError, available_timezones
 
-from ringhaul.cql.calendar import DAY_MS, days_of, month_days, utc_of, zone_named
+from ringhaul.cql.calendar import DAY_MS, days_of, month_days, zone_named
+from ringhaul.cql.clock_changes import RepeatedTime, SkippedTime, moment_of
 from ringhaul.cql.column import quote
 from ringhaul.cql.patterns import month_named
 from ringhaul.cql.text_format import TextFormat
@@ -23,12 +24,47 @@ def utc_ms_of_match(match: re.Match[str], fmt: TextFormat) -> int:
     if region := match.groupdict().get("region"):
         zone = known_zone(region)
         if zone_text is None:
-            return utc_of(local_ms, zone)
+            return _moment(match, local_ms, zone, fmt)
     if zone_text is None:
-        return utc_of(local_ms, zone_named(fmt.timezone))
+        return _moment(match, local_ms, zone_named(fmt.timezone), fmt)
     if is_offset(zone_text):
         return local_ms - offset_ms(zone_text)
-    return utc_of(local_ms, known_zone(zone_text))
+    return _moment(match, local_ms, known_zone(zone_text), fmt)
+
+
+def is_date_alone(match: re.Match[str]) -> bool:
+    """Whether what has matched has no time of day."""
+    groups = match.groupdict()
+    return not any(groups.get(name) for name in ("hour", "hour12", "minute", "second"))
+
+
+def _moment(match: re.Match[str], local_ms: int, zone: tzinfo, fmt: TextFormat) -> int:
+    """Return the moment of a local time. Raises `ValueError` with the reason."""
+    if zone is UTC:
+        return local_ms
+    try:
+        return moment_of(local_ms, zone, fmt.clock_changes, dates=is_date_alone(match))
+    except SkippedTime:
+        pass
+    except RepeatedTime:
+        raise ValueError(f"{quote(match[0])} occurs twice in {repeated_words(zone, fmt)}") from None
+    raise ValueError(f"{quote(match[0])} does not exist in {skipped_words(zone, fmt)}")
+
+
+def skipped_words(zone: tzinfo, fmt: TextFormat) -> str:
+    """Return where clocks skip a local time, and what reads it."""
+    return (
+        f"{zone}, where clocks then go forward; {fmt.option('timezone')} names another zone, "
+        f"{fmt.option('clock-changes')} forward moves such times with the clocks"
+    )
+
+
+def repeated_words(zone: tzinfo, fmt: TextFormat) -> str:
+    """Return where clocks repeat a local time, and what reads it."""
+    return (
+        f"{zone}, where clocks then go back; {fmt.option('clock-changes')} first or second says "
+        "which is meant"
+    )
 
 
 def is_offset(zone: str) -> bool:

@@ -81,7 +81,7 @@ def encode_timestamps(column: TextColumn, fmt: TextFormat) -> Encoded:
             # differently: they are read one by one.
             if match is None or match.regs != like.regs:
                 return None
-            return timestamp_plan(match, zone, fmt.language)
+            return timestamp_plan(match, zone, fmt.language, fmt.clock_changes)
         return None
 
     return _encode(

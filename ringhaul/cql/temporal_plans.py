@@ -4,19 +4,21 @@ The plans read 4-digit years without a sign, and leave others to the slow parser
 """
 
 import re
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringhaul.cql.calendar import month_tables, utc_of_column
+from ringhaul.cql.calendar import month_tables
+from ringhaul.cql.clock_changes import moments_of
 from ringhaul.cql.column import Mask
 from ringhaul.cql.layouts import Characters, Plan, number
 from ringhaul.cql.lenient import UNIT_NS
 from ringhaul.cql.matched import (
     OFFSET_HOURS_MAX,
     afternoon,
+    is_date_alone,
     is_offset,
     known_zone,
     zone_text_of,
@@ -39,7 +41,9 @@ def is_date_like(values: Any) -> Any:
     return year | date | moment
 
 
-def timestamp_plan(match: re.Match[str], zone: tzinfo, language: str) -> Plan | None:
+def timestamp_plan(
+    match: re.Match[str], zone: tzinfo, language: str, clock_changes: str
+) -> Plan | None:
     """Return how to read timestamps of a sample's layout, without a zone in `zone`."""
     groups = match.groupdict()
     if not _plain_year(match) or groups.get("region"):
@@ -54,7 +58,7 @@ def timestamp_plan(match: re.Match[str], zone: tzinfo, language: str) -> Plan | 
             return None
         zone_text = None
     zone_span = match.span("zone" if groups.get("zone") else "date_zone") if zone_text else None
-    own_digits = _own_digits(match)
+    own_digits, dates = _own_digits(match), is_date_alone(match)
 
     def plan(characters: Characters) -> tuple[NDArray[Any], Mask]:
         days, ok = _days_column(characters, match, language)
@@ -68,7 +72,13 @@ def timestamp_plan(match: re.Match[str], zone: tzinfo, language: str) -> Plan | 
         if groups.get("fraction"):
             local_ms += _fraction_column(characters, match, 3)
         if zone_text is None:
-            return utc_of_column(local_ms, zone), ok
+            if zone is UTC:
+                return local_ms, ok
+            utc_ms, skipped, repeated = moments_of(local_ms, zone, clock_changes, dates=dates)
+            for refused in (skipped, repeated):
+                if refused is not None:
+                    ok &= ~refused  # the slow parser says why
+            return utc_ms, ok
         if zone_span is not None and zone_text[0] in "+-":
             offsets, zone_ok = _offset_column(characters, zone_span, zone_text)
             return local_ms - offsets, ok & zone_ok

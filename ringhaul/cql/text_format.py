@@ -7,7 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ringhaul.cql.calendar import DAY_MS, days_of, month_days
-from ringhaul.cql.lenient import ACCEPTED, BLOB_FORMS, OVERFLOWS, ROUNDINGS, UNIT_NS
+from ringhaul.cql.lenient import (
+    ACCEPTED,
+    BLOB_FORMS,
+    CLOCK_CHANGES,
+    OVERFLOWS,
+    ROUNDINGS,
+    UNIT_NS,
+)
 from ringhaul.cql.month_names import NAMES, language_of
 from ringhaul.cql.patterns import compile_pattern, pattern_parts
 from ringhaul.errors import UsageError
@@ -34,6 +41,9 @@ class TextFormat:
     locale: str = "en"
     #: IANA name of the zone of timestamps without one.
     timezone: str = "UTC"
+    #: What local times mean that clocks skip or repeat: one of `CLOCK_CHANGES`. Empty: as "first",
+    #: and a load notes how many it has read.
+    clock_changes: str = ""
     #: Words for booleans, in any case.
     true_words: tuple[str, ...] = ("true", "t", "yes", "y", "1")
     false_words: tuple[str, ...] = ("false", "f", "no", "n", "0")
@@ -59,6 +69,7 @@ class TextFormat:
         self._check_known("epoch-unit", self.epoch_unit or "ms", UNIT_NS)
         self._check_known("blob", self.blob, BLOB_FORMS)
         self._check_known("overflow", self.overflow, OVERFLOWS)
+        self._check_known("clock-changes", self.clock_changes or "first", CLOCK_CHANGES)
         self._check_known("rounding", self.rounding, ROUNDINGS)
         for word in self.accept:
             self._check_known("accept", word, ACCEPTED)

@@ -95,13 +95,15 @@ def _encode_others(
         except (TypeError, ValueError) as error:
             plain.append(None)
             faults[row] = Fault("", kind.name, str(error))
-    cells, more = encode_json(kind, plain, _plain_format(fmt.timezone), null_length=null_length)
+    cells, more = encode_json(
+        kind, plain, _plain_format(fmt.timezone, fmt.clock_changes), null_length=null_length
+    )
     return Column(cells, more | faults)
 
 
 @lru_cache
-def _plain_format(timezone: str) -> TextFormat:
-    return TextFormat(timezone=timezone, epoch_unit="ms")
+def _plain_format(timezone: str, clock_changes: str) -> TextFormat:
+    return TextFormat(timezone=timezone, clock_changes=clock_changes, epoch_unit="ms")
 
 
 def json_value(value: Any, kind: CqlType | None) -> Any:

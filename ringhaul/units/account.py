@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ringhaul.breadcrumb import TRAIL, Loss
+from ringhaul.cql.clock_changes import REPEATED
 from ringhaul.dataplane.base import RequestStats
 from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.dataplane.window import WindowStats
@@ -61,6 +62,8 @@ class UnitOutcome:
     elapsed_ms: int
     cpu_ms: int
     rss_bytes_max: int
+    #: Local times that occur twice and were read as the first: see `RepeatedTimes`.
+    repeated_times: int
 
 
 class Account:
@@ -88,6 +91,7 @@ class Account:
         self._block_bytes = 0  # of the block that is being worked on
         self._written_before = 0  # rows, when it started
         self._row_bytes = 0.0  # bytes of input per row, for the rows that were encoded last
+        self._repeated_before = REPEATED.count
         self._started, self._cpu_started = time.monotonic(), time.process_time()
 
     def rows(self) -> Iterator[EncodedRows]:
@@ -184,6 +188,7 @@ class Account:
             elapsed_ms=int((time.monotonic() - self._started) * 1000),
             cpu_ms=int((time.process_time() - self._cpu_started) * 1000),
             rss_bytes_max=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            repeated_times=REPEATED.count - self._repeated_before,
         )
 
 

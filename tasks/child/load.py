@@ -136,6 +136,7 @@ def _done(job: LoadJob, result: UnitResult, outcome: UnitOutcome) -> Done:
             "retries": result.retries,
             # Without these options, records = rows + rejects.
             **({"records": result.records} if job.transforms or job.where else {}),
+            **({"repeated_times": outcome.repeated_times} if outcome.repeated_times else {}),
         },
         latencies=outcome.latencies,
         extra=outcome.rejects_blob,

@@ -99,6 +99,51 @@ def test_values_by_option_are_read_refused_written_and_read_again(
     assert rows_of(cassandra_session, once_more) == ROWS
 
 
+def test_local_times_around_changes_of_clocks_are_exact_or_said(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    """Rows of the repeated hour stay apart in an unload; a load says what it reads."""
+    columns = "sensor text, at timestamp, PRIMARY KEY (sensor, at)"
+    table = create_table(cassandra_session, keyspace, columns)
+    times = [datetime(2024, 10, 27, minute // 60, minute % 60) for minute in range(0, 150, 30)]
+    for at in times:
+        cassandra_session.execute(f"INSERT INTO {table} (sensor, at) VALUES ('s', %s)", [at])
+    rows = [("s", at) for at in times]
+    local = ["--timestamp-format", "yyyy-MM-dd HH:mm", "--timezone", "Europe/Berlin"]
+    # Given the rows, unloaded in local time: as a folder, as JSON, with the second hour plain
+    for number, options in enumerate(
+        (local, [*local, "--format", "jsonl"], [*local, "--clock-changes", "second"])
+    ):
+        out = tmp_path / f"out{number}"
+        assert fleet.run("unload", "-t", table, "-o", out, *options).code == 0
+        assert "2024-10-27 02:30" in "".join(p.read_text() for p in out.iterdir())
+        again = create_table(cassandra_session, keyspace, columns, f"again{number}")
+        # Then every row comes back
+        assert fleet.run("load", out, "-t", again).code == 0
+        assert_table(cassandra_session, again, "sensor, at", rows)
+
+    # Given a file of local times that mean two moments or none
+    path = tmp_path / "local.csv"
+    path.write_text("sensor,at\na,2026-10-25 02:30\nb,2026-03-29 02:30\nc,2026-07-01 12:00\n")
+    table = create_table(cassandra_session, keyspace, columns, "local")
+    done = fleet.run("load", path, "-t", table, *local)
+    # Then the skipped one is a reject with its remedy, and the repeated one is mentioned
+    assert done.code == 1
+    assert "1 local time or more may be an hour off" in done.err
+    first = ("a", datetime(2026, 10, 25, 0, 30))
+    summer = ("c", datetime(2026, 7, 1, 10))
+    assert_table(cassandra_session, table, "sensor, at", [first, summer])
+    done = fleet.run("load", path, "-t", table, *local, "--json")
+    said = reasons(fleet, done)
+    assert '"2026-03-29 02:30" does not exist in Europe/Berlin' in said
+    assert "--clock-changes forward" in said
+    # And the remedy reads it, as the summer time an hour later
+    done = fleet.run("load", path, "-t", table, *local, "--clock-changes", "forward")
+    assert done.code == 0 and "hour off" not in done.err
+    skipped = ("b", datetime(2026, 3, 29, 1, 30))
+    assert_table(cassandra_session, table, "sensor, at", [first, skipped, summer])
+
+
 #: How the same two objects may lie in a file, the option that reads them, and what is said without.
 LAYOUTS = [
     ('[{"id": 1, "a": "x"},\n {"id": 2, "a": "y"}]', "documents", "begins with ["),

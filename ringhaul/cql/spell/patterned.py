@@ -1,8 +1,9 @@
 """Write timestamps, dates and times of day by a pattern, or as numbers of a unit.
 
 A value that would not be read back by the same format as it is written, as far as the pattern shows
-it, is written as ISO 8601 instead, which is always read: years beyond four digits, the second of
-two equal local times, a fraction of a minute without end.
+it, is written as ISO 8601 instead: years beyond four digits, the second of two equal local times, a
+fraction of a minute without end. What is read is compared with the value itself, never with what
+reading makes of the text.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ringhaul.cql.calendar import DAY_MS, utc_of_column, zone_named
+from ringhaul.cql.calendar import DAY_MS, zone_named
+from ringhaul.cql.clock_changes import moments_of
 from ringhaul.cql.lenient import UNIT_NS
 from ringhaul.cql.month_names import NAMES
 from ringhaul.cql.patterns import Part, pattern_parts
@@ -25,6 +27,7 @@ from ringhaul.cql.spell.fixed import numbers_of
 from ringhaul.cql.spell.temporal import spell_dates, spell_times, spell_timestamps
 from ringhaul.cql.text import encode_text
 from ringhaul.cql.text_format import TextFormat
+from ringhaul.errors import Terminal
 
 Int64s = NDArray[np.int64]
 #: Languages that write names of months and days with a capital.
@@ -35,6 +38,10 @@ _SAFE = 2**62
 _SLOT_MS = 900_000
 _MIN_MS, _MAX_MS = -62_135_596_800_000, 253_402_300_800_000
 _DAY_NS = UNIT_NS["d"]
+
+
+class Unspellable(Terminal):
+    """No text of a value is read as the value by its format."""
 
 
 def spell_moments(kind: str, array: pa.Array, fmt: TextFormat) -> pa.StringArray:
@@ -54,9 +61,34 @@ def spell_moments(kind: str, array: pa.Array, fmt: TextFormat) -> pa.StringArray
         parts = pattern_parts(wanted, kind=kind, language=fmt.language)
         text, expected = _by_pattern(kind, values, parts, fmt)
     lost = _lost(kind, text, expected, fmt)
+    if valid is not None:
+        lost &= valid.to_numpy(zero_copy_only=False)
     if lost.any():
-        text = pc.if_else(pa.array(lost), usual(array), text)
+        rows = pa.array(np.flatnonzero(lost))
+        iso = _iso(kind, usual(array.take(rows)), values[lost], fmt)
+        text = pc.replace_with_mask(text, pa.array(lost), iso)
     return text if valid is None else pc.if_else(valid, text, None)
+
+
+def _iso(kind: str, text: pa.StringArray, values: Int64s, fmt: TextFormat) -> pa.StringArray:
+    """Return ISO 8601 texts that are read as the values; another pattern may fit the usual ones.
+
+    Raises `Unspellable`.
+    """
+    lost = _lost(kind, text, values, fmt)
+    if lost.any():
+        other = pc.replace_substring_regex(text, "Z$", "+00:00")  # no letter Z of a pattern
+        other = pc.replace_substring_regex(other, "^([0-9]{4}-)", r"+\1")  # no year of a pattern
+        text = pc.if_else(pa.array(lost), other, text)
+        lost = _lost(kind, text, values, fmt)
+    if lost.any():
+        shown = text[int(np.flatnonzero(lost)[0])].as_py()
+        option = fmt.option(f"{kind}-format")
+        raise Unspellable(
+            f"the {kind} {shown} cannot be written so that the same options read it back: change "
+            f"{option}"
+        )
+    return text
 
 
 def _lost(kind: str, text: pa.StringArray, expected: Int64s, fmt: TextFormat) -> NDArray[np.bool_]:
@@ -101,7 +133,7 @@ def _decimals(rest: int, per_unit: int) -> str:
 def _by_pattern(
     kind: str, values: Int64s, parts: Sequence[Part], fmt: TextFormat
 ) -> tuple[pa.StringArray, Int64s]:
-    """Return texts, and the values that they show."""
+    """Return texts, and the values that they stand for: a pattern may show only a part of them."""
     zone = zone_named(fmt.timezone)
     offsets = np.zeros(len(values), np.int64)
     if kind == "timestamp":
@@ -123,9 +155,19 @@ def _by_pattern(
     if kind == "time":
         return joined, of_day_ns
     shown = days * DAY_MS + of_day_ns // UNIT_NS["ms"]
-    if "zone" in fields:
-        return joined, shown - offsets
-    return joined, utc_of_column(shown, zone) if len(values) else values
+    if step == _DAY_NS and "zone" not in fields:
+        return joined, _starts_of_days(days, values, zone)
+    return joined, shown - offsets
+
+
+def _starts_of_days(days: Int64s, values: Int64s, zone: tzinfo) -> Int64s:
+    """Return the first moments of the local days that values are in."""
+    if zone is UTC or not len(values):
+        return days * DAY_MS
+    starts = moments_of(days * DAY_MS, zone, dates=True).utc_ms
+    # Back by the offsets of moments, which are another source: the same day, and no later moment.
+    own_day = (starts + _offsets(starts, zone)) // DAY_MS == days
+    return np.where(own_day & (starts <= values), starts, values)
 
 
 def _step(parts: Sequence[Part], fields: set[str], digits: int) -> int:

@@ -5,16 +5,19 @@ A timestamp finer than milliseconds is floored, as in text; nothing else is roun
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ringhaul.cql.calendar import DAY_MS, utc_of_column, zone_named
+from ringhaul.cql.calendar import DAY_MS, zone_named
 from ringhaul.cql.cells import Cells
+from ringhaul.cql.clock_changes import moments_of
 from ringhaul.cql.durations import duration_cells
 from ringhaul.cql.join import Column, Fault, Faults
+from ringhaul.cql.matched import repeated_words, skipped_words
 from ringhaul.cql.moments import PER_SECOND, numbers_of
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed.faults import value_faults
@@ -132,10 +135,20 @@ def _milliseconds(kind: CqlType, array: Any, fmt: TextFormat) -> tuple[NDArray[n
         values = np.where(outside, 0, values) * factor
     else:
         values = values // (PER_SECOND[unit] // 1000)
-    if zone is None and fmt.timezone != "UTC":
-        local, values = values, utc_of_column(values, zone_named(fmt.timezone))
+    faults: Faults = {}
+    local_zone = zone_named(fmt.timezone)
+    if zone is None and local_zone is not UTC and len(values):
+        dates = pa.types.is_date(arrow)
+        local, found = values, moments_of(values, local_zone, fmt.clock_changes, dates=dates)
+        values = found.utc_ms
         # An offset is less than a day, so far from 1970 a change of sign means an overflow.
         outside |= ((local ^ values) < 0) & ((local > 2**62) | (local < -(2**62)))
-    return values, value_faults(
+        if found.skipped is not None:
+            words = f"does not exist in {skipped_words(local_zone, fmt)}"
+            faults |= value_faults(kind, array, found.skipped & ~outside, words)
+        if found.repeated is not None:
+            words = f"occurs twice in {repeated_words(local_zone, fmt)}"
+            faults |= value_faults(kind, array, found.repeated & ~outside, words)
+    return values, faults | value_faults(
         kind, array, outside, "is outside the timestamps that Cassandra can hold"
     )
