@@ -93,7 +93,7 @@ ROOMS: Mapping[str, str] = {
     "producer": "",
     "producer.outputs": ("ringhaul.cql ringhaul.formats.write ringhaul.ledger ringhaul.output"),
     "producer.local": "producer.outputs",
-    "producer.translate": "producer.outputs ringhaul.formats",
+    "producer.translate": "ringhaul.formats ringhaul.query ringhaul.records",
     "producer.request": (
         "producer.outputs producer.translate ringhaul.cluster ringhaul.cql ringhaul.formats "
         "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.query "
@@ -145,6 +145,10 @@ ROOMS: Mapping[str, str] = {
         "producer.commands producer.outputs producer.report producer.request "
         "producer.services ringhaul.ledger ringhaul.query ringhaul.schedule "
         "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform"
+    ),
+    "producer.migrate": (
+        "producer.commands producer.outputs producer.plan producer.request producer.schedule "
+        "producer.translate ringhaul.cluster ringhaul.cql ringhaul.ledger"
     ),
     "producer.schedule.celery_scheduler": "producer.schedule",
     "producer.metrics": (

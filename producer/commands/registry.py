@@ -134,7 +134,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
     },
     "Set up": {
         "translate": Entry(
-            "producer.translate.command:translate_command",
+            "producer.migrate.command:translate_command",
             "Translate a command of cqlsh COPY or Bulk Loader.",
             "ringhaul translate dsbulk load -k shop -t orders -url orders.csv",
         ),

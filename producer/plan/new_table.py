@@ -20,7 +20,13 @@ from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_read import fixed_dialect, read_fixed
 from ringhaul.formats.header import SourceEmpty
-from ringhaul.formats.jsonl_read import line_dialect, plain_json, record_texts
+from ringhaul.formats.jsonl_read import (
+    line_dialect,
+    null_texts,
+    plain_json,
+    record_texts,
+    with_nulls,
+)
 from ringhaul.formats.split import START, Block, Position, read_blocks
 from ringhaul.formats.suffixes import format_of
 from ringhaul.records.infer import (
@@ -148,8 +154,10 @@ def _sample_jsonl(request: LoadRequest, file: SourceFile, skip: int) -> _Sample 
         raise UsageError(f"{file.path}: no record of the sample is a JSON object with a name")
     # As in a load, a name of --mapping is not a position, and may be missing in the first records.
     known = [*dict.fromkeys([*names, *request.mapping.named])]
+    nulls = null_texts(dialect)
     columns = {
-        column: [row.get(field) for row in rows] for field, column in _pairs(request, known, file)
+        column: with_nulls([row.get(field) for row in rows], nulls)
+        for field, column in _pairs(request, known, file)
     }
     return _Sample(file, columns, lambda values: infer_json(values, request.text), len(rows))
 

@@ -7,42 +7,23 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
+from producer.translate.bulk_loader_line import (
+    OpenFile,
+    no_file,
+    read_settings,
+    split_line,
+    with_file,
+)
 from producer.translate.codec_handlers import UNITS
+from producer.translate.exec_names import use_names_of_exec
 from producer.translate.hocon import as_bool, as_list, as_text
 from producer.translate.places import local_path, patterns
-from producer.translate.queries import counted, qualified
-from producer.translate.setting_names import ALIASES, SHORTCUTS
+from producer.translate.queries import counted, qualified, renamed
 from producer.translate.settings import HANDLERS, PATTERNS, find_group
 from producer.translate.translation import Draft, NotTranslatable, Translation, suggest
 
-#: Python's `shlex` takes quadratic time in the length of a word: 50 ms for this one. The longest
-#: command line of Windows.
-LINE_CHARACTERS_MAX = 32_767
-
-#: Settings that are on without a value.
-_SWITCHES = frozenset(
-    ("schema.preserveTimestamp", "schema.preserveTtl", "engine.dryRun", "connector.csv.header")
-)
-#: A long option with its value, which HOCON lets a colon part, too.
-_WITH_VALUE = re.compile(r"(--[\w.-]+)\s*([=:])(.*)", re.DOTALL)
-_OF_THE_SHELL = ("|", "||", "&&", "&", ";")
-#: Options of exec with the same names as those of load.
-_OF_EXEC = (
-    "--params --nulls --rate --job-id --consistency --contact-points --port --local-dc --user "
-    "--password"
-)
-#: Options of load that exec has for the values of its statement.
-_OF_RECORDS = (
-    "--format --no-header --delimiter --quote --escape --escape-style --null --null-quoted "
-    "--empty --encoding --comment --mapping --skip-rows --max-rows --rows-per "
-    "--allow-extra-fields "
-    "--allow-missing-fields --trim --fill-empty --fill-quoted --accept --blob --json-layout "
-    "--timestamp-format --date-format --time-format --epoch --epoch-unit --timezone --locale "
-    "--true-words --false-words --overflow --rounding"
-)
 _COUNTED = {"ranges": "range", "hosts": "host"}
 #: Formatters of Java that are not ISO 8601 with separators, and their patterns.
 _FORMATTERS = {
@@ -51,11 +32,12 @@ _FORMATTERS = {
 }
 
 
-def translate_bulk_loader(text: str) -> Translation:
+def translate_bulk_loader(text: str, open_file: OpenFile = no_file) -> Translation:
     """Return the command that does what a command of Bulk Loader does.
 
     `text`: a command line, as a shell takes it. Defaults of Bulk Loader that change rows are stated
-    in the command. Raises `NotTranslatable`.
+    in the command. `open_file`: for the file with settings that it may name. Raises
+    `NotTranslatable`.
     """
     words = split_line(text)
     if len(words) < 2 or words[1].startswith("-"):
@@ -64,67 +46,12 @@ def translate_bulk_loader(text: str) -> Translation:
     if operation not in ("load", "unload", "count"):
         raise NotTranslatable(f"dsbulk {operation}: only load, unload and count can be translated")
     draft = Draft(command=operation)
-    settings = _Settings(read_settings(words[2:]))
+    settings = _Settings(with_file(read_settings(words[2:]), open_file))
     _translate(draft, settings)
     if re.search(r"\$[{\w]", text):
         draft.option = "$"
         draft.note("the shell fills in no variables within single quotes: change these to double")
     return draft.finish()
-
-
-def split_line(text: str) -> list[str]:
-    """Return the words of a command line. Raises `NotTranslatable`."""
-    if len(text) > LINE_CHARACTERS_MAX:
-        raise NotTranslatable(
-            f"a command of {len(text):,} characters: at most {LINE_CHARACTERS_MAX:,} are read. "
-            "Put long lists and statements in files"
-        )
-    try:
-        return shlex.split(text.replace("\\\n", " "), comments=True)
-    except ValueError as error:
-        raise NotTranslatable(f"the shell could not read this: {error}") from None
-
-
-def read_settings(words: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return setting -> (as it was written, value). Raises `NotTranslatable`."""
-    found: dict[str, tuple[str, str]] = {}
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
-        if word in _OF_THE_SHELL or re.match(r"\d?[<>]", word):
-            raise NotTranslatable(
-                f"{word} belongs to the shell: give the command of dsbulk alone, and write the "
-                "rest around the translated command"
-            )
-        if not word.startswith("-"):
-            raise NotTranslatable(f"dsbulk: {word!r} is not an option")
-        long = _WITH_VALUE.match(word)
-        written, equals, value = long.groups() if long else word.partition("=")
-        name = _full_name(written)
-        if not equals:
-            follows = words[at] if at < len(words) else "-"
-            if name in _SWITCHES and follows.lower() not in ("true", "false"):
-                value = "true"
-            elif at < len(words):
-                value, at = follows, at + 1
-            else:
-                raise NotTranslatable(f"dsbulk: {written} has no value")
-        found[name] = (written, value)
-    return found
-
-
-def _full_name(written: str) -> str:
-    if written.startswith("--"):
-        name = written[2:].removeprefix("dsbulk.")
-        if name.startswith(("driver.basic.", "driver.advanced.", "driver.profiles.")):
-            name = f"datastax-java-{name}"  # a short form since version 1.4
-        return ALIASES.get(name, name)
-    name = SHORTCUTS.get(written[1:], "")
-    if not name:
-        near = suggest(written, [f"-{shortcut}" for shortcut in SHORTCUTS])
-        raise NotTranslatable(f"dsbulk: it has no option {written}{near}")
-    return name
 
 
 class _Settings:
@@ -185,6 +112,8 @@ def _translate(draft: Draft, settings: _Settings) -> None:
     else:
         _set_times(draft, settings)
     draft.set_words()
+    if draft.command == "unload" and settings.connector == "json":
+        _set_json_layout(draft, settings)
     if draft.has("--single-file"):
         _name_folder(draft)
     if draft.values("--output") == ["-"] and draft.has("--json-layout"):
@@ -193,7 +122,7 @@ def _translate(draft: Draft, settings: _Settings) -> None:
     if draft.command == "unload" and draft.has("--query"):
         _leave_rest_to_query(draft, settings.text("schema.keyspace"))
     if draft.command == "exec":
-        _use_names_of_exec(draft)
+        use_names_of_exec(draft)
 
 
 def _leave_extra_fields(draft: Draft, settings: _Settings) -> None:
@@ -218,37 +147,35 @@ def _is_of_another(name: str) -> bool:
     return any(name in handlers for handlers in HANDLERS.values())
 
 
+def _set_json_layout(draft: Draft, settings: _Settings) -> None:
+    """Translate how the objects of a file are written."""
+    pretty = as_bool(settings.text("connector.json.prettyPrint", "false"))
+    if settings.text("connector.json.mode").upper() == "SINGLE_DOCUMENT":
+        draft.add("--json-layout", "pretty" if pretty else "array")
+    elif pretty:
+        draft.option = "prettyPrint"
+        draft.note("each object is on one line; --json-layout pretty writes one array")
+
+
 def _leave_rest_to_query(draft: Draft, keyspace: str) -> None:
-    """Drop what a SELECT says itself."""
+    """Drop what a SELECT says itself, and put into it what it has to say."""
     draft.drop("--table")
     draft.drop("--keyspace")
     (query,) = draft.values("--query")
-    draft.add("--query", qualified(query, keyspace))
+    query = qualified(query, keyspace)
+    for mapping in draft.values("--mapping"):
+        draft.drop("--mapping")
+        named = renamed(query, mapping, numbered=draft.has("--no-header"))
+        if named is None:
+            draft.option = "-m"
+            draft.lose("give each column its name in the SELECT: SELECT column AS field")
+        query = named or query
+    draft.add("--query", query)
     for name, function in (("--preserve-timestamp", "writetime"), ("--preserve-ttl", "ttl")):
         if draft.has(name):
             draft.drop(name)
             draft.option = name.replace("--preserve-", "-")
             draft.lose(f"put {function}(COLUMN) into the SELECT for each column")
-
-
-def _use_names_of_exec(draft: Draft) -> None:
-    """Rename options: those about records have another name for the values of a statement."""
-    for name in draft.names():
-        if name in _OF_RECORDS.split():
-            prefix = "--no-values-" if name.startswith("--no-") else "--values-"
-            draft.rename(name, prefix + name.removeprefix("--no-").removeprefix("--"))
-        elif name not in _OF_EXEC.split():
-            draft.option = name
-            draft.drop(name)
-            if name == "--max-errors":
-                draft.note("exec has no limit of rejects")
-            elif name == "--strategy":
-                draft.note("not needed: exec runs its statement once for each record")
-            elif name in ("--keyspace", "--table"):
-                if draft.operands[0].lstrip()[:5].upper() == "BEGIN":
-                    draft.note("name the keyspace in each statement of the batch")
-            else:
-                draft.lose("exec does not have it: its statement says what is written")
 
 
 def _set_places(draft: Draft, settings: _Settings) -> None:
@@ -302,14 +229,9 @@ def _set_defaults(draft: Draft, settings: _Settings) -> None:
     if not settings.has("schema.allowExtraFields"):
         draft.add("--allow-extra-fields")
     draft.add("--blob", "any")
-    draft.option = "dsbulk"
-    accept = "--values-accept" if draft.command == "exec" else "--accept"
-    separator = accept.replace("accept", "thousands-sep")
-    english = csv and settings.text("codec.locale", "en").startswith("en")
-    numbers = f" So are numbers such as 1,234.5: {separator} ," if english else ""
-    draft.note(
-        f"1.0 or TRUE in an int, 1,2,3 as a list and the like are rejects: {accept} all.{numbers}"
-    )
+    draft.add("--accept", "all")
+    if csv and settings.text("codec.locale", "en").lower().startswith("en"):
+        draft.add("--thousands-sep", ",")
 
 
 def _set_counts(draft: Draft, settings: _Settings) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from datetime import UTC, datetime
 
 from producer.translate.hocon import as_list, as_text
 from producer.translate.translation import Draft, NotTranslatable
@@ -28,29 +26,39 @@ _LANGUAGES = ("en", "fr", "de", "es", "it", "pt", "nl", "sv", "da", "pl")
 
 
 def null_strings(value: str, draft: Draft) -> None:
-    for text in as_list(value):
+    """In quotes, too. An empty field is null in any case, and `""` unless it is one of the texts
+    an empty text: what is read in place of `""` is never null."""
+    texts = as_list(value)
+    for text in texts:
         draft.repeat("--null", text)
-    if not draft.has("--null"):
+    if not texts:
+        return
+    if draft.is_json:
+        if "" in texts:
+            draft.add("--null-quoted")
         return
     draft.add("--null-quoted")
-    if "" not in draft.values("--null"):
-        draft.add("--empty", "null")
-        draft.note('in columns of text "" is null, too; there it is the empty text')
+    if "" not in texts:
+        draft.repeat("--null", "")
+        if not draft.has("--fill-quoted"):
+            draft.add("--fill-quoted", "")
     drop_null_fills(draft)
 
 
 def output_null(value: str, draft: Draft) -> None:
-    draft.add("--null", (as_list(value) or [""])[0])
+    texts = as_list(value)
+    if draft.is_json:
+        draft.note("a null is written as null of JSON; --no-json-nulls leaves it out")
+    else:
+        draft.add("--null", (texts or [""])[0])
 
 
 def drop_null_fills(draft: Draft) -> None:
     """Leave out texts in the place of empty fields that mean null: so do empty fields."""
+    texts = {*draft.values("--null")} - {""}
     for name in ("--fill-empty", "--fill-quoted"):
-        if set(draft.values(name)) & set(draft.values("--null")):
+        if set(draft.values(name)) & texts:
             draft.drop(name)
-            draft.drop("--empty")
-            if "" not in draft.values("--null"):
-                draft.repeat("--null", "")
 
 
 def timezone(value: str, draft: Draft) -> None:
@@ -64,12 +72,8 @@ def timezone(value: str, draft: Draft) -> None:
 
 
 def epoch(value: str, draft: Draft) -> None:
-    text = as_text(value).partition("[")[0]
-    with contextlib.suppress(ValueError):
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is not None:
-            text = moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    draft.add("--epoch", text)
+    """Dates count by the clock of the epoch's zone, so its offset stays."""
+    draft.add("--epoch", as_text(value).partition("[")[0].strip())
 
 
 def words(value: str, draft: Draft) -> None:
@@ -90,7 +94,6 @@ def numbers(value: str, draft: Draft) -> None:
         return
     draft.true_words = [*(draft.true_words or _TRUE_WORDS), pair[0]]
     draft.false_words = [*(draft.false_words or _FALSE_WORDS), pair[1]]
-    draft.add("--accept", "booleans")
     if [number.strip() for number in pair] != ["1", "0"]:
         draft.lose("words for true and false are 1 and 0 in columns of numbers")
 

@@ -9,9 +9,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from producer.translate.copy_statement import CopyStatement
-from producer.translate.translation import Draft, NotTranslatable, Translation, suggest
+from producer.translate.translation import Draft, Need, NotTranslatable, Translation, suggest
 
 Handler = Callable[[str, Draft], None]
+
 #: Options whose empty value is the same as none.
 _EMPTY_IS_NONE = frozenset({"SKIPCOLS", "CONFIGFILE", "BEGINTOKEN", "ENDTOKEN", "DECIMALSEP"})
 #: How COPY TO writes moments by default.
@@ -54,7 +55,11 @@ def translate_copy(statement: CopyStatement, draft: Draft | None = None) -> Tran
     _name_format(draft, files, reads)
     if draft.has("--skip-columns") and draft.has("--no-header") and not statement.columns:
         draft.option = "SKIPCOLS"
-        draft.lose("a file with these fields needs a list of all its columns: add --columns")
+        draft.lose(
+            "a file with these fields needs a list of all its columns: add --columns, or "
+            "translate with --check",
+            Need.COLUMNS,
+        )
     skipped, most = given.get("SKIPROWS", ""), given.get("MAXROWS", "")
     if draft.has("--max-rows") and skipped.isdecimal() and most.isdecimal():
         # COPY counts the rows that it skips, too.
@@ -83,16 +88,22 @@ def _set_defaults(draft: Draft, given: Mapping[str, str], reads: bool) -> None:
         draft.add("--no-header")
     elif _is_true(given["HEADER"]) and reads and not draft.has("--columns"):
         draft.option = "HEADER"
-        draft.note(
+        draft.differ(
             "ringhaul matches fields by the names in the header; COPY by their order, as "
-            "--columns does"
+            "--columns does",
+            Need.COLUMNS,
         )
     if "ESCAPE" not in given:
         draft.add("--escape", "\\")
     draft.option = "COPY"
     if reads:
         draft.add("--null-quoted")
-        draft.note("a missing value leaves its column as it is; COPY deletes it: --nulls tombstone")
+        draft.add("--nulls", "tombstone")
+        draft.note(
+            "--nulls tombstone deletes what a record lacks, as COPY does: without it such columns "
+            "keep their values, and no tombstones are written",
+            Need.NULLS,
+        )
         return
     # What COPY FROM and scripts read: it takes no time of day behind a T
     if "DATETIMEFORMAT" not in given:
@@ -100,7 +111,9 @@ def _set_defaults(draft: Draft, given: Mapping[str, str], reads: bool) -> None:
     if "BOOLSTYLE" not in given:
         draft.true_words, draft.false_words = ["True"], ["False"]
         draft.set_words()
-    draft.note("collections, tuples and user types are JSON, which COPY FROM does not read")
+    draft.differ(
+        "collections, tuples and user types are JSON, which COPY FROM does not read", Need.NESTED
+    )
 
 
 def _set_nulls(draft: Draft, given: Mapping[str, str]) -> None:
@@ -175,7 +188,9 @@ def _separator(name: str, usual: str) -> Handler:
     def handle(value: str, draft: Draft) -> None:
         draft.add(name, value)
         if value != usual:
-            draft.note("numbers in collections, tuples and user types have none; COPY's have")
+            draft.differ(
+                "numbers in collections, tuples and user types have none; COPY's have", Need.NESTED
+            )
 
     return handle
 
@@ -210,7 +225,11 @@ def _errors(value: str, draft: Draft) -> None:
 
 def _tokens(sign: str) -> Handler:
     def handle(value: str, draft: Draft) -> None:
-        draft.lose(f'add --where "token(PARTITION KEY) {sign} {value}"')
+        draft.lose(
+            f'add --where "token(PARTITION KEY) {sign} {value}", or translate with --check',
+            Need.TOKENS,
+            f"{sign} {value}",
+        )
 
     return handle
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from producer.translate.bulk_loader import split_line
+from producer.translate.bulk_loader_line import split_line
 from producer.translate.copy_options import translate_copy
 from producer.translate.copy_statement import read_copy, split_statements
 from producer.translate.translation import Draft, NotTranslatable, Translation

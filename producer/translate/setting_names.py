@@ -76,3 +76,7 @@ ALIASES: Mapping[str, str] = {
     "executor.maxConcurrentQueries": SHORTCUTS["maxConcurrentQueries"],
     "schema.nullStrings": "codec.nullStrings",
 }
+#: Settings of a connector whose value is a map, which a file may spell member by member.
+MAPS = frozenset(
+    ("parserFeatures", "generatorFeatures", "serializationFeatures", "deserializationFeatures")
+)

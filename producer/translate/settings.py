@@ -78,26 +78,23 @@ def _written_text(name: str) -> Handler:
 
 def _newline(value: str, draft: Draft) -> None:
     text = as_text(value)
-    if draft.command != "unload":
-        draft.note("LF, CRLF and CR all end a record")
-    elif text in ("\r\n", "\\r\\n"):
-        draft.add("--line-end", "crlf")
-    elif text in ("\n", "\\n", "auto"):
-        draft.note("a record ends with LF")
-    else:
-        draft.lose("a record ends with LF, or by --line-end crlf with CRLF")
+    crlf, lf = text in ("\r\n", "\\r\\n"), text in ("\n", "\\n")
+    if draft.command == "unload":
+        if crlf:
+            draft.add("--line-end", "crlf")
+        elif lf or text == "auto":
+            draft.note("a record ends with LF")
+        else:
+            draft.lose("a record ends with LF, or by --line-end crlf with CRLF")
+    elif lf:
+        draft.add("--line-end", "lf")
+    elif text != "auto":
+        draft.lose("LF, CRLF and CR all end a record, or by --line-end lf LF alone")
 
 
-def _mode(value: str, draft: Draft) -> None:
-    if draft.command != "unload":
+def _mode(_: str, draft: Draft) -> None:
+    if draft.command != "unload":  # an unload's mode goes with connector.json.prettyPrint
         draft.add("--json-layout", "documents")
-    elif as_text(value).upper() == "SINGLE_DOCUMENT" and not draft.has("--json-layout"):
-        draft.add("--json-layout", "array")
-
-
-def _pretty(value: str, draft: Draft) -> None:
-    if as_bool(value):
-        draft.add("--json-layout", "pretty")
 
 
 def _features(value: str, draft: Draft) -> None:
@@ -112,7 +109,7 @@ def _mapping(value: str, draft: Draft) -> None:
     mapping = " ".join(line.strip() for line in as_text(value).splitlines())
     draft.add("--mapping", mapping)
     if draft.command != "unload" and _WRITE_TIME.search(mapping):
-        draft.note("a number in a field of write times is microseconds; there milliseconds")
+        draft.differ("a number in a field of write times is microseconds; there milliseconds")
 
 
 def _character(name: str) -> Handler:
@@ -136,7 +133,7 @@ def _delimiter(value: str, draft: Draft) -> None:
 def _urlfile(value: str, draft: Draft) -> None:
     if as_text(value):
         draft.add("--urlfile", as_text(value))
-        draft.note("a folder in it stands for all files in it, at all depths")
+        draft.differ("a folder in it stands for all files in it, at all depths")
 
 
 def _job_id(value: str, draft: Draft) -> None:
@@ -282,9 +279,6 @@ _ALL: Mapping[str, Handler] = {
         (f"schema.{name}" for name in ("graph", "vertex", "edge", "from", "to")),
         lose("graphs cannot be moved"),
     ),
-    "config": lose(
-        "no file is read: give its settings as options, as --connector.csv.header false"
-    ),
     "codec.timeZone": timezone,
     "codec.locale": locale,
     "codec.date": nothing,
@@ -359,7 +353,7 @@ _UNLOAD: Mapping[str, Handler] = {
     "connector.*.emptyValue": _written_text("--empty-word"),
     "connector.*.ignoreLeadingWhitespaces": _trim("text"),
     "connector.*.ignoreTrailingWhitespaces": _trim("text"),
-    "connector.*.prettyPrint": _pretty,
+    "connector.*.prettyPrint": nothing,
     "connector.*.generatorFeatures": lose("JSON is written as its standard says"),
     "connector.*.serializationFeatures": lose("JSON is written as its standard says"),
     "connector.*.serializationStrategy": _strategy,

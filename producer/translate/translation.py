@@ -6,7 +6,8 @@ import difflib
 import os
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 
 class NotTranslatable(ValueError):
@@ -20,14 +21,38 @@ def suggest(written: str, known: Iterable[str]) -> str:
     return f"; did you mean {spellings[near[0]]}?" if near else ""
 
 
+class Kind(StrEnum):
+    """What a note means for the rows; the words are printed before it."""
+
+    NOTE = "note"  #: nothing changes
+    DIFFERS = "may differ"  #: some rows or files may differ from those of the other tool
+    LOST = "no counterpart"  #: and so the rows may differ
+    REFUSED = "refused"  #: ringhaul refuses the command
+
+
+class Need(StrEnum):
+    """What the table's schema can settle about a note."""
+
+    COLUMNS = "columns"  #: the names of all columns, in the order of COPY
+    TOKENS = "tokens"  #: the partition key
+    NULLS = "nulls"  #: whether the table has counters, which have no nulls
+    NESTED = "nested"  #: whether there are collections, tuples, user types or vectors
+
+
 @dataclass(frozen=True)
 class Note:
     """What a user has to know about one option."""
 
     option: str  #: as it was written, such as `MAXBATCHSIZE` or `--codec.geo`
     text: str
-    #: It has no counterpart, and the rows may differ without it.
-    lost: bool = False
+    kind: Kind = Kind.NOTE
+    need: Need | None = None
+    value: str = ""  #: of `need`: a comparison with the token, such as `> 5`
+
+    @property
+    def lost(self) -> bool:
+        """Whether the command does not do what the other tool's does."""
+        return self.kind in (Kind.LOST, Kind.REFUSED)
 
 
 @dataclass(frozen=True)
@@ -36,6 +61,8 @@ class Translation:
 
     words: tuple[str, ...]  #: after `ringhaul`
     notes: tuple[Note, ...] = ()
+    #: What `words` was made of; for those who know more, and finish a copy of it again.
+    draft: Draft | None = field(default=None, compare=False, repr=False)
 
     @property
     def line(self) -> str:
@@ -44,8 +71,17 @@ class Translation:
 
     @property
     def complete(self) -> bool:
-        """Whether every option that may change the rows has a counterpart."""
+        """Whether every option that may change the rows has a counterpart, and the command runs."""
         return not any(note.lost for note in self.notes)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is complete, and no note says that rows may differ."""
+        return all(note.kind is Kind.NOTE for note in self.notes)
+
+    def refused(self, why: str) -> Translation:
+        """Return the translation with the reason why ringhaul refuses the command."""
+        return replace(self, notes=(*self.notes, Note("ringhaul", why, Kind.REFUSED)))
 
 
 @dataclass
@@ -88,13 +124,31 @@ class Draft:
         """Return the values of an option, of all its uses."""
         return [value for values in self._options.get(name, ()) for value in values]
 
-    def note(self, text: str) -> None:
-        """Explain the present option."""
-        self.notes.append(Note(self.option, text))
+    @property
+    def is_json(self) -> bool:
+        """Whether the files are JSON."""
+        return self.values("--format") == ["jsonl"]
 
-    def lose(self, text: str) -> None:
+    def note(self, text: str, need: Need | None = None) -> None:
+        """Explain the present option."""
+        self.notes.append(Note(self.option, text, need=need))
+
+    def differ(self, text: str, need: Need | None = None) -> None:
+        """Explain in which case the present option gives other rows."""
+        self.notes.append(Note(self.option, text, Kind.DIFFERS, need))
+
+    def lose(self, text: str, need: Need | None = None, value: str = "") -> None:
         """Explain why the present option has no counterpart."""
-        self.notes.append(Note(self.option, text, lost=True))
+        self.notes.append(Note(self.option, text, Kind.LOST, need, value))
+
+    def copy(self) -> Draft:
+        """Return a draft that can be changed without this one."""
+        return replace(
+            self,
+            operands=list(self.operands),
+            notes=list(self.notes),
+            _options={name: list(uses) for name, uses in self._options.items()},
+        )
 
     def set_words(self) -> None:
         """Set the words for true and false, which several options of other tools make up."""
@@ -104,6 +158,7 @@ class Draft:
 
     def finish(self) -> Translation:
         """Return the command, its options in the order in which they were set."""
+        made_of = self.copy()
         self._name_table()
         self._name_folder()
         if self.has("--user") and not (self.has("--password") or self.has("--cqlshrc")):
@@ -112,7 +167,7 @@ class Draft:
         for name, uses in self._options.items():
             for values in uses:
                 words += [name, *values]
-        return Translation(tuple(words), tuple(self.notes))
+        return Translation(tuple(words), tuple(self.notes), made_of)
 
     def _name_table(self) -> None:
         """Put keyspace and table into one option, unless a dot in a name forbids it, and first."""

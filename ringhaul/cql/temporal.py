@@ -204,7 +204,8 @@ def parse_date(text: str, fmt: TextFormat = _USUAL, *, advise: bool = False) -> 
             failure = failure or error
     unit = fmt.unit("date")
     if unit and (number := _UNIT_FORM.fullmatch(text)):
-        days, rest = divmod(_ns_of(number, unit) + fmt.epoch_ms * UNIT_NS["ms"], UNIT_NS["d"])
+        epoch_ns = fmt.epoch_of_dates_ms * UNIT_NS["ms"]
+        days, rest = divmod(_ns_of(number, unit) + epoch_ns, UNIT_NS["d"])
         if rest:
             raise ValueError(f"{quote(text)} is not at midnight, so not a date")
         return _date_in_range(days, text)

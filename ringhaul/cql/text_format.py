@@ -20,7 +20,11 @@ from ringhaul.cql.patterns import compile_pattern, pattern_parts
 from ringhaul.errors import UsageError
 from ringhaul.option_names import option_name
 
-_EPOCH = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d))?[Zz]?)?", re.ASCII)
+_EPOCH = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[Tt ](\d\d):(\d\d)(?::(\d\d))?(?:[Zz]|([+-])(\d\d):(\d\d))?)?",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +39,8 @@ class TextFormat:
     #: Unit of a bare integer in a timestamp column, since `epoch`. Empty: ms, but numbers that look
     #: like a year or a date (2026, 20260131) are refused.
     epoch_unit: str = ""
-    #: The moment from which such numbers count, UTC: a date, or a date and a time.
+    #: The moment from which such numbers count: a date, or a date and a time, perhaps with its
+    #: offset from UTC. Numbers in a date column count from the date and time as written.
     epoch: str = "1970-01-01"
     #: Language of the names of months and days: one of `month_names`, also as `fr_FR`.
     locale: str = "en"
@@ -139,15 +144,27 @@ class TextFormat:
     @property
     def epoch_ms(self) -> int:
         """Milliseconds from 1970 to `epoch`. Raises `UsageError` if that is not a date and time."""
+        return self._epoch[0] - self._epoch[1]
+
+    @property
+    def epoch_of_dates_ms(self) -> int:
+        """The same for dates, which have no zone: as the clock shows that is at its offset."""
+        return self._epoch[0]
+
+    @property
+    def _epoch(self) -> tuple[int, int]:
+        """Milliseconds from 1970 to `epoch` by its own clock, and this clock's offset from UTC."""
         match = _EPOCH.fullmatch(self.epoch.strip())
         if match is not None:
-            year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
+            year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+            ahead = int(match[8] or 0) * 60 + int(match[9] or 0)
             if 1 <= month <= 12 and 1 <= day <= month_days(year, month) and hour < 24:
                 seconds = hour * 3600 + minute * 60 + second
-                return days_of(year, month, day) * DAY_MS + seconds * 1000
+                offset_ms = (-ahead if match[7] == "-" else ahead) * 60_000
+                return days_of(year, month, day) * DAY_MS + seconds * 1000, offset_ms
         raise UsageError(
-            f'{self.option("epoch")} "{self.epoch}" is not a date such as 2000-01-01 or '
-            "2000-01-01T00:00:00Z"
+            f'{self.option("epoch")} "{self.epoch}" is not a date such as 2000-01-01, '
+            "2000-01-01T00:00:00Z or 2000-01-01T00:00:00+01:00"
         )
 
     def patterns(self, kind: str) -> tuple[str, ...]:

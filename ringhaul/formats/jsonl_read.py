@@ -109,4 +109,22 @@ def read_objects(
         rows.append(row)
         records.append(record)
     columns = [[row.get(name) for row in rows] for name in wanted]
+    nulls = null_texts(dialect)
+    if nulls:  # most loads name none
+        columns = [with_nulls(column, nulls) for column in columns]
     return JsonBlock(columns, np.array(records, np.int64), rejects)
+
+
+def null_texts(dialect: CsvDialect) -> frozenset[str]:
+    """Return the texts that mean null in a member of a record, and not deeper within it.
+
+    The default of CSV, the empty field, has no counterpart: `""` is a text, unless `null_quoted`
+    says that quotes make no difference.
+    """
+    usual = dialect.null_strings == CsvDialect().null_strings and not dialect.null_quoted
+    return frozenset() if usual else frozenset(dialect.null_strings)
+
+
+def with_nulls(values: list[Json], nulls: frozenset[str]) -> list[Json]:
+    """Return values with None for each string or number that is one of the texts."""
+    return [None if isinstance(value, str) and value in nulls else value for value in values]

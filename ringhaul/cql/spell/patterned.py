@@ -107,7 +107,8 @@ def _lost(kind: str, text: pa.StringArray, expected: Int64s, fmt: TextFormat) ->
 def _by_unit(kind: str, values: Int64s, unit: str, fmt: TextFormat) -> pa.StringArray:
     """Write whole numbers of a unit since the epoch, or since midnight; decimals if need be."""
     own_ns = {"timestamp": UNIT_NS["ms"], "date": _DAY_NS, "time": 1}[kind]
-    epoch = 0 if kind == "time" else fmt.epoch_ms * UNIT_NS["ms"] // own_ns
+    since_ms = {"timestamp": fmt.epoch_ms, "date": fmt.epoch_of_dates_ms, "time": 0}[kind]
+    epoch = since_ms * UNIT_NS["ms"] // own_ns
     small, unit_ns = values - epoch, UNIT_NS[unit]
     if unit_ns <= own_ns:
         factor = own_ns // unit_ns

@@ -50,7 +50,9 @@ FORMATS = st.builds(
     timestamp_formats=some(TIMESTAMPS),
     date_formats=some(DATES),
     time_formats=some(TIMES),
-    epoch=st.sampled_from(["1970-01-01", "2000-01-01T12:34:56Z", "1904-01-01"]),
+    epoch=st.sampled_from(
+        ["1970-01-01", "2000-01-01T12:34:56Z", "1904-01-01", "2000-01-01T00:00:00+05:30"]
+    ),
     timezone=st.sampled_from(["UTC", "Europe/Paris", "America/St_Johns", "Asia/Kathmandu"]),
     locale=st.sampled_from(["en", "fr", "de", "pl", "pt_BR"]),
     true_words=st.sampled_from([("true", "1"), ("oui, ça", "1"), ("Y",)]),

@@ -15,6 +15,7 @@ import pytest
 from producer.plan.new_table import Planned, plan_new_table
 from producer.request.load import LoadRequest
 from ringhaul.errors import UsageError
+from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.records.mapping_text import parse_mapping
 from ringhaul.sources.find import find_sources
@@ -80,6 +81,12 @@ def test_json_names_come_in_the_order_of_the_records(plan: Plan, tmp_path: Path)
     assert planned.notes[1] == (
         "warning: 1 sampled record without a value for the primary key would be rejected"
     )
+
+
+def test_texts_for_null_in_json_say_nothing_of_a_type(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "n": "N/A"}\n{"id": 2, "n": 7}\n')
+    assert types(plan()) == {"id": "bigint", "n": "text"}
+    assert types(plan(dialect=CsvDialect(null_strings=("N/A",)))) == {"id": "bigint", "n": "bigint"}
 
 
 def test_parquet_keeps_its_types_and_files_widen_each_other(plan: Plan, tmp_path: Path) -> None:

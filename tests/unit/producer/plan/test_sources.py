@@ -24,7 +24,9 @@ from tests.loads import load_job
 from tests.unit.producer.plan.conftest import TABLE, Plan
 
 UNREAD: list[tuple[str, str, dict[str, Any], str]] = [
-    ("x.jsonl", "auto", {"null_strings": ("NULL",)}, "--null has no effect"),
+    ("x.parquet", "auto", {"null_strings": ("NULL",)}, "--null has no effect"),
+    ("x.jsonl", "auto", {"null_strings": ("NULL",), "null_quoted": True}, ""),
+    ("x.jsonl", "auto", {"fill_empty": "x"}, "--fill-empty has no effect"),
     ("x.jsonl", "auto", {"encoding": "latin-1", "allow_nul": True}, ""),
     ("x.parquet", "auto", {"allow_nul": True, "allow_missing_fields": True}, ""),
     ("x.csv", "jsonl", {"delimiter": ";"}, "--delimiter has no effect"),

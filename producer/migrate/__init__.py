@@ -1,0 +1,1 @@
+"""`ringhaul translate`: commands of other tools, translated and checked."""

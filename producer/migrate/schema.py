@@ -1,0 +1,187 @@
+"""What only the schema can tell of a translated command (`--check`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import rich_click as click
+from cassandra.cluster import Session
+
+from config.settings import Loaded
+from producer.migrate.guard import options_of
+from producer.plan.scan import read_select
+from producer.plan.statements import prepare_statement
+from producer.request.options import (
+    CountOptions,
+    ExecOptions,
+    JobOptions,
+    LoadOptions,
+    UnloadOptions,
+)
+from producer.request.password import ASK_KEY, prompting_for_password
+from producer.request.scan import count_wanted
+from producer.request.settings import settings_with
+from producer.request.unload import unload_request
+from producer.request.values import table_names
+from producer.translate.exec_names import use_names_of_exec
+from producer.translate.queries import quoted_name
+from producer.translate.translation import Draft, Need, Translation
+from ringhaul.cluster.connect import close_session, open_session
+from ringhaul.cluster.schema import TableSchema, find_table, no_column
+from ringhaul.cql.types import UnknownType
+from ringhaul.errors import ClusterError, UsageError
+from tasks.connect import cluster_config
+
+#: Types that COPY writes as literals of CQL.
+_NESTED = frozenset(("list", "set", "map", "tuple", "udt", "vector"))
+
+
+def with_schema(translation: Translation) -> Translation:
+    """Return a translation with what its table's schema settles, or with the reason why ringhaul
+    would refuse it there.
+
+    Raises `ClusterError` if the cluster of the command, or of the settings, cannot be reached.
+    """
+    try:
+        options = options_of(translation)
+    except UsageError:
+        return translation  # whoever checks it says why
+    with _connected(translation, options) as (session, loaded):
+        try:
+            table = _table_of(session, options)
+            if table is not None:
+                translation = _settled(translation, table, options)
+                options = options_of(translation)
+            _refuse(session, loaded, options)
+        except (ClusterError, UsageError) as error:
+            return translation.refused(str(error))
+    return translation
+
+
+@contextmanager
+def _connected(translation: Translation, options: JobOptions) -> Iterator[tuple[Session, Loaded]]:
+    if "--password" in translation.words:
+        context = click.get_current_context()
+        assert context is not None
+        context.meta[ASK_KEY] = True
+    with prompting_for_password(options) as options:
+        loaded = settings_with(options)
+        session = open_session(cluster_config(loaded.settings))
+        try:
+            yield session, loaded
+        finally:
+            close_session(session)
+
+
+def _table_of(session: Session, options: JobOptions) -> TableSchema | None:
+    """Return the table that a command names; None: it has a statement."""
+    if not isinstance(options, LoadOptions | UnloadOptions | CountOptions) or not options.table:
+        return None
+    keyspace, name = table_names(options.table, options.keyspace)
+    reads = not isinstance(options, LoadOptions)
+    return find_table(session.cluster.metadata, keyspace, name, views=reads)
+
+
+def _settled(translation: Translation, table: TableSchema, options: JobOptions) -> Translation:
+    """Return the translation with the options that its notes ask the schema for."""
+    assert translation.draft is not None
+    draft = translation.draft.copy()
+    notes, draft.notes = draft.notes, []
+    ranges: list[str] = []
+    for note in notes:
+        draft.option = note.option
+        match note.need:
+            case Need.COLUMNS if (names := _in_order_of_copy(table)) is not None:
+                draft.add("--columns", ",".join(names))
+                draft.note(f"the columns of {table.name}, in the order of COPY")
+            case Need.TOKENS:
+                key = ", ".join(map(quoted_name, table.partition_key))
+                ranges.append(f"token({key}) {note.value}")
+            case Need.NULLS if _counters(table):
+                pass  # they have none
+            case Need.NESTED if not _has_nested(table, draft.values("--columns")):
+                pass
+            case _:
+                draft.notes.append(note)
+    if ranges:
+        draft.add("--where", " AND ".join(ranges))
+    if isinstance(options, LoadOptions) and _counters(table):
+        _add_to_counters(draft, table, options)
+    return draft.finish()
+
+
+def _in_order_of_copy(table: TableSchema) -> Sequence[str] | None:
+    """Return the columns as COPY orders them; None: one has a name that no list can have."""
+    names = table.column_names
+    rest = sorted(name for name in names if name not in table.primary_key)
+    found = [*table.primary_key, *rest]
+    return None if any("," in name for name in found) else found
+
+
+def _has_nested(table: TableSchema, listed: Sequence[str]) -> bool:
+    """Return whether a column is a collection or the like, of those listed, or of all."""
+    wanted = [name for text in listed for name in text.split(",")] or table.column_names
+    try:
+        kinds = [table.parsed_type(name) for name in wanted if name in table.column_names]
+    except UnknownType:
+        return True
+    return any(kind.name in _NESTED for kind in kinds)
+
+
+def _counters(table: TableSchema) -> list[str]:
+    return [name for name in table.column_names if table.type_of(name) == "counter"]
+
+
+def _add_to_counters(draft: Draft, table: TableSchema, options: LoadOptions) -> None:
+    """Make a load into counters a statement that adds to them: nothing else can write them."""
+    draft.option = table.name
+    order = _in_order_of_copy(table) or ()
+    listed = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
+    if not listed and not options.header and not options.mapping:
+        listed = [*order]
+        draft.add("--columns", ",".join(listed))
+    skipped = {name.strip() for name in (options.skip_columns or "").split(",")}
+    counters = [
+        name for name in _counters(table) if name not in skipped and name in (listed or order)
+    ]
+    added = [f"{quoted_name(name)} = {quoted_name(name)} + {_marker(name)}" for name in counters]
+    key = [f"{quoted_name(name)} = {_marker(name)}" for name in table.primary_key]
+    target = f"{quoted_name(table.keyspace)}.{quoted_name(table.table)}"
+    statement = f"UPDATE {target} SET {', '.join(added)} WHERE {' AND '.join(key)}"
+    files = draft.operands
+    draft.command, draft.operands = "exec", [statement]
+    draft.add("--params", files[0] if files else "-")
+    for name in ("--nulls", "--allow-extra-fields"):
+        draft.drop(name)
+    use_names_of_exec(draft)
+    draft.option = table.name
+    draft.note("counters are added to, and a command that is run again adds again")
+    if len(files) != 1 or "*" in files[0]:
+        draft.lose("exec reads one file: run it once for each, with --params FILE")
+
+
+def _marker(name: str) -> str:
+    return f":{quoted_name(name)}"
+
+
+def _refuse(session: Session, loaded: Loaded, options: JobOptions) -> None:
+    """Raise `UsageError` or `ClusterError` for what the commands refuse with the schema at hand."""
+    match options:
+        case LoadOptions(columns=str(columns), mapping=None):
+            _refuse_unknown(session, options, columns)
+        case UnloadOptions():
+            read_select(session, unload_request(options, loaded, "check").wanted)
+        case CountOptions():
+            read_select(session, count_wanted(options))
+        case ExecOptions():
+            prepare_statement(session, loaded, options.statement)
+
+
+def _refuse_unknown(session: Session, options: LoadOptions, columns: str) -> None:
+    table = _table_of(session, options)
+    assert table is not None
+    skipped = {name.strip() for name in (options.skip_columns or "").split(",")}
+    for name in filter(None, map(str.strip, columns.split(","))):
+        if name not in table.column_names and name not in skipped:
+            raise UsageError(no_column(name, table))
