@@ -14,13 +14,16 @@ from ringhaul.sources.source import SourceFile
 
 
 def dialect_warnings(request: LoadRequest, files: Sequence[SourceFile]) -> list[str]:
-    """Return the warnings about the first CSV file; the others are assumed to be like it."""
+    """Return the warnings about the first records that are loaded of the first CSV file; the others
+    are assumed to be like it."""
     if request.header_at is not None:
         return []  # the first lines are titles
     for file in files:
         if format_of(file.path, request.file_format) != "csv":
             continue
         with suppress(SourceEmpty):  # there may be files of other formats beside it
-            warnings = find_warnings(first_block(file, request.dialect), request.dialect)
+            skips = file is files[0] or request.rows_per_file
+            skip = (request.skip_rows if skips else 0) + request.header
+            warnings = find_warnings(first_block(file, request.dialect, skip), request.dialect)
             return [f"warning: {file.path}: {warning}" for warning in warnings]
     return []

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from producer.plan.files import each_file, first_block, settled
+from producer.plan.files import each_file, first_block, records_count, settled
 from producer.plan.jsonl_source import plan_jsonl, refuse_misspelt
 from producer.plan.parquet_source import plan_parquet
 from producer.plan.partitions import partition_hint, with_nulls, with_partitions
@@ -19,7 +19,6 @@ from producer.request.load import LoadRequest, refuse_unread
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.csv_read import decode_bytes, parse_fields
-from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_read import fixed_dialect
 from ringhaul.formats.header import SourceEmpty, check_names, read_header
 from ringhaul.formats.split import START, Block, Position
@@ -45,8 +44,11 @@ def plan_sources(
     """
     refuse_unread(request, {format_of(file.path, request.file_format) for file in files})
     empty: dict[SourceFile, SourceEmpty] = {}
+    given = request
 
-    def planned(file: SourceFile) -> LoadSource | None:
+    def planned(file: SourceFile, skip: int) -> LoadSource | None:
+        """`skip`: records of this file that are skipped, and say nothing about the others."""
+        request = replace(given, skip_rows=skip)
         try:
             if request.partitioned:
                 found = plan_source(with_partitions(request, file, table), file, table)
@@ -64,7 +66,14 @@ def plan_sources(
                 raise
             raise UsageError(f"{error}{hint}") from error
 
-    sources = each_file(files, planned)
+    sources: list[LoadSource | None] = []
+    left = request.skip_rows
+    if not request.rows_per_file:
+        while left and len(sources) < len(files):
+            source = planned(files[len(sources)], left)
+            sources.append(source)
+            left -= 0 if source is None else records_count(source, request.dialect, left)
+    sources += each_file(files[len(sources) :], lambda file: planned(file, left))
     if not any(sources):
         raise empty[files[0]]
     refuse_misspelt(request, [source for source in sources if source is not None])
@@ -119,9 +128,9 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
         fields, start = read_fields(request, file, table)
     else:
         dialect = fixed_dialect(request.dialect) if fixed else request.dialect
-        block = first_block(file, dialect)
+        block = first_block(file, dialect, request.skip_rows)
         if not fields and not request.transforms and counts_fields(request):
-            fields = [str(place) for place in range(fields_count(block, request.dialect))]
+            fields = [str(place) for place in range(fields_count(block, request))]
     if request.transforms:
         targets = Targets(())  # the mapping is about their results
         if not fields:
@@ -168,14 +177,23 @@ def counts_fields(request: LoadRequest) -> bool:
     return request.mapping.positional or request.mapping.listed
 
 
-def fields_count(block: Block, dialect: CsvDialect) -> int:
-    """Return the number of fields of the first record of a block."""
+def fields_count(block: Block, request: LoadRequest) -> int:
+    """Return the number of fields that records have, by the first record of a block.
+
+    Where records may have fewer, there are as many as the mapping needs; also where there is no
+    record.
+    """
+    dialect = request.dialect
+    if not block.records_count:
+        return request.mapping.positions_count
     if block.defect is not None:
         return 1
     text = block.data[int(block.starts[0]) : int(block.ends[0])]
     if dialect.decoding == "block":
         text = decode_bytes(text, dialect.encoding)
-    return len(parse_fields(text, dialect))
+    count = len(parse_fields(text, dialect))
+    least = request.mapping.positions_count if dialect.allow_missing_fields else 0
+    return max(count, least)
 
 
 def read_fields(
