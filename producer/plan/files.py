@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from producer.request.load import LoadRequest
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
+from ringhaul.formats.csv_read import decode_bytes, parse_fields
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_read import fixed_dialect
 from ringhaul.formats.header import SourceEmpty, refuse_binary
@@ -67,6 +68,17 @@ def without_first(block: Block, skip: int) -> Block:
     if not skipped:
         return block
     return block._replace(starts=block.starts[skipped:], ends=block.ends[skipped:])
+
+
+def first_fields(block: Block, dialect: CsvDialect) -> Iterator[list[bytes]]:
+    """Yield the fields of each record of a block of CSV. This takes long for a record."""
+    if block.defect is not None:
+        return
+    for begin, end in zip(block.starts.tolist(), block.ends.tolist(), strict=True):
+        text = block.data[begin:end]
+        if dialect.decoding == "block":
+            text = decode_bytes(text, dialect.encoding)
+        yield parse_fields(text, dialect)
 
 
 def records_count(source: LoadSource, dialect: CsvDialect, most: int) -> int:

@@ -49,8 +49,8 @@ def without_times(table: TableSchema, mapping: MappingText) -> list[str]:
 
 
 def _items(table: TableSchema, mapping: MappingText) -> Iterator[_Item]:
-    mapped = []
-    times = []
+    mapped: list[str] = []
+    times: list[_Item] = []
     for entry in mapping.entries:
         for column, item in _fields(table, entry):
             mapped.append(column)

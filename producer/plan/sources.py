@@ -10,15 +10,15 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from producer.plan.files import each_file, first_block, records_count, settled
+from producer.plan.files import each_file, first_block, first_fields, records_count, settled
 from producer.plan.jsonl_source import plan_jsonl, refuse_misspelt
 from producer.plan.parquet_source import plan_parquet
 from producer.plan.partitions import partition_hint, with_nulls, with_partitions
+from producer.plan.short_header import short_header
 from producer.plan.titles import header_position, skip_bytes
 from producer.request.load import LoadRequest, refuse_unread
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SourceMissing, UsageError
-from ringhaul.formats.csv_read import decode_bytes, parse_fields
 from ringhaul.formats.fixed_read import fixed_dialect
 from ringhaul.formats.header import SourceEmpty, check_names, read_header
 from ringhaul.formats.split import START, Block, Position
@@ -140,25 +140,13 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
     else:
         # As in COPY, a file without a header and without --columns has the table's columns.
         fields = fields or [c for c in table.column_names if c not in request.skip_columns]
-        row = request.row_fields(fields, file.path)
-        if request.by_name and not request.mapping:
-            no_header = request.dialect.option("no-header")
-            otherwise = f"; if the first record is data, give {no_header}"
-            if not request.header:
-                otherwise = ""
-            targets = Targets(find_fields(fields, table, source=file.path, otherwise=otherwise))
-        else:
-            targets = find_targets(
-                fields,
-                table,
-                mapping=request.mapping,
-                skip=request.skipped(fields, table.column_names)
-                if request.header or request.columns or request.mapping
-                else (),
-                source=file.path,
-                taken=row,
-            )
-            targets = settled(request, targets, table, file)
+        try:
+            targets = _targets_of(request, fields, file, table)
+        except UsageError as error:
+            found = short_header(request, file, fields, start, table)
+            if not found:
+                raise
+            raise UsageError(f"{error}. But {found}") from error
     source = LoadSource(
         file=file,
         fields=tuple(fields),
@@ -169,6 +157,27 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
         layout=tuple(request.layout),
     )
     return targets.of_source(source)
+
+
+def _targets_of(
+    request: LoadRequest, fields: Sequence[str], file: SourceFile, table: TableSchema
+) -> Targets:
+    """Return what the fields of a text file fill."""
+    row = request.row_fields(fields, file.path)
+    if request.by_name and not request.mapping:
+        no_header = request.dialect.option("no-header")
+        otherwise = f"; if the first record is data, give {no_header}" if request.header else ""
+        return Targets(find_fields(fields, table, source=file.path, otherwise=otherwise))
+    named = request.header or request.columns or request.mapping
+    targets = find_targets(
+        fields,
+        table,
+        mapping=request.mapping,
+        skip=request.skipped(fields, table.column_names) if named else (),
+        source=file.path,
+        taken=row,
+    )
+    return settled(request, targets, table, file)
 
 
 def counts_fields(request: LoadRequest) -> bool:
@@ -183,17 +192,13 @@ def fields_count(block: Block, request: LoadRequest) -> int:
     Where records may have fewer, there are as many as the mapping needs; also where there is no
     record.
     """
-    dialect = request.dialect
+    needed = request.mapping.positions_count
     if not block.records_count:
-        return request.mapping.positions_count
+        return needed
     if block.defect is not None:
         return 1
-    text = block.data[int(block.starts[0]) : int(block.ends[0])]
-    if dialect.decoding == "block":
-        text = decode_bytes(text, dialect.encoding)
-    count = len(parse_fields(text, dialect))
-    least = request.mapping.positions_count if dialect.allow_missing_fields else 0
-    return max(count, least)
+    count = len(next(first_fields(block, request.dialect)))
+    return max(count, needed) if request.dialect.allow_missing_fields else count
 
 
 def read_fields(
@@ -217,7 +222,8 @@ def read_fields(
     fields = request.columns or names
     if len(names) == 1 and (len(fields) > 1 or names[0] not in table.column_names):
         _check_delimiter(request, file, names[0])
-    if len(fields) != len(names):
+    # A header may lack the name of the first field, see short_header.py.
+    if len(fields) != len(names) and [*fields[1:]] != names:
         raise UsageError(
             f"{file.path}: --columns names {len(fields)} fields, its header has {len(names)}: "
             f"{', '.join(names[:12])}. It names all of them; --mapping loads only some"

@@ -11,13 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from producer.plan.dialect_warnings import dialect_warnings
+from producer.plan.sources import plan_sources
 from producer.request.load import LoadRequest
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.records.mapping_text import parse_mapping
 from ringhaul.sources.find import find_sources
-from tests.unit.producer.plan.conftest import Plan
+from tests.unit.producer.plan.conftest import TABLE, Plan
 
 POSITIONS = parse_mapping("0=id,1=n")
 LIST = parse_mapping("id,n")
@@ -108,12 +109,19 @@ def test_the_first_object_that_is_loaded_has_the_names(plan: Plan, tmp_path: Pat
         plan(skip_rows=2)
 
 
+def warnings_of(path: Path, request: LoadRequest) -> list[str]:
+    """Return the warnings about a file."""
+    files = find_sources([str(path)])
+    sources = [source for source in plan_sources(request, files, TABLE) if source is not None]
+    return dialect_warnings(request, sources, TABLE)
+
+
 @pytest.mark.parametrize(
     ("text", "options"),
     [
         ("id,note\n1,\\N\n2,x\n", {"skip_rows": 1}),
         ("id,note\n# 3,\\N\n2,x\n", {"dialect": CsvDialect(comment="#")}),
-        ('1, "x"\n2,x\n', {"skip_rows": 1, "header": False}),
+        ('1, "x"\n2,x\n', {"skip_rows": 1, "header": False, "mapping": LIST}),
     ],
 )
 def test_warnings_are_about_loaded_records(
@@ -122,7 +130,7 @@ def test_warnings_are_about_loaded_records(
     path = tmp_path / "x.csv"
     path.write_text(text)
     request = LoadRequest(keyspace="shop", table="orders", **options)
-    assert dialect_warnings(request, find_sources([str(path)])) == []
+    assert warnings_of(path, request) == []
     path.write_text(f"{text}3,\\N\n")
-    (warning,) = dialect_warnings(request, find_sources([str(path)]))
+    (warning,) = warnings_of(path, request)
     assert r"some fields are \N" in warning
