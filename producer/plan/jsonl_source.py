@@ -25,9 +25,11 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
     """Plan a JSON Lines source. Its fields are all that the mapping may name."""
     _refuse_columns(request, file, "a name with each value")
     dialect = line_dialect(request.dialect)
-    block = first_block(file, dialect)
+    block = first_block(file, dialect, request.skip_rows)
     row = request.wanted_row_fields
     if request.transforms:
+        if not block.records_count:  # no transform will see what it has
+            block = first_block(file, dialect)
         return LoadSource(
             file=file,
             fields=tuple(request.columns or _names_in(block, file, dialect)),
@@ -50,9 +52,10 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
             seen=seen,
         )
         targets = settled(request, targets, table, file)
-    first = plain_json(next(record_texts(block, dialect)), dialect)
-    _check_layout(request, block, first, file)
-    _check_first(request, first, fields, file, table)
+    if block.records_count:
+        first = plain_json(next(record_texts(block, dialect)), dialect)
+        _check_layout(request, block, first, file)
+        _check_first(request, first, fields, file, table)
     listed = bool(request.mapping) and not request.mapping.rest
     source = LoadSource(
         file=file,
@@ -82,7 +85,8 @@ def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None
     dialect = line_dialect(request.dialect)
 
     def names_of(file: SourceFile) -> list[str]:
-        return _names_of(first_block(file, dialect), dialect)
+        skips = file is first or request.rows_per_file
+        return _names_of(first_block(file, dialect, request.skip_rows if skips else 0), dialect)
 
     names, where = names_of(first), f"{first.path}: in its"
     if others and not wanted <= {*names}:
@@ -109,7 +113,8 @@ def _mapped(request: LoadRequest, sources: Sequence[LoadSource]) -> tuple[str, .
 def _names_seen(block: Block, dialect: CsvDialect, table: TableSchema) -> list[str]:
     """Return the names of members in the first records: of the very first, if it has a member for
     each column, otherwise of the whole block."""
-    names = _names_of_record(next(record_texts(block, dialect)), dialect)
+    first = next(record_texts(block, dialect), b"")
+    names = _names_of_record(first, dialect)
     return names if set(table.column_names) <= set(names) else _names_of(block, dialect)
 
 

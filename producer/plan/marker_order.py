@@ -60,7 +60,8 @@ def _is_csv(request: LoadRequest, source: LoadSource) -> bool:
 
 
 def _fits(job: LoadJob, source: LoadSource, names: Sequence[str], usual: Sequence[str]) -> bool:
-    block = first_block(source.file, job.dialect)
+    skips = source is job.sources[0] or job.bounds_per_source
+    block = first_block(source.file, job.dialect, job.ordinal_first if skips else 0)
     if block.defect is not None:
         return False
     read = read_block(block, job.dialect, names, names)

@@ -203,7 +203,7 @@ def table_of(session: Session, wanted: Wanted) -> TableSchema:
 def _select_text(table: TableSchema, wanted: Wanted) -> str:
     items, tail = list(wanted.items) or ["*"], ""
     if wanted.mapping:
-        items = selected_items(table, wanted.mapping)
+        items = selected_items(table, wanted.mapping, named=wanted.named, folders=wanted.folders)
     if wanted.where:
         from ringhaul.query.where import parse_where
 

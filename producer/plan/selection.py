@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from ringhaul.cluster.schema import TableSchema, nearest, quote_identifier
 from ringhaul.errors import UsageError
 from ringhaul.records.mapping_text import EVERY, Entry, MappingText, Term
 
 
-def selected_items(table: TableSchema, mapping: MappingText) -> list[str]:
+class _Item(NamedTuple):
+    """An item of the SELECT."""
+
+    text: str
+    field: Term | None = None  #: what the mapping calls it; None: it keeps its own name
+
+
+def selected_items(
+    table: TableSchema, mapping: MappingText, *, named: bool = True, folders: Sequence[str] = ()
+) -> list[str]:
     """Return the items of a SELECT: columns, their times, and what the server computes, each AS
     the name of its field.
 
-    Raises `UsageError` for a column that the table does not have.
+    They are in the order of the entries; the columns of `*` follow them, and the times of single
+    columns these. `named`: files have the names of fields; without them, a name that is a number is
+    the position of its field. `folders`: fields that name folders, and have no position. Raises
+    `UsageError` for a column that the table does not have, and for a position that is given twice
+    or lies beyond the last field.
     """
-    functions = [e.left.times[0] for e in mapping.entries if _is_every(e) and e.left.times]
-    items = []
-    for column, text, name in _fields(table, mapping):
-        items.append(_item(text, column, name))
-        items += [
-            f"{function}({quote_identifier(column)})"
-            for function in dict.fromkeys(functions)
-            if column and column not in table.primary_key and not table.is_multi_cell(column)
-        ]
-    for entry in mapping.entries:
-        items += _time_items(table, entry)
-    return items
+    items = [*_items(table, mapping)]
+    return [item.text for item in (items if named else _by_position(items, folders))]
 
 
 def without_times(table: TableSchema, mapping: MappingText) -> list[str]:
@@ -34,7 +38,8 @@ def without_times(table: TableSchema, mapping: MappingText) -> list[str]:
     has its own, and whose times the mapping does not name."""
     if not any(map(_is_every, mapping.entries)):
         return []
-    columns = [column for column, *_ in _fields(table, mapping) if column]
+    mapped = [column for entry in mapping.entries for column, _ in _fields(table, entry) if column]
+    columns = [*mapped, *_rest(table, mapping, mapped)]
     named = {entry.left.text for entry in mapping.entries}
     return [
         column
@@ -43,30 +48,72 @@ def without_times(table: TableSchema, mapping: MappingText) -> list[str]:
     ]
 
 
-def _fields(table: TableSchema, mapping: MappingText) -> Iterator[tuple[str, str, str]]:
-    """Yield (column, its CQL, name of its field). What the server computes has no column, and
-    perhaps only the server's name for it."""
-    mapped = []
+def _items(table: TableSchema, mapping: MappingText) -> Iterator[_Item]:
+    mapped: list[str] = []
+    times: list[_Item] = []
     for entry in mapping.entries:
-        left, right = entry
-        if left.times is not None or (right is not None and right.times is not None):
-            continue
-        if computed := _computed(table, right or left):
-            yield "", computed, "" if right is None else left.text
-            continue
-        if right is not None and (computed := _call_or_literal(table, left)):
-            yield "", computed, right.text
-            continue
+        for column, item in _fields(table, entry):
+            mapped.append(column)
+            yield item
+            yield from _every_time(table, mapping, column)
+        times += _times(table, entry)
+        if not mapping.rest:
+            yield from times
+            times = []
+    for column in _rest(table, mapping, mapped):
+        yield _Item(quote_identifier(column))
+        yield from _every_time(table, mapping, column)
+    yield from times
+
+
+def _fields(table: TableSchema, entry: Entry) -> Iterator[tuple[str, _Item]]:
+    """Yield the column of an entry and its item, if the entry is not about times. What the server
+    computes has no column, and perhaps only the server's name for it."""
+    left, right = entry
+    if left.times is not None or (right is not None and right.times is not None):
+        return
+    if computed := _computed(table, right or left):
+        yield "", _item(computed, "", None if right is None else left)
+    elif right is not None and (computed := _call_or_literal(table, left)):
+        yield "", _item(computed, "", right)
+    else:
         column = _known(table, right or left)
-        mapped.append(column)
-        yield column, quote_identifier(column), left.text
+        yield column, _item(quote_identifier(column), column, None if right is None else left)
+
+
+def _rest(table: TableSchema, mapping: MappingText, mapped: Sequence[str]) -> Iterator[str]:
+    """Yield the columns that `*` stands for."""
     if not mapping.rest:
         return
     for name in mapping.excluded:
         _known(table, Term(name, True))
     for column in table.column_names:
         if column not in mapped and column not in mapping.excluded:
-            yield column, quote_identifier(column), column
+            yield column
+
+
+def _by_position(items: Sequence[_Item], folders: Sequence[str]) -> list[_Item]:
+    """Return the items such that a field whose name is a position has it; the others take the
+    places that are left, in their order."""
+    apart = [item for item in items if item.field is not None and item.field.text in folders]
+    rest = [item for item in items if item not in apart]
+    placed: dict[int, _Item] = {}
+    for item in rest:
+        position = None if item.field is None else item.field.position
+        if position is None:
+            continue
+        if position in placed:
+            raise UsageError(f"--mapping gives position {position} to two fields")
+        placed[position] = item
+    if placed and (beyond := max(placed)) >= len(rest):
+        missing = next(place for place in range(beyond) if place not in placed)
+        raise UsageError(
+            f"--mapping {beyond}=COLUMN: without a header, a number is the position of a field, "
+            f"from 0, and each record has {len(rest)}: give what position {missing} holds, or "
+            f"other positions"
+        )
+    others = iter([item for item in rest if item not in placed.values()])
+    return [placed[at] if at in placed else next(others) for at in range(len(rest))] + apart
 
 
 def _computed(table: TableSchema, term: Term) -> str:
@@ -89,16 +136,24 @@ def _call_or_literal(table: TableSchema, term: Term) -> str:
     return term.text if term.typed is not None or term.call else ""
 
 
-def _time_items(table: TableSchema, entry: Entry) -> Iterator[str]:
-    """Yield the items of an entry about the times of single columns."""
+def _every_time(table: TableSchema, mapping: MappingText, column: str) -> Iterator[_Item]:
+    """Yield the times of a column that `writetime(*)` and `ttl(*)` stand for. An entry of its own
+    says what another time of it is called, so that it is not written twice."""
+    if not column or column in table.primary_key or table.is_multi_cell(column):
+        return
+    functions = [e.left.times[0] for e in mapping.entries if _is_every(e) and e.left.times]
+    named = [_single_time(entry) for entry in mapping.entries]
+    for function in dict.fromkeys(functions):
+        if (function, [column]) not in named:
+            yield _Item(f"{function}({quote_identifier(column)})")
+
+
+def _times(table: TableSchema, entry: Entry) -> Iterator[_Item]:
+    """Yield the item of an entry about the times of a single column."""
+    times = _single_time(entry)
+    if times is None or _is_every(entry):
+        return
     left, right = entry
-    if _is_every(entry):
-        return
-    times, name = left.times, right
-    if times is None and right is not None:
-        times, name = right.times, left
-    if times is None:
-        return
     function, columns = times
     if EVERY in columns or len(columns) > 1:
         raise UsageError(
@@ -106,11 +161,22 @@ def _time_items(table: TableSchema, entry: Entry) -> Iterator[str]:
             f"or {function}({EVERY}) alone for a field for each column"
         )
     text = f"{function}({quote_identifier(_known(table, Term(columns[0], True)))})"
-    yield _item(text, text, name.text if name is not None else text)
+    yield _item(text, text, right if left.times is not None else left)
 
 
-def _item(text: str, own: str, name: str) -> str:
-    return text if name == own else f"{text} AS {quote_identifier(name)}"
+def _single_time(entry: Entry) -> tuple[str, list[str]] | None:
+    """Return the function and the columns of an entry about times."""
+    left, right = entry
+    if left.times is not None or right is None:
+        return left.times
+    return right.times
+
+
+def _item(text: str, own: str, field: Term | None) -> _Item:
+    """Return an item under the name of its field; `own`: the name that it has by itself."""
+    if field is None or field.text == own:
+        return _Item(text, field)
+    return _Item(f"{text} AS {quote_identifier(field.text)}", field)
 
 
 def _is_every(entry: Entry) -> bool:

@@ -10,16 +10,15 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from producer.plan.files import each_file, first_block, settled
+from producer.plan.files import each_file, first_block, first_fields, records_count, settled
 from producer.plan.jsonl_source import plan_jsonl, refuse_misspelt
 from producer.plan.parquet_source import plan_parquet
 from producer.plan.partitions import partition_hint, with_nulls, with_partitions
+from producer.plan.short_header import short_header
 from producer.plan.titles import header_position, skip_bytes
 from producer.request.load import LoadRequest, refuse_unread
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SourceMissing, UsageError
-from ringhaul.formats.csv_read import decode_bytes, parse_fields
-from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_read import fixed_dialect
 from ringhaul.formats.header import SourceEmpty, check_names, read_header
 from ringhaul.formats.split import START, Block, Position
@@ -45,8 +44,11 @@ def plan_sources(
     """
     refuse_unread(request, {format_of(file.path, request.file_format) for file in files})
     empty: dict[SourceFile, SourceEmpty] = {}
+    given = request
 
-    def planned(file: SourceFile) -> LoadSource | None:
+    def planned(file: SourceFile, skip: int) -> LoadSource | None:
+        """`skip`: records of this file that are skipped, and say nothing about the others."""
+        request = replace(given, skip_rows=skip)
         try:
             if request.partitioned:
                 found = plan_source(with_partitions(request, file, table), file, table)
@@ -64,7 +66,14 @@ def plan_sources(
                 raise
             raise UsageError(f"{error}{hint}") from error
 
-    sources = each_file(files, planned)
+    sources: list[LoadSource | None] = []
+    left = request.skip_rows
+    if not request.rows_per_file:
+        while left and len(sources) < len(files):
+            source = planned(files[len(sources)], left)
+            sources.append(source)
+            left -= 0 if source is None else records_count(source, request.dialect, left)
+    sources += each_file(files[len(sources) :], lambda file: planned(file, left))
     if not any(sources):
         raise empty[files[0]]
     refuse_misspelt(request, [source for source in sources if source is not None])
@@ -119,9 +128,9 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
         fields, start = read_fields(request, file, table)
     else:
         dialect = fixed_dialect(request.dialect) if fixed else request.dialect
-        block = first_block(file, dialect)
+        block = first_block(file, dialect, request.skip_rows)
         if not fields and not request.transforms and counts_fields(request):
-            fields = [str(place) for place in range(fields_count(block, request.dialect))]
+            fields = [str(place) for place in range(fields_count(block, request))]
     if request.transforms:
         targets = Targets(())  # the mapping is about their results
         if not fields:
@@ -131,25 +140,13 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
     else:
         # As in COPY, a file without a header and without --columns has the table's columns.
         fields = fields or [c for c in table.column_names if c not in request.skip_columns]
-        row = request.row_fields(fields, file.path)
-        if request.by_name and not request.mapping:
-            no_header = request.dialect.option("no-header")
-            otherwise = f"; if the first record is data, give {no_header}"
-            if not request.header:
-                otherwise = ""
-            targets = Targets(find_fields(fields, table, source=file.path, otherwise=otherwise))
-        else:
-            targets = find_targets(
-                fields,
-                table,
-                mapping=request.mapping,
-                skip=request.skipped(fields, table.column_names)
-                if request.header or request.columns or request.mapping
-                else (),
-                source=file.path,
-                taken=row,
-            )
-            targets = settled(request, targets, table, file)
+        try:
+            targets = _targets_of(request, fields, file, table)
+        except UsageError as error:
+            found = short_header(request, file, fields, start, table)
+            if not found:
+                raise
+            raise UsageError(f"{error}. But {found}") from error
     source = LoadSource(
         file=file,
         fields=tuple(fields),
@@ -162,20 +159,46 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
     return targets.of_source(source)
 
 
+def _targets_of(
+    request: LoadRequest, fields: Sequence[str], file: SourceFile, table: TableSchema
+) -> Targets:
+    """Return what the fields of a text file fill."""
+    row = request.row_fields(fields, file.path)
+    if request.by_name and not request.mapping:
+        no_header = request.dialect.option("no-header")
+        otherwise = f"; if the first record is data, give {no_header}" if request.header else ""
+        return Targets(find_fields(fields, table, source=file.path, otherwise=otherwise))
+    named = request.header or request.columns or request.mapping
+    targets = find_targets(
+        fields,
+        table,
+        mapping=request.mapping,
+        skip=request.skipped(fields, table.column_names) if named else (),
+        source=file.path,
+        taken=row,
+    )
+    return settled(request, targets, table, file)
+
+
 def counts_fields(request: LoadRequest) -> bool:
     """Return whether a file without names has fields that count from 0, however many it has: the
     mapping names positions alone, or lists columns."""
     return request.mapping.positional or request.mapping.listed
 
 
-def fields_count(block: Block, dialect: CsvDialect) -> int:
-    """Return the number of fields of the first record of a block."""
+def fields_count(block: Block, request: LoadRequest) -> int:
+    """Return the number of fields that records have, by the first record of a block.
+
+    Where records may have fewer, there are as many as the mapping needs; also where there is no
+    record.
+    """
+    needed = request.mapping.positions_count
+    if not block.records_count:
+        return needed
     if block.defect is not None:
         return 1
-    text = block.data[int(block.starts[0]) : int(block.ends[0])]
-    if dialect.decoding == "block":
-        text = decode_bytes(text, dialect.encoding)
-    return len(parse_fields(text, dialect))
+    count = len(next(first_fields(block, request.dialect)))
+    return max(count, needed) if request.dialect.allow_missing_fields else count
 
 
 def read_fields(
@@ -199,7 +222,8 @@ def read_fields(
     fields = request.columns or names
     if len(names) == 1 and (len(fields) > 1 or names[0] not in table.column_names):
         _check_delimiter(request, file, names[0])
-    if len(fields) != len(names):
+    # A header may lack the name of the first field, see short_header.py.
+    if len(fields) != len(names) and [*fields[1:]] != names:
         raise UsageError(
             f"{file.path}: --columns names {len(fields)} fields, its header has {len(names)}: "
             f"{', '.join(names[:12])}. It names all of them; --mapping loads only some"

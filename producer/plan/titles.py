@@ -106,7 +106,7 @@ def _separator(file: SourceFile, request: LoadRequest) -> str | None:
 
 def _score(text: str, wanted: Collection[str], dialect: CsvDialect) -> int:
     """Return how many columns the fields of a line name."""
-    if not text.strip():
+    if not text.strip() or (dialect.comment and text.startswith(dialect.comment)):
         return 0
     fields = parse_fields(text.encode(), dialect)
     names = {field.decode("utf-8", "replace").strip().lower() for field in fields}

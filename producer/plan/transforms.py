@@ -96,11 +96,12 @@ def first_records(
     """Return the first records of a source as a transform gets them, without those that cannot be
     read.
 
-    `wanted_from`: returns the first record at or after a given one that the job wants.
+    `wanted_from`: the first record that the job wants, or one shortly before it.
     """
     if source.format != "parquet" or parquet_metadata(source.file).num_row_groups:
         start = wanted_from or Position(source.start_offset_bytes, 0, source.start_line)
-        first = 0 if wanted_from is None else job.ordinal_first
+        skips = wanted_from is not None or source is job.sources[0] or job.bounds_per_source
+        first = job.ordinal_first if skips else 0
         fields = field_reader(job, source)
         for block in islice(read_records(source, job, start, TO_THE_END, LOOK_BYTES), BLOCKS_MAX):
             wanted = block.position.ordinal + np.arange(block.records_count) >= first

@@ -22,6 +22,8 @@ class Wanted:
     table: str = ""
     items: Sequence[str] = ()  #: as written in SQL; empty: all columns
     mapping: MappingText = field(default_factory=MappingText)  #: instead of `items`
+    named: bool = True  #: files have the names of fields; False: these may be positions
+    folders: Sequence[str] = ()  #: fields that name folders, and are not in the files
     where: str | None = None
     counts: bool = False  #: rows are only counted
     by: str = "total"  #: of a count: total, range or host

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from config.settings import Loaded
 from producer.request.one_file import OneFile, check_names, one_file_of, with_file_format
 from producer.request.options import UnloadOptions
-from producer.request.output import STDOUT, output_of, refuse_two_on_stdout
+from producer.request.output import STDOUT, output_of, refuse_two_on_stdout, wants_header
 from producer.request.preserved import preserving
 from producer.request.scan import Wanted, check_wanted, listed_items
 from producer.request.values import refuse_blank
@@ -55,6 +55,8 @@ def unload_request(options: UnloadOptions, loaded: Loaded, job_id: str) -> Unloa
             raise UsageError("--partition-by makes folders: give -o a folder for them")
         by = tuple(listed_names(options.partition_by, "--partition-by"))
         output = replace(output, partition_by=by)
+    named = output.format.kind != "csv" or wants_header(options, output)
+    wanted = replace(wanted, named=named, folders=output.partition_by)
     return UnloadRequest(wanted=wanted, output=output, file=file, error_limit=limit)
 
 

@@ -88,7 +88,7 @@ def run_load(options: LoadOptions, services: Services) -> int:
                     job_workers.slots,
                     None if planned is None else planned.table.schema,
                 )
-                for line in dialect_warnings(request, files):
+                for line in dialect_warnings(request, job.sources, job.table):
                     shown.warn(line)
                 for line in field_notes(request, job):
                     shown.say(line)

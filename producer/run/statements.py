@@ -207,7 +207,7 @@ def _run(
             with naming_standard_input(spool):
                 values = values_job(request, facts, sources, spans, slots)
                 shown = Shown.from_options(options)
-                for line in dialect_warnings(request, sources):
+                for line in dialect_warnings(request, values.sources, values.table):
                     shown.warn(line)
                 if facts.usual_order and sources:
                     line = order_warning(request, values, facts.fields, facts.usual_order)

@@ -125,9 +125,12 @@ def read_block(
     elif dialect.beyond_pyarrow or kept:  # to pyarrow all columns have the same null texts
         data, escaped = _escaped(block, dialect, len(field_names), indexes, own)
         rows, nuls = TextRows(escaped.columns, escaped.records), escaped.nuls
+        bad = np.setdiff1d(records, escaped.records, assume_unique=True).tolist()
+        counts = [int(escaped.counts[record]) for record in bad]
+        unnamed = _lacks_a_name(block, counts, len(field_names), dialect)
         rejects = [
-            _miscounted(record, int(escaped.counts[record]), len(field_names), dialect)
-            for record in np.setdiff1d(records, escaped.records, assume_unique=True).tolist()
+            _miscounted(record, count, len(field_names), dialect, unnamed=unnamed)
+            for record, count in zip(bad, counts, strict=True)
         ]
     else:
         text = _utf8_text(block, dialect)
@@ -135,7 +138,11 @@ def read_block(
         columns, irregular = _parse(text, dialect, len(field_names), indexes)
         rows = TextRows(columns, np.delete(records, [record for record, _ in irregular]))
         if irregular:
-            rows, rejects = _regular(rows, irregular, text, dialect, len(field_names), indexes)
+            counts = [count for _, count in irregular]
+            unnamed = _lacks_a_name(block, counts, len(field_names), dialect)
+            rows, rejects = _regular(
+                rows, irregular, text, dialect, len(field_names), indexes, unnamed=unnamed
+            )
     if any(len(column) != len(rows.records) for column in rows.columns) or len(rows.records) + len(
         rejects
     ) != len(block.starts):
@@ -345,6 +352,8 @@ def _regular(
     dialect: CsvDialect,
     fields_count: int,
     indexes: Sequence[int],
+    *,
+    unnamed: bool,
 ) -> tuple[TextRows, list[FieldReject]]:
     """Add the records with another number of fields where allowed; reject the rest."""
     rejects: list[FieldReject] = []
@@ -353,7 +362,7 @@ def _regular(
         if dialect.allow_extra_fields if count > fields_count else dialect.allow_missing_fields:
             allowed[count].append(record)
         else:
-            rejects.append(_miscounted(record, count, fields_count, dialect))
+            rejects.append(_miscounted(record, count, fields_count, dialect, unnamed=unnamed))
     if not allowed:
         return rows, rejects
     parts = [rows]
@@ -376,8 +385,28 @@ def _regular(
     return TextRows(columns, every_record[order]), rejects
 
 
-def _miscounted(record: int, count: int, fields_count: int, dialect: CsvDialect) -> FieldReject:
-    if count > fields_count:
+def _lacks_a_name(
+    block: Block, counts: Sequence[int], fields_count: int, dialect: CsvDialect
+) -> bool:
+    """Return whether the first field may have no name: `counts`, of the records that do not have
+    `fields_count`, are of all records and one more, and not all end in a delimiter."""
+    if len(counts) != block.records_count or {*counts} != {fields_count + 1}:
+        return False
+    delimiter = dialect.raw_delimiter
+    ends = block.ends.tolist()
+    return not all(block.data[end - len(delimiter) : end] == delimiter for end in ends)
+
+
+def _miscounted(
+    record: int, count: int, fields_count: int, dialect: CsvDialect, *, unnamed: bool
+) -> FieldReject:
+    if unnamed:
+        hint = (
+            "so have all records around it. If the first field has no name, as in files of R's "
+            f"write.table, name all fields by {dialect.option('columns')}; "
+            f"{dialect.option('allow-extra-fields')} leaves out the last field instead"
+        )
+    elif count > fields_count:
         hint = f"{dialect.option('allow-extra-fields')} leaves out the rest"
     else:
         hint = f"{dialect.option('allow-missing-fields')} takes the others as nulls"

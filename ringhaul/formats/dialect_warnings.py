@@ -18,7 +18,10 @@ DUMPED_NULL = r"\N"
 
 def find_warnings(block: Block, dialect: CsvDialect) -> list[str]:
     """Return the warnings, a sentence each; `block`: the first records of a file."""
-    data = block.data[: int(block.ends[-1])] if len(block.ends) else b""
+    ends = block.ends.tolist()
+    # Neither skipped records nor comments, which lie between them.
+    records = [block.data[b:e] for b, e in zip(block.starts.tolist(), ends, strict=True)]
+    data = b"\n".join(records)
     found = (
         _null_as_text(data, dialect),
         _letters_of_escapes(data, dialect),

@@ -29,6 +29,8 @@ _TYPED = re.compile(r"\(\s*([a-zA-Z][\w<>, ]*)\)\s*(\S.*)", re.DOTALL)
 #: A function about the time or the life of columns: its name, and what is within the parentheses.
 _TIMES = re.compile(r"(writetime|ttl)\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
 EVERY = "*"
+#: No record has so many fields; and longer numbers are not read in linear time.
+_POSITION_DIGITS_MAX = 9
 
 
 class Term(NamedTuple):
@@ -41,7 +43,7 @@ class Term(NamedTuple):
     def position(self) -> int | None:
         """The position that it may be, from 0."""
         plain = not self.quoted and self.text.isascii() and self.text.isdecimal()
-        return int(self.text) if plain else None
+        return int(self.text) if plain and len(self.text) <= _POSITION_DIGITS_MAX else None
 
     @property
     def literal(self) -> str | None:
@@ -105,6 +107,15 @@ class MappingText:
         if self.rest or not fields:
             return False
         return all(entry.right is not None and entry.left.position is not None for entry in fields)
+
+    @property
+    def positions_count(self) -> int:
+        """How many fields a record needs that has all that are named by `positional` entries, or
+        `listed`."""
+        if self.listed:
+            return len(self.entries)
+        positions = (entry.left.position for entry in self.entries)
+        return 1 + max((place for place in positions if place is not None), default=0)
 
     @property
     def listed(self) -> bool:

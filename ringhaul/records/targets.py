@@ -190,8 +190,8 @@ class _Resolver:
             name = self.fields[place] if place < len(self.fields) else None
             if name is None:
                 raise UsageError(
-                    f"{self.source}: --mapping lists more columns than it has fields "
-                    f"({len(self.fields)})"
+                    f"{self.source}: --mapping lists {len(self.mapping.entries)} columns, and its "
+                    f"first loaded record has {_fields_text(self.fields)}"
                 )
             self.pairs.append((name, self._column(term, name)))
         elif times is None:
@@ -280,7 +280,7 @@ class _Resolver:
             return self.fields[position]
         has = f"its fields are {', '.join(self.fields[:12])}"
         if not self._has_names():
-            has = f"its first record has {len(self.fields)} fields, which count from 0"
+            has = f"its first loaded record has {_fields_text(self.fields)}, counted from 0"
         raise UsageError(
             f"{self.source}: --mapping names field {term.text!r}, which it does not have; {has}"
             f"{nearest(term.text, self.fields)}"
@@ -363,6 +363,10 @@ class _Resolver:
                         f"{self.source}: field {name!r} gives the {function} of column {column!r}, "
                         f"which {why}"
                     )
+
+
+def _fields_text(fields: Sequence[str]) -> str:
+    return f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
 
 
 def _argument(found: re.Match[str]) -> Term | None:

@@ -1,4 +1,5 @@
 import io
+from typing import Any
 
 import pytest
 
@@ -57,6 +58,32 @@ def test_records_with_another_number_of_fields_are_rejects() -> None:
             3, None, "has 4 fields, expected 3; --allow-extra-fields leaves out the rest", None
         ),
     ]
+
+
+@pytest.mark.parametrize("options", [{}, {"quote": None, "escape": "\\"}, {"null_quoted": True}])
+@pytest.mark.parametrize(
+    ("text", "unnamed"),
+    [
+        (b"1,2,3,4\n", True),
+        (b"1,2,3,4\n5,6,7,\n", True),
+        (b"1,2,3,4\n5,6,7\n", False),
+        (b"1,2,3,4\n5,6,7,8,9\n", False),
+        (b"1,2,3,4,5\n", False),
+        (b"1,2,3,\n4,5,6,\n", False),  # a delimiter at the end of each line
+    ],
+)
+def test_when_all_records_have_a_field_more_the_first_may_have_no_name(
+    text: bytes, unnamed: bool, options: dict[str, Any]
+) -> None:
+    reason = read(text, **options).rejects[0].reason
+    if unnamed:
+        assert reason == (
+            "has 4 fields, expected 3; so have all records around it. If the first field has no "
+            "name, as in files of R's write.table, name all fields by --columns; "
+            "--allow-extra-fields leaves out the last field instead"
+        )
+    else:
+        assert reason.endswith("expected 3; --allow-extra-fields leaves out the rest")
 
 
 def test_allowed_extra_fields_are_dropped_and_missing_ones_are_null_in_order() -> None:

@@ -188,8 +188,8 @@ def test_the_fields_of_an_unload_with_all_times_are_found_by_their_names() -> No
     ("text", "fields", "words"),
     [
         ("id", "k v", "names field 'id', which it does not have; its fields are k, v"),
-        ("9=id", "0 1", "its first record has 2 fields, which count from 0"),
-        ("a,b,id", "0 1", "lists more columns than it has fields"),
+        ("9=id", "0 1", "its first loaded record has 2 fields, counted from 0"),
+        ("a,b,id", "0 1", "lists 3 columns, and its first loaded record has 2 fields"),
         ("id=id,x=no", "id x", "field 'x' has no column 'no'"),
         ("*=*", "id nope", "field 'nope' has no column 'nope'"),
         ("*=-nope", "id a", "leaves out 'nope', which is neither a field nor a column"),

@@ -56,6 +56,12 @@ def test_records_begin_behind_the_header(
     assert rest(source) == f"1,2,x{ends}".encode()
 
 
+def test_a_comment_is_no_header(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("# once,id,n,note\nOrders\nnote,id,n\nx,1,2\n")
+    source, _ = plan(tmp_path, header_at="auto", dialect=CsvDialect(comment="#"))
+    assert (source.fields, source.start_line) == (("note", "id", "n"), 4)
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1", "cp037"])
 def test_other_encodings_and_compressed_files(tmp_path: Path, encoding: str) -> None:
     dialect = CsvDialect(encoding=encoding)

@@ -38,7 +38,7 @@ def plan(tmp_path: Path) -> Plan:
         request = LoadRequest(keyspace="shop", table="orders", transforms=names, **options)
         files = find_sources([str(tmp_path)], request.dialect, request.file_format)
         sources = [plan_source(request, file, TABLE) for file in files]
-        job = load_job(TABLE, *sources, transforms=names)
+        job = load_job(TABLE, *sources, transforms=names, ordinal_first=request.skip_rows)
         transforms = tuple(map(Transform, names, functions))
         return with_results(job, request, transforms)
 
@@ -80,6 +80,19 @@ def test_mapping_and_skipping_apply_to_the_result(plan: Plan, tmp_path: Path) ->
         plan(more)
     with pytest.raises(UsageError, match="no field for primary key column 'id'"):
         plan(more, mapping=parse_mapping("n=n"))
+
+
+def test_a_skipped_record_is_not_tried(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,b\nin,units\n1,2\n")
+
+    @each_row
+    def numbers(row: dict[str, Any]) -> dict[str, Any]:
+        return {f"n{row['a']}": int(row["b"]), "id": int(row["a"])}
+
+    with pytest.raises(UsageError, match="has no column 'n1'"):
+        plan(numbers, skip_rows=1)
+    (source,) = plan(numbers, skip_rows=1, mapping=parse_mapping("id=id,n1=n")).sources
+    assert source.results == ("n1", "id")
 
 
 def test_columns_of_the_result_can_be_write_times_and_ttls(plan: Plan, tmp_path: Path) -> None:
