@@ -22,6 +22,7 @@ from ringhaul.formats.dialect import RFC_4180, CsvDialect
 from ringhaul.formats.suffixes import format_of, plain_name, suffixes_of
 from ringhaul.formats.zip_directory import is_archive, split_source
 from ringhaul.sources.globs import expand, folders_below, is_aside
+from ringhaul.sources.local_file import settle
 from ringhaul.sources.packed import find_packed, is_whole
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage import remote
@@ -33,6 +34,7 @@ from ringhaul.storage.access import (
     scheme_of,
     split_url,
 )
+from ringhaul.storage.file_version import version_text
 from ringhaul.storage.remote import RemoteFile, is_remote
 
 #: Marks a folder that an unload has written, and lists which of its files belong to it.
@@ -70,6 +72,7 @@ def find_sources(
         else:
             found_format = format_of(path, file_format)
             sources.setdefault(path, _remote_source(file, dialect, found_format))
+    settle(sources.values())
     return list(sources.values())
 
 
@@ -285,9 +288,11 @@ def _unloaded_parts(folder: str) -> list[str] | None:
         raise SourceMissing(f"{path}: {error.strerror or error}") from error
     if names is None:
         return None
-    for name in names:
-        if not os.path.isfile(os.path.join(folder, name)):
+    for name, size_bytes in names.items():
+        path = os.path.join(folder, name)
+        if not os.path.isfile(path):
             raise SourceMissing(f"{folder}: its {MANIFEST} lists {name}, which is not there")
+        _check_size(folder, name, size_bytes, os.path.getsize(path))
     return [os.path.join(folder, name) for name in names]
 
 
@@ -300,18 +305,31 @@ def _unloaded_remote(
     if names is None:
         return None
     if known is None:
-        return [remote.stat_file(folder + name) for name in names]
-    for name in names:
+        known = {folder + name: remote.stat_file(folder + name) for name in names}
+    for name, size_bytes in names.items():
         if folder + name not in known:
             raise SourceMissing(f"{folder}: its {MANIFEST} lists {name}, which is not there")
+        _check_size(mask_url(folder), name, size_bytes, known[folder + name].size_bytes)
     return [known[folder + name] for name in names]
 
 
-def _listed(manifest: bytes, folder: str) -> list[str] | None:
-    """Return the names in the manifest of an unload; None: it is something else."""
+def _check_size(folder: str, name: str, size_bytes: object, found_bytes: int) -> None:
+    """Raise `UsageError` for a file of another size than its manifest says: it was cut short on its
+    way, or changed."""
+    if isinstance(size_bytes, int) and size_bytes != found_bytes:
+        raise UsageError(
+            f"{folder}: its {MANIFEST} lists {name} with {size_bytes:,} bytes, and it has "
+            f"{found_bytes:,}: copy it again if it was cut short; to load changed files, name them "
+            "instead of the folder"
+        )
+
+
+def _listed(manifest: bytes, folder: str) -> dict[str, object] | None:
+    """Return the names in the manifest of an unload, each with its size if that is known; None: it
+    is something else."""
     try:
-        names = [str(part["name"]) for part in json.loads(manifest)["parts"]]
-    except (ValueError, KeyError, TypeError):
+        names = {str(part["name"]): part.get("bytes") for part in json.loads(manifest)["parts"]}
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     if not names:
         raise UsageError(f"{folder}: its {MANIFEST} lists no file: nothing was unloaded")
@@ -328,7 +346,8 @@ def _source(path: str, dialect: CsvDialect, file_format: str) -> SourceFile:
         raise SourceMissing(f"{path}: {error.strerror or error}") from error
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{path}: not a regular file; pipe it in with - as the source")
-    return SourceFile(path, status.st_size, is_whole(path, dialect, file_format))
+    whole = is_whole(path, dialect, file_format)
+    return SourceFile(path, status.st_size, whole, version_text(status))
 
 
 def _remote_source(file: RemoteFile, dialect: CsvDialect, file_format: str) -> SourceFile:
