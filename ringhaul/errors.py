@@ -74,7 +74,7 @@ class SourceUnavailable(Transient):
 
 
 class SourceChanged(Terminal):
-    """A source file differs in size from the file that was split."""
+    """A source file is no longer the one that the job was planned with."""
 
     exit_code = EXIT_FATAL
 

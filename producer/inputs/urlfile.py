@@ -15,6 +15,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import is_url, mask_url
+from ringhaul.storage.file_version import read_small
 from ringhaul.storage.streams import is_standard_input, is_stream
 
 #: Enough for about 200,000 names. A larger file is data given by mistake.
@@ -69,8 +70,7 @@ def _text(path: str, name: str) -> str:
         if is_standard_input(path):
             data = sys.stdin.buffer.read(LIST_BYTES_MAX + 1)
         else:
-            with open(path, "rb") as file:
-                data = file.read(LIST_BYTES_MAX + 1)
+            data = read_small(path, LIST_BYTES_MAX)
     except OSError as error:
         raise UsageError(f"--urlfile {path}: {error.strerror or error}") from error
     if len(data) > LIST_BYTES_MAX:

@@ -25,6 +25,7 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import Reject, unpack_rejects
 from ringhaul.sources.files import check_unchanged
+from ringhaul.storage.access import is_url
 
 
 def job_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
@@ -215,8 +216,11 @@ def _data(reject: Reject, source: LoadSource, reader: RejectReader) -> bytes:
         return reject.data
     try:
         check_unchanged(source.file)
+        data = reader.record(source, reject)
+        if not is_url(source.file.path):  # parts behind URLs are of one version
+            check_unchanged(source.file)
     except SourceChanged as error:
         raise SourceChanged(
             f"the record at byte {reject.offset} is not kept in the ledger, and {error}"
         ) from error
-    return reader.record(source, reject)
+    return data

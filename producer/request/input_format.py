@@ -21,6 +21,7 @@ from ringhaul.formats.fixed_layout import (
 )
 from ringhaul.option_names import option_name
 from ringhaul.records.mapping_text import MappingText, parse_mapping
+from ringhaul.storage.file_version import read_small
 
 
 def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
@@ -163,8 +164,7 @@ def layout_of(options: Spelling, prefix: str = "") -> tuple[FixedField, ...]:
 
 def _layout_bytes(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            data = file.read(LAYOUT_BYTES_MAX + 1)
+        data = read_small(path, LAYOUT_BYTES_MAX)
     except OSError as error:
         raise UsageError(error.strerror or str(error)) from error
     if len(data) > LAYOUT_BYTES_MAX:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
@@ -51,18 +51,30 @@ def _stamp(about: os.stat_result) -> tuple[int, ...]:
     return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
 
 
+def _nothing() -> None:
+    pass
+
+
 class ParquetSource(pq.ParquetFile):  # type: ignore[misc]
     """An open Parquet file that remembers how it was opened."""
 
-    def __init__(self, source: Any, *, stored: Stored | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        source: Any,
+        *,
+        stored: Stored | None = None,
+        look: Callable[[], None] = _nothing,
+        **options: Any,
+    ) -> None:
         """`source`, `options`: as for `pq.ParquetFile`.
 
         `stored`: the file's bytes, to check its pages before they are read. None: the file is
-        remote.
+        remote. `look`: to call after each read, before its rows are used; raises if the file is no
+        longer the one that was opened.
         """
         super().__init__(source, **options)
         self._source_and_options = source, options
-        self.stored = stored
+        self.stored, self.look = stored, look
 
     def with_dictionaries(self, paths: Sequence[str]) -> ParquetSource:
         """Open the same file again without reading its footer again.

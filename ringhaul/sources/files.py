@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ringhaul.errors import SourceChanged, SourceMissing
+from ringhaul.errors import SourceChanged, SourceCorrupt
 from ringhaul.formats.compression import Decompressed
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.parquet_file import Footers, ParquetSource
@@ -27,6 +27,7 @@ from ringhaul.formats.pieces import Stream
 from ringhaul.formats.suffixes import compression_of
 from ringhaul.formats.transcoding import Transcoded
 from ringhaul.formats.zip_member import open_member
+from ringhaul.sources.local_file import LocalFile, check_local
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage import remote
 from ringhaul.storage.access import access, check_file, check_place, is_url, scheme_of
@@ -56,11 +57,10 @@ def _remote(source: SourceFile) -> RemoteFile:
 
 
 def check_unchanged(source: SourceFile) -> None:
-    """Raise `SourceChanged` unless the file still has the size it was found with.
+    """Raise `SourceChanged` unless the file is still the one that was found.
 
-    Behind a URL: unless it is the same version. Raises `SourceMissing`, `SourceUnavailable`, and
-    `OutsideRoots` for a place that this host does not open for jobs. Of a member, its archive is
-    checked.
+    Raises `SourceMissing`, `SourceUnavailable`, and `OutsideRoots` for a place that this host does
+    not open for jobs. Of a member, its archive is checked.
     """
     source = source.stored
     check_place(source.path)
@@ -69,27 +69,15 @@ def check_unchanged(source: SourceFile) -> None:
     if is_url(source.path):
         remote.check_unchanged(_remote(source))
         return
-    try:
-        size_bytes = os.stat(source.path).st_size
-    except FileNotFoundError:
-        raise SourceChanged(
-            f"{source.path}: the file is gone; "
-            f"it was {source.size_bytes:,} bytes when the job started"
-        ) from None
-    if size_bytes != source.size_bytes:
-        raise SourceChanged(
-            f"{source.path}: the file is {size_bytes:,} bytes now "
-            f"and was {source.size_bytes:,} when the job started; "
-            "start again once nothing writes to it"
-        )
+    check_local(source)
 
 
 @contextmanager
 def open_range(source: SourceFile, offset_bytes: int, length_bytes: int) -> Iterator[Stream]:
     """Read `length_bytes` of a plain file from `offset_bytes` on.
 
-    Raises `SourceMissing`, and `SourceChanged` if the file has another size than it was found
-    with or ends early.
+    Raises `SourceMissing`, and `SourceChanged` if the file is not the one that was found, or no
+    longer when its bytes are read.
     """
     check_unchanged(source)
     with open_stored(source, offset_bytes + length_bytes) as file:
@@ -119,16 +107,17 @@ def open_parquet(
     """
     check_unchanged(source)
     if not is_url(source.path):
-        with open_stored(source) as checked:
+        with open_local(source) as checked, _blaming_change(checked):
             # pyarrow opens files by name: this name is the file that was checked, wherever the
             # path leads by now.
             same = f"/proc/self/fd/{checked.fileno()}"
-            path = same if access().allowed_roots and os.path.exists(same) else source.path
+            path = same if os.path.exists(same) else source.path
             with parquet_errors(source.path):
                 stored = Stored(partial(_pread, checked.fileno()), source.size_bytes)
                 file = ParquetSource(
                     path,
                     stored=stored,
+                    look=checked.look,
                     buffer_size=_buffer_bytes(columns),
                     metadata=_FOOTERS.find(checked.fileno()),
                     **_PARQUET,
@@ -136,6 +125,7 @@ def open_parquet(
                 _FOOTERS.keep(checked.fileno(), file.metadata)
             with file:
                 yield file
+                checked.look()
         return
     with remote.open_ranges(_remote(source), 0) as reader:
         with parquet_errors(source.path):
@@ -157,6 +147,16 @@ def open_parquet(
             )
         with file:
             yield file
+
+
+@contextmanager
+def _blaming_change(file: LocalFile) -> Iterator[None]:
+    """Raise `SourceChanged` for what looks like damage if the file changed while it was read."""
+    try:
+        yield
+    except SourceCorrupt:
+        file.look()
+        raise
 
 
 def _pread(descriptor: int, at: int, size: int) -> bytes:
@@ -182,10 +182,13 @@ def open_stored(source: SourceFile, window_bytes: int | None = None) -> io.RawIO
         if source.whole:
             return remote.open_stream(_remote(source))
         return remote.open_ranges(_remote(source), window_bytes)
-    try:
-        file = open(source.path, "rb", buffering=0)  # noqa: SIM115 - the caller's
-    except OSError as error:
-        raise SourceMissing(f"{source.path}: {error.strerror or error}") from error
+    return open_local(source)
+
+
+def open_local(source: SourceFile) -> LocalFile:
+    """Open a file of this host to read its bytes as stored. Raises as `LocalFile` and `check_file`
+    do."""
+    file = LocalFile(source)
     try:
         check_file(file.fileno(), source.path)
     except BaseException:

@@ -21,6 +21,7 @@ from ringhaul.formats.dialect import RFC_4180, CsvDialect
 from ringhaul.formats.suffixes import format_of, plain_name, suffixes_of
 from ringhaul.formats.zip_directory import is_archive, split_source
 from ringhaul.sources.globs import expand, folders_below, is_aside
+from ringhaul.sources.local_file import settle
 from ringhaul.sources.packed import find_packed, is_whole
 from ringhaul.sources.source import SourceFile
 from ringhaul.sources.unloaded import unloaded_parts, unloaded_remote, without_lists
@@ -33,6 +34,7 @@ from ringhaul.storage.access import (
     scheme_of,
     split_url,
 )
+from ringhaul.storage.file_version import version_text
 from ringhaul.storage.hidden import (
     MANIFESTS,
     MARKS,
@@ -75,6 +77,7 @@ def find_sources(
         else:
             found_format = format_of(path, file_format)
             sources.setdefault(path, _remote_source(file, dialect, found_format))
+    settle(sources.values())
     return list(sources.values())
 
 
@@ -330,7 +333,8 @@ def _source(path: str, dialect: CsvDialect, file_format: str) -> SourceFile:
         raise SourceMissing(f"{path}: {error.strerror or error}") from error
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{path}: not a regular file; pipe it in with - as the source")
-    return SourceFile(path, status.st_size, is_whole(path, dialect, file_format))
+    whole = is_whole(path, dialect, file_format)
+    return SourceFile(path, status.st_size, whole, version_text(status))
 
 
 def _remote_source(file: RemoteFile, dialect: CsvDialect, file_format: str) -> SourceFile:

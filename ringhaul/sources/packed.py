@@ -13,6 +13,7 @@ from ringhaul.formats.zip_member import STORED, ZipMember
 from ringhaul.sources.files import open_stored
 from ringhaul.sources.source import Archive, SourceFile
 from ringhaul.storage.access import mask_url
+from ringhaul.storage.file_version import version_text
 from ringhaul.storage.remote import RemoteFile
 
 
@@ -39,7 +40,7 @@ def find_packed(
             raise SourceMissing(f"{path}: {error.strerror or error}") from error
         if not stat.S_ISREG(status.st_mode):
             raise UsageError(f"{path}: not a regular file, which a zip archive has to be")
-        archive = SourceFile(path, status.st_size, False)
+        archive = SourceFile(path, status.st_size, False, version_text(status))
     else:
         archive = SourceFile(path, file.size_bytes, False, file.version)
     with open_stored(archive, 0) as opened:

@@ -33,7 +33,8 @@ class SourceFile(NamedTuple):
     size_bytes: int
     #: Whether it can only be read from its beginning to its end: one unit.
     whole: bool
-    #: For a URL: see `storage.remote.RemoteFile`.
+    #: See `storage.file_version`; for a URL, `storage.remote.RemoteFile`. A member has its
+    #: archive's. Empty: not known, as in jobs of older versions; then sizes alone are compared.
     version: str = ""
     #: The archive in which it is a member; None: it is a file itself.
     archive: Archive | None = None

@@ -31,11 +31,14 @@ def unloaded_parts(folder: str) -> list[str] | None:
             continue
         except OSError as error:
             raise SourceMissing(f"{path}: {error.strerror or error}") from error
-        for name in names or ():
-            if not os.path.isfile(os.path.join(folder, name)):
+        if names is None:
+            continue
+        for name, size_bytes in names.items():
+            part = os.path.join(folder, name)
+            if not os.path.isfile(part):
                 raise SourceMissing(f"{folder}: its {listing} lists {name}, which is not there")
-        if names is not None:
-            return [os.path.join(folder, name) for name in names]
+            _check_size(path, name, size_bytes, os.path.getsize(part))
+        return [os.path.join(folder, name) for name in names]
     return None
 
 
@@ -53,14 +56,16 @@ def unloaded_remote(
         names = None if content is None else _listed(content, mask_url(folder + listing))
         if names is None:
             continue
-        if known is None:
-            return [remote.stat_file(folder + name) for name in names]
-        for name in names:
-            if folder + name not in known:
+        found = known or {folder + name: remote.stat_file(folder + name) for name in names}
+        for name, size_bytes in names.items():
+            if folder + name not in found:
                 raise SourceMissing(
                     f"{mask_url(folder)}: its {listing} lists {name}, which is not there"
                 )
-        return [known[folder + name] for name in names]
+            _check_size(
+                mask_url(folder + listing), name, size_bytes, found[folder + name].size_bytes
+            )
+        return [found[folder + name] for name in names]
     return None
 
 
@@ -89,12 +94,25 @@ def is_list(path: str) -> bool:
     else:
         with suppress(OSError), open(path, "rb") as file:
             content = file.read()
-    return content is not None and _part_names(content) is not None
+    return content is not None and _parts(content) is not None
 
 
-def _listed(content: bytes, path: str) -> list[str] | None:
-    """Return the names in the list of an unload; None: it is something else."""
-    names = _part_names(content)
+def _check_size(path: str, name: str, size_bytes: int | None, found_bytes: int) -> None:
+    """Raise `UsageError` for a file of another size than the list of its unload says: it was cut
+    short on its way, or changed."""
+    if size_bytes not in (None, found_bytes):
+        folder, _, listing = path.rpartition("/")
+        raise UsageError(
+            f"{folder}: its {listing} lists {name} with {size_bytes:,} bytes, and it has "
+            f"{found_bytes:,}: copy it again if it was cut short; to load changed files, name them "
+            "instead of the folder"
+        )
+
+
+def _listed(content: bytes, path: str) -> dict[str, int | None] | None:
+    """Return the names in the list of an unload, each with its size if that is known; None: it is
+    something else."""
+    names = _parts(content)
     if names is None:
         return None
     folder, _, listing = path.rpartition("/")
@@ -106,8 +124,9 @@ def _listed(content: bytes, path: str) -> list[str] | None:
     return names
 
 
-def _part_names(content: bytes) -> list[str] | None:
+def _parts(content: bytes) -> dict[str, int | None] | None:
     try:
-        return [str(part["name"]) for part in json.loads(content)["parts"]]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        sizes = {str(part["name"]): part.get("bytes") for part in json.loads(content)["parts"]}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+    return {name: size if isinstance(size, int) else None for name, size in sizes.items()}

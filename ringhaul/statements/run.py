@@ -38,7 +38,7 @@ from ringhaul.statements.job import SpanUnit, StatementJob, join_extra
 from ringhaul.statements.lookup import Lookup, LookupHooks, LookupPlan
 from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats
 from ringhaul.statements.parameter_ranges import parse_span, rows_between
-from ringhaul.units.reading import read_unit
+from ringhaul.units.reading import check_source, read_unit
 
 #: Rows of values of ranges that are bound together.
 SPAN_BLOCK_ROWS = 4096
@@ -151,6 +151,8 @@ class _StatementUnit:
                     files.write(rows.batch)
                 self._tick()
             self._throttle(0)  # pay for the last responses
+            if not job.spans:
+                check_source(LoadUnit.unpack(self._spec), job.values)
             if files is not None:
                 files.roll()
                 outcome.parts, outcome.undo = list(files.parts), partial(_withdraw, files)

@@ -217,7 +217,9 @@ def open_ranges(file: RemoteFile, window_bytes: int | None = None) -> RemoteRead
 
         ranges = WebRanges(WebFile(*file))
     else:
-        ranges = _StoreRanges(file.path)
+        from ringhaul.storage.store_ranges import StoreRanges
+
+        ranges = StoreRanges(file.path, file.version)
     return RemoteReader(ranges, file.size_bytes, window_bytes)
 
 
@@ -238,24 +240,6 @@ class Ranges(Protocol):
         """Return the bytes [start, end), all of them. Called from several threads."""
 
     def close(self) -> None: ...
-
-
-class _StoreRanges:
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._store, self._path = _store(url)
-
-    def fetch(self, start: int, end: int) -> bytes:
-        with _store_errors(self._url):
-            data = bytes(self._store.cat_file(self._path, start=start, end=end))
-        if len(data) != end - start:
-            raise SourceChanged(
-                f"{mask_url(self._url)}: the file ended early; something shortened it"
-            )
-        return data
-
-    def close(self) -> None:
-        pass  # the process keeps its client
 
 
 class Piece:

@@ -25,8 +25,7 @@ from ringhaul.records.job import LoadJob
 from ringhaul.records.rejects import RejectLog
 from ringhaul.records.rows import EncodedRows, Part, RowEncoder
 from ringhaul.records.unit import TO_THE_END, LoadUnit
-from ringhaul.sources.files import check_unchanged
-from ringhaul.units.reading import read_unit
+from ringhaul.units.reading import check_source, read_unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +167,7 @@ class Account:
         Raises `SourceChanged` if the source is no longer what was read.
         """
         unit, tally = self._unit, self._tally
-        check_unchanged(self._source.file)
+        check_source(unit, self._job)
         place = f"{self._source.file.path} at byte {unit.offset_bytes}"
         tally.check(self.stats.written, place)
         return UnitOutcome(

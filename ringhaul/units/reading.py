@@ -14,7 +14,7 @@ from ringhaul.formats.split import Position, Stream, read_blocks
 from ringhaul.records.fields import AnyBlock
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.unit import TO_THE_END, LoadUnit
-from ringhaul.sources.files import open_parquet, open_range, open_whole
+from ringhaul.sources.files import check_unchanged, open_parquet, open_range, open_whole
 from ringhaul.sources.source import SourceFile
 
 SKIP_BYTES = 1 << 20
@@ -29,6 +29,12 @@ def read_unit(unit: LoadUnit, job: LoadJob, tick: Tick = no_tick) -> Iterator[An
     source = job.sources[unit.source]
     start = Position(unit.offset_bytes, unit.first_ordinal, unit.first_line)
     return read_records(source, job, start, unit.length_bytes, job.block_bytes, tick)
+
+
+def check_source(unit: LoadUnit, job: LoadJob) -> None:
+    """Raise `SourceChanged` unless a unit's source is still the one that was planned: call it
+    before the unit is committed."""
+    check_unchanged(job.sources[unit.source].file)
 
 
 def read_records(
@@ -47,9 +53,11 @@ def read_records(
         wanted = source.wanted(job)
         group = start.offset_bytes
         with open_parquet(source.file, group, wanted) as file, parquet_errors(source.file.path):
-            yield from read_batches(
+            for block in read_batches(
                 file, wanted, size_bytes=length_bytes, start=start, block_bytes=block_bytes
-            )
+            ):
+                file.look()
+                yield block
         return
     dialect = source.dialect(job)
     complete = source.file.path if (start.offset_bytes, length_bytes) == (0, TO_THE_END) else None

@@ -224,21 +224,30 @@ def test_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_damage_is_found(tmp_path: Path, method: int) -> None:
     path = pack(tmp_path / "a.zip", {"a.csv": TEXT}, method)
     data = path.read_bytes()
-    (source,) = find_sources([str(path)])
+
+    def content_of(damaged: bytes) -> bytes:
+        path.write_bytes(damaged)
+        (source,) = find_sources([str(path)])
+        return content(source)
+
     # Content that is not what was packed
     for at in (60, len(data) // 2):
-        path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
         with pytest.raises(SourceCorrupt, match=r"a.zip!a.csv: cannot be read from the archive"):
-            content(source)
-    # A header that is gone, another method, and a file of another size
-    path.write_bytes(b"xx" + data[2:])
+            content_of(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    # A header that is gone, and another method
     with pytest.raises(SourceCorrupt, match="directory leads to something else"):
-        content(source)
-    path.write_bytes(data[:8] + b"\x0c\1" + data[10:])
+        content_of(b"xx" + data[2:])
     with pytest.raises(SourceCorrupt, match="is packed by method 268"):
-        content(source)
-    path.write_bytes(data[:-1])
-    with pytest.raises(SourceChanged, match=r"a.zip: the file is"):
+        content_of(data[:8] + b"\x0c\1" + data[10:])
+
+
+@pytest.mark.parametrize("change", ["size", "content"])
+def test_an_archive_that_changed_is_noticed(tmp_path: Path, change: str) -> None:
+    path = pack(tmp_path / "a.zip", {"a.csv": TEXT})
+    data = path.read_bytes()
+    (source,) = find_sources([str(path)])
+    path.write_bytes(data[:-1] if change == "size" else data)
+    with pytest.raises(SourceChanged, match=r"a.zip: the file (is|was written to)"):
         content(source)
 
 

@@ -10,6 +10,7 @@ from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
+from ringhaul.storage.file_version import version_text
 
 
 @pytest.fixture
@@ -37,7 +38,8 @@ def test_directories_globs_and_files_are_found_in_order_and_once(folder: Path) -
     assert names(find_sources([str(folder)]), folder) == ["a.csv", "b.csv", "c.tsv.gz", "sub/d.txt"]
     assert names(find_sources([f"{folder}/*.csv", f"{folder}/b.csv"]), folder) == ["a.csv", "b.csv"]
     assert names(find_sources([f"{folder}/**/*.txt"]), folder) == ["sub/d.txt"]
-    assert find_sources([f"{folder}/b.csv"]) == [SourceFile(f"{folder}/b.csv", 2, whole=False)]
+    version = version_text((folder / "b.csv").stat())
+    assert find_sources([f"{folder}/b.csv"]) == [SourceFile(f"{folder}/b.csv", 2, False, version)]
 
 
 def test_a_link_to_a_folder_is_followed_and_a_cycle_of_links_once(folder: Path) -> None:

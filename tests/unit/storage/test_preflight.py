@@ -9,12 +9,17 @@ from pathlib import Path
 from ringhaul.storage import preflight
 from ringhaul.storage.preflight import request
 
+#: Where Python has its standard library; this package is installed elsewhere.
+LIBRARY = [
+    path for path in sys.path if path.startswith(sys.base_prefix) and "-packages" not in path
+]
+
 
 def run(places: dict[str, object]) -> list[dict[str, object]]:
-    """The messages of a check of paths, started as workers do: with the standard library only."""
+    """The messages of a check of paths, started as workers do: without other packages."""
     done = subprocess.run(
         [sys.executable, "-I", "-S", preflight.__file__],
-        input=json.dumps(places | {"sys_path": []}).encode(),
+        input=json.dumps(places | {"sys_path": LIBRARY}).encode(),
         capture_output=True,
         check=True,
     )

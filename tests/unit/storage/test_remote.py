@@ -18,10 +18,10 @@ from ringhaul.sources.estimate import estimate
 from ringhaul.sources.files import check_unchanged, open_parquet, open_range, open_whole
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
-from ringhaul.storage import remote
 from ringhaul.storage.access import SCHEMES, Access, access, set_access
 from ringhaul.storage.lanes import LANES_AHEAD
 from ringhaul.storage.remote import AHEAD, FIRST_BYTES, PIECE_BYTES, RemoteReader, list_files
+from ringhaul.storage.store_ranges import StoreRanges
 
 
 @pytest.fixture(autouse=True)
@@ -161,7 +161,8 @@ def test_file_urls_are_paths(tmp_path: object) -> None:
     path = f"{tmp_path}/a b.csv"
     with open(path, "w") as file:
         file.write("x\n")
-    assert find_sources([f"file://{tmp_path}/a%20b.csv"]) == [SourceFile(path, 2, False)]
+    assert find_sources([f"file://{tmp_path}/a%20b.csv"]) == find_sources([path])
+    assert [file.path for file in find_sources([path])] == [path]
 
 
 def test_a_range_takes_a_handful_of_requests() -> None:
@@ -261,13 +262,13 @@ def test_a_changed_file_is_detected(store: fsspec.AbstractFileSystem) -> None:
 def request_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The size in bytes of each request to the store."""
     found: list[int] = []
-    fetch = remote._StoreRanges.fetch
+    fetch = StoreRanges.fetch
 
-    def counted(self: remote._StoreRanges, start: int, end: int) -> bytes:
+    def counted(self: StoreRanges, start: int, end: int) -> bytes:
         found.append(end - start)
         return fetch(self, start, end)
 
-    monkeypatch.setattr(remote._StoreRanges, "fetch", counted)
+    monkeypatch.setattr(StoreRanges, "fetch", counted)
     return found
 
 
@@ -321,14 +322,14 @@ def test_columns_of_a_large_row_group_are_requested_concurrently(
     monkeypatch.setattr(parquet_read, "HELD_BYTES", 12 << 20)
     all_there = threading.Barrier(LANES_AHEAD + 1, timeout=60)
     first = iter(range(LANES_AHEAD + 1))
-    fetch = remote._StoreRanges.fetch
+    fetch = StoreRanges.fetch
 
-    def waited(self: remote._StoreRanges, start: int, end: int) -> bytes:
+    def waited(self: StoreRanges, start: int, end: int) -> bytes:
         if len(request_sizes) and next(first, None) is not None:
             all_there.wait()
         return fetch(self, start, end)
 
-    monkeypatch.setattr(remote._StoreRanges, "fetch", waited)
+    monkeypatch.setattr(StoreRanges, "fetch", waited)
     # Then the read completes
     read_group(store, 30)
     assert all_there.broken is False and next(first, None) is None

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ringhaul.cql.types import parse_type
+from ringhaul.errors import SourceChanged
 from ringhaul.formats.dialect import RFC_4180
 from ringhaul.formats.write import OutputFormat
 from ringhaul.new_file import new_file
@@ -17,6 +18,7 @@ from ringhaul.output.parts import PartSet
 from ringhaul.scan.spill import PartialTooLarge, spill, unspill
 from ringhaul.sources import files as sources
 from ringhaul.sources.files import check_unchanged, open_parquet, open_stored, open_whole
+from ringhaul.sources.local_file import LocalFile
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import Access, set_access
 from ringhaul.storage.folders import LocalFolder, open_folder
@@ -199,16 +201,17 @@ def test_parquet_is_read_from_the_file_that_was_checked(
     for path, number in ((limited / "data" / "a.parquet", 1), (limited / "b.parquet", 2)):
         pq.write_table(pa.table({"id": [number]}), path)
     path = limited / "data" / "a.parquet"
-    opened = sources.open_stored
+    opened = sources.open_local
 
-    def and_swapped(source: SourceFile) -> object:
+    def and_swapped(source: SourceFile) -> LocalFile:
         file = opened(source)
         path.unlink()
         path.symlink_to(limited / "b.parquet")
         return file
 
-    monkeypatch.setattr(sources, "open_stored", and_swapped)
-    with open_parquet(SourceFile(str(path), path.stat().st_size, False)) as file:
+    monkeypatch.setattr(sources, "open_local", and_swapped)
+    source = SourceFile(str(path), path.stat().st_size, False)
+    with pytest.raises(SourceChanged, match="was replaced"), open_parquet(source) as file:
         assert file.read().to_pydict() == {"id": [1]}
 
 
