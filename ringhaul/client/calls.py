@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from ringhaul.client import tables
 from ringhaul.client.arguments import option_arguments
 from ringhaul.client.connection import Connection, Messages
-from ringhaul.client.errors import COMPLETE, UsageError, job_error
+from ringhaul.client.errors import COMPLETE, ClientError, UsageError, job_error
 from ringhaul.client.folder import Folder
+from ringhaul.client.frames import is_frame
 from ringhaul.client.job import Job
 from ringhaul.client.progress import Watcher
 from ringhaul.client.results import JobResult, Plan, StatementResult, read_plan
@@ -54,7 +55,8 @@ class Calls:
     ) -> JobResult:
         """Run a load or a verification of files, or of a table in memory."""
         arguments = [f"--table={table}", *option_arguments(command, options)]
-        with self._sources(data, options.get("job_id")) as (calls, names):
+        checked = command == "verify"
+        with self._sources(data, options.get("job_id"), checked=checked) as (calls, names):
             return calls.run(command, arguments, names, wait)
 
     def planned_load(self, data: object, table: str, options: Options) -> Plan:
@@ -75,7 +77,7 @@ class Calls:
         heard = self.connection.read_messages(command, ["--detach", "--json", *arguments], names)
         if heard.job is None or not _is_done(heard):
             raise heard.error()
-        return Job(self.connection, heard.job)
+        return Job(self.connection, heard.job, self.folder)
 
     def submit_records(self, command: str, files: object, table: str, options: Options) -> Job:
         """Start a load or a verification of files."""
@@ -158,35 +160,39 @@ class Calls:
         option = "keys" if command == "lookup" else "params"
         with ExitStack() as stack:
             folder = stack.enter_context(self.folder.of_call())
-            given, calls = list(arguments), self
+            given, calls, place = list(arguments), self, folder / "values.parquet"
             if values is not None:
-                place = folder / "values.parquet"
                 file, in_memory = _values(values, key, place)
                 if in_memory and job_id is not None:
-                    file = str(stack.enter_context(self.folder.named(place)))
-                given.append(f"--{option}={file}")
+                    place = stack.enter_context(self.folder.named(place))
+                given.append(f"--{option}={place if in_memory else file}")
                 calls = self._near() if in_memory else self
             if answers:
                 given += [f"--output={folder / 'answers'}", "--format=parquet"]
                 calls = self._near()
-            found = calls.run(command, given, names, wait)
+            with _called(place, f"the {option}"):
+                found = calls.run(command, given, names, wait)
             assert isinstance(found, StatementResult)
             if not answers:
                 return found
             return replace(found, answers=tables.read_parts(folder / "answers"))
 
     @contextmanager
-    def _sources(self, data: object, job_id: object) -> Iterator[tuple[Calls, list[str]]]:
-        """Yield the names of sources, and the calls whose workers can read them."""
+    def _sources(
+        self, data: object, job_id: object, *, checked: bool = False
+    ) -> Iterator[tuple[Calls, list[str]]]:
+        """Yield the names of sources, and the calls whose workers can read them. `checked`: see
+        `write_table`."""
         if not tables.is_table(data):
             yield self, tables.file_names(data)
             return
         with ExitStack() as stack:
             place = stack.enter_context(self.folder.of_call()) / "table.parquet"
-            tables.write_table(data, place)
+            tables.write_table(data, place, checked=checked)
             if job_id is not None:
                 place = stack.enter_context(self.folder.named(place))
-            yield self._near(), [str(place)]
+            with _called(place, tables.noun(data)):
+                yield self._near(), [str(place)]
 
     def _near(self) -> Calls:
         """Return the calls whose workers read and write in the folder."""
@@ -198,6 +204,16 @@ class Calls:
 def what(table_or_query: str) -> str:
     """Return the option of an unload for a table or a SELECT."""
     return f"--{'query' if is_select(table_or_query) else 'table'}={table_or_query}"
+
+
+@contextmanager
+def _called(place: Path, noun: str) -> Iterator[None]:
+    """Write `noun` in errors for the path of the file with a table in memory."""
+    try:
+        yield
+    except ClientError as error:
+        error.rename(str(place), noun)
+        raise
 
 
 def _is_done(heard: Messages) -> bool:
@@ -212,7 +228,9 @@ def _refuse(options: Options, name: str, why: str) -> None:
 
 def _values(values: object, key: Sequence[str], place: Path) -> tuple[str, bool]:
     """Return the file with keys or values, and whether it was in memory."""
-    if tables.is_table(values):
+    if isinstance(values, Iterator):
+        values = list(values)
+    if tables.is_table(values) and not (key and _is_plain_list(values)):
         tables.write_table(values, place)
         return str(place), True
     if key and not isinstance(values, str | os.PathLike):
@@ -224,3 +242,11 @@ def _values(values: object, key: Sequence[str], place: Path) -> tuple[str, bool]
             "give one file, a table, or for keys the option key beside a list of values"
         )
     return names[0], False
+
+
+def _is_plain_list(values: object) -> bool:
+    """Return whether it is a list of values or tuples, not one of dictionaries or frames."""
+    if not isinstance(values, Sequence):
+        return not is_frame(values)
+    first = values[0]
+    return not (isinstance(first, Mapping) or is_frame(first))

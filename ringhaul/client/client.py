@@ -326,4 +326,5 @@ class Client:
     def job(self, job: str) -> Job:
         """Return a job by its id: one of the broker, or one that this client's own workers do."""
         own = job in self._connection.own_jobs
-        return Job(self._connection.with_own_workers() if own else self._connection, job)
+        connection = self._connection.with_own_workers() if own else self._connection
+        return Job(connection, job, self._calls.folder)

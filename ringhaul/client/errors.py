@@ -28,6 +28,12 @@ class ClientError(Exception):
         super().__init__(message)
         self.message, self.exit_code, self.notes = message, exit_code, tuple(notes)
 
+    def rename(self, path: str, noun: str) -> None:
+        """Write `noun` for the path of a file that the caller never saw."""
+        self.message = self.message.replace(path, noun)
+        self.args = (self.message,)
+        self.notes = tuple(note.replace(path, noun) for note in self.notes)
+
 
 class UsageError(ClientError):
     """An argument, an option, a setting or the input cannot be used. No row was written."""

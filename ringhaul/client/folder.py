@@ -91,6 +91,12 @@ class Folder:
         if self.is_shared:
             folder.chmod(stat.S_IMODE(self._base.stat().st_mode))
 
+    def shown(self, file: str) -> str:
+        """Return what a caller calls a file: the path, or for one in this folder the table."""
+        path = Path(file)
+        made = path.parent.name == _NAMED or path.parent.name.startswith(_CALL)
+        return "the table" if made and path.parent.parent == self._base.absolute() else file
+
     def _checked_base(self) -> Path:
         """Return the folder, made if need be. Raises `UsageError` if others could write to it."""
         if self.is_shared:

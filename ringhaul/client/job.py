@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Unpack
 
 from ringhaul.client.arguments import option_arguments
 from ringhaul.client.connection import Connection, one_document
 from ringhaul.client.errors import ClientError
+from ringhaul.client.folder import Folder
 from ringhaul.client.options import ResumeOptions
 from ringhaul.client.process import running
 from ringhaul.client.progress import Watcher
@@ -25,8 +27,8 @@ from ringhaul.client.results import (
 class Job:
     """A job by its id. Making one runs no command."""
 
-    def __init__(self, connection: Connection, job: str) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, job: str, folder: Folder) -> None:
+        self._connection, self._folder = connection, folder
         self.id = job
 
     def __repr__(self) -> str:
@@ -80,7 +82,8 @@ class Job:
         argv = connection.argv("errors", options, [self.id])
         with running(argv, connection.env, password=connection.password) as command:
             for line in command.lines():
-                yield read_reject(json.loads(line))
+                reject = read_reject(json.loads(line))
+                yield replace(reject, file=self._folder.shown(reject.file))
             ended = command.ended()
         if ended.exit_code:
             raise ended.error()

@@ -1,26 +1,36 @@
-"""Tables in memory become Parquet files, and files become tables. Only this module uses pyarrow,
-which is imported when a table is given or wanted."""
+"""Tables in memory become Parquet files, and files become tables. Only this module and those that
+it imports use pyarrow, which is imported when a table is given or wanted."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ringhaul.client.errors import UsageError
+from ringhaul.client.audit import Audit
+from ringhaul.client.columns import column
+from ringhaul.client.errors import OutputError, UsageError
+from ringhaul.client.frames import frame_tables, is_frame, is_pandas
+from ringhaul.client.growing import write_growing
+from ringhaul.client.records import record_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Rows of a row group, which is the unit of work of a load.
-GROUP_ROWS_MAX = 65_536
-#: Bytes of a row group in memory, about.
-GROUP_BYTES_MAX = 64 << 20
-#: Bytes of a page. The command refuses files with pages that are too large to hold.
-PAGE_BYTES_MAX = 4 << 20
-#: Values of a page, if they are small.
-PAGE_ROWS_MAX = 1024
+#: Other data that is no table yet -> how it becomes one, by an attribute that it has.
+_REMEDIES = {
+    "toArrow": "give its .toArrow()",
+    "compute": "give its .compute()",
+    "collect": "give its .collect()",
+    "to_pyarrow_batches": "give its .to_pyarrow_batches()",
+    "scanner": "give its .scanner().to_reader()",
+    "to_reader": "give its .to_reader()",
+    "dtype": "give pandas.DataFrame of it, with the names of the columns",
+    "items": "give pyarrow.table of it, if its values are columns, or [it], if it is one record",
+}
+_KINDS = "a table (Arrow, pandas, Polars, dictionaries)"
 
 
 def require_pyarrow() -> None:
@@ -34,21 +44,29 @@ def require_pyarrow() -> None:
 
 
 def is_table(data: object) -> bool:
-    """Return whether the data is in memory: a table of Arrow, pandas, Polars, DuckDB or another
-    library that speaks Arrow's C interface, or a list of dictionaries. False: names of files."""
-    if isinstance(data, str | os.PathLike):
+    """Return whether the data is in memory: a frame (see `is_frame`), or records, frames or batches
+    in a list or another iterable. False: names of files, or nothing that can be loaded."""
+    if isinstance(data, str | bytes | os.PathLike):
         return False
+    if is_frame(data):
+        return True
     if isinstance(data, Sequence):
-        return bool(data) and all(isinstance(row, Mapping) for row in data)
-    return (
-        hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__") or _is_frame(data)
-    )
+        return bool(data) and not isinstance(data[0], str | bytes | os.PathLike)
+    return isinstance(data, Iterable) and not _remedy(data)
 
 
-def _is_frame(data: object) -> bool:
-    """Return whether it is a DataFrame of pandas, which need not be installed."""
-    kind = type(data)
-    return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "pandas"
+def _remedy(data: object) -> str:
+    """Return how an object becomes a table; empty: it may be one, or is nothing like it."""
+    if isinstance(data, Iterator):
+        return ""
+    return next((words for name, words in _REMEDIES.items() if hasattr(data, name)), "")
+
+
+def noun(data: object) -> str:
+    """Return what messages call data in memory."""
+    if is_pandas(data) or type(data).__name__ == "DataFrame":
+        return "the frame"
+    return "the list" if isinstance(data, list | tuple) else "the table"
 
 
 def file_names(data: object) -> list[str]:
@@ -56,10 +74,10 @@ def file_names(data: object) -> list[str]:
     else."""
     names = [data] if isinstance(data, str | os.PathLike) else data
     if not isinstance(names, Sequence) or not names:
-        raise UsageError(
-            f"{type(data).__name__}: give a table (Arrow, pandas, Polars, a list of dictionaries), "
-            "or one or several paths or URLs"
-        )
+        remedy = _remedy(data) or f"give {_KINDS}, or one or several paths or URLs"
+        empty = isinstance(data, Sequence) and not data
+        what = "it is empty, so it has no column" if empty else "it cannot be loaded as it is"
+        raise UsageError(f"{type(data).__name__}: {what}; {remedy}")
     found = []
     for name in names:
         if not isinstance(name, str | os.PathLike):
@@ -71,79 +89,59 @@ def file_names(data: object) -> list[str]:
     return found
 
 
-def write_table(data: Any, path: Path) -> None:
-    """Write a table as a Parquet file, in bounded memory if it is a stream.
+def write_table(data: Any, path: Path, *, checked: bool = False) -> None:
+    """Write data in memory as a Parquet file, in bounded memory if it is a stream.
 
-    Raises `UsageError` if its values have no type of Arrow, or there is no pyarrow.
+    `checked`: count what is given, and compare the file with that. Raises `UsageError` for values
+    that cannot be loaded, and if there is no pyarrow. Errors of the caller's generator pass.
     """
     require_pyarrow()
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
+    audit = Audit() if checked else None
     try:
-        reader = _reader(data)
-        writer: pq.ParquetWriter | None = None
-        try:
-            for group in _groups(reader):
-                if writer is None:
-                    writer = _writer(path, group)
-                writer.write_table(group, row_group_size=max(group.num_rows, 1))
-        finally:
-            if writer is not None:
-                writer.close()
+        write_growing(_tables(data, audit), path)
+        if audit is not None:
+            audit.check(path)
     except pa.ArrowException as error:
-        raise UsageError(f"the table cannot be written as Parquet: {error}") from error
+        raise UsageError(f"{noun(data)} cannot be written as Parquet: {error}") from error
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(path)):
+            raise  # of the caller's generator
+        raise OutputError(
+            f"{noun(data)} cannot be written to a temporary file in {path.parent.parent} "
+            f"({error.strerror}): make room, or set TMPDIR"
+        ) from error
 
 
-def _writer(path: Path, first: pa.Table) -> Any:
-    import pyarrow.parquet as pq
-
-    row_bytes = first.nbytes / max(first.num_rows, 1)
-    page_rows = max(min(int(PAGE_BYTES_MAX / max(row_bytes, 1)), PAGE_ROWS_MAX), 1)
-    return pq.ParquetWriter(path, first.schema, write_batch_size=page_rows)
-
-
-def _reader(data: Any) -> pa.RecordBatchReader:
-    import pyarrow as pa
-
-    if isinstance(data, Sequence):
-        return pa.Table.from_pylist(list(data)).to_reader()
-    if isinstance(data, pa.Table):
-        return data.to_reader()
-    if _is_frame(data):
-        # An index with names holds columns; one without is only a numbering.
-        named = all(name is not None for name in data.index.names)
-        return pa.Table.from_pandas(data, preserve_index=named).to_reader()
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data)
-    batch = pa.record_batch(data)
-    return pa.RecordBatchReader.from_batches(batch.schema, [batch])
-
-
-def _groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """Yield tables of a row group's size; at least one, so that an empty stream has its columns."""
-    import pyarrow as pa
-
-    held: list[pa.RecordBatch] = []
-    rows = size = written = 0
-    for batch in reader:
-        for part in _pieces(batch):
-            full = rows + part.num_rows > GROUP_ROWS_MAX or size + part.nbytes > GROUP_BYTES_MAX
-            if held and full:
-                yield pa.Table.from_batches(held, reader.schema)
-                held, rows, size, written = [], 0, 0, written + 1
-            held.append(part)
-            rows, size = rows + part.num_rows, size + part.nbytes
-    if held or not written:
-        yield pa.Table.from_batches(held, reader.schema)
+def _tables(data: Any, audit: Audit | None) -> Iterator[pa.Table]:
+    """Yield the tables of frames, or of records, one after the other."""
+    if is_frame(data):
+        yield from _of_frame(data, audit)
+        return
+    items = iter(data)
+    try:
+        first = next(items)
+    except StopIteration:
+        raise UsageError(
+            f"{type(data).__name__}: it gives no record, so there is no column to load"
+        ) from None
+    items = chain([first], items)
+    if is_frame(first):
+        for frame in items:
+            if not is_frame(frame):
+                raise UsageError(f"a {type(frame).__name__} among tables: give tables only")
+            yield from _of_frame(frame, audit)
+        return
+    if isinstance(first, str | bytes | os.PathLike):
+        raise UsageError(f"{type(data).__name__} of paths: give a list of them")
+    yield from record_tables(items if audit is None else audit.records(items))
 
 
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield a batch in pieces of at most a row group's rows and, by their average, bytes."""
-    row_bytes = batch.nbytes / max(batch.num_rows, 1)
-    step = max(min(GROUP_ROWS_MAX, int(GROUP_BYTES_MAX / max(row_bytes, 1))), 1)
-    for start in range(0, batch.num_rows, step):
-        yield batch.slice(start, step)
+def _of_frame(frame: Any, audit: Audit | None) -> Iterator[pa.Table]:
+    yield from frame_tables(frame)
+    if audit is not None and is_pandas(frame):
+        audit.frame(frame)
 
 
 def write_keys(keys: object, columns: Sequence[str], path: Path) -> None:
@@ -157,12 +155,9 @@ def write_keys(keys: object, columns: Sequence[str], path: Path) -> None:
     for row in rows:
         if len(row) != len(columns):
             raise UsageError(f"a key of {len(row)} values, {row!r}, for {len(columns)} columns")
-    try:
-        values = list(zip(*rows, strict=True)) or [()] * len(columns)
-        table = pa.table({name: list(one) for name, one in zip(columns, values, strict=True)})
-    except pa.ArrowException as error:
-        raise UsageError(f"the keys have no common type: {error}") from error
-    write_table(table, path)
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    named = zip(columns, values, strict=True)
+    write_table(pa.table({name: column(each, name, 1) for name, each in named}), path)
 
 
 def read_file(path: Path) -> pa.Table:

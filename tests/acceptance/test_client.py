@@ -155,6 +155,46 @@ def test_a_frame_of_pandas_goes_in_and_out(
     assert own.job(result.job).status().rows == 300
 
 
+def test_ragged_records_are_loaded_whole(
+    client: Client, cassandra_session: Session, keyspace: str
+) -> None:
+    """Keys that come late, by list and by generator; the comparison finds what a table lacks."""
+    columns = "id int PRIMARY KEY, a text, b int, big varint, totals map<text, int>"
+    table = create_table(cassandra_session, keyspace, columns)
+    late = [{"id": n, "a": str(n), "totals": {f"k{n % 7}": n}} for n in range(300, 600)]
+    given = [
+        {"id": 1},
+        {"id": 2, "a": "x", "b": 5},
+        {"id": 3, "a": "y", "big": 2**70},
+        *late,
+    ]
+    names: dict[str, Any] = dict.fromkeys(("id", "a", "b", "big", "totals"))
+    wanted = [names | one for one in given]
+    for data in (given, iter(given)):
+        cassandra_session.execute(f"TRUNCATE {table}")
+        assert client.load(data, table).check().rows == len(given)
+        rows = in_table(cassandra_session, table)
+        totals = [row["totals"] and dict(row["totals"]) for row in rows]
+        assert [row | {"totals": one} for row, one in zip(rows, totals, strict=True)] == wanted
+    assert client.verify(iter(given), table).check().rows == len(given)
+    cassandra_session.execute(f"UPDATE {table} SET a = null WHERE id = 599")
+    assert client.verify(given, table).differing == 1
+    client.exec(
+        f"UPDATE {table} SET a = ?, b = ? WHERE id = ?",
+        [{"id": 1}, {"id": 2, "a": "q"}, {"id": 3, "b": 7}],
+    )
+    keys = client.lookup([{"id": 1}, {"id": 2}, {"id": 3}], table, columns=["id", "a", "b"])
+    assert keys.to_pylist() == [
+        *({"id": 1, "a": None, "b": None}, {"id": 2, "a": "q", "b": 5}),
+        {"id": 3, "a": "y", "b": 7},
+    ]
+    with pytest.raises(UsageError, match=r"^the list.*nope"):
+        client.load([{"id": 1}, {"id": 2, "nope": 1}], table)
+    found = client.load([{"id": 1}, {"id": 2**40}], table)
+    (reject,) = client.job(found.job).rejects()
+    assert (reject.file, reject.line, reject.column) == ("the table", 2, "id")
+
+
 def test_reads_and_statements(client: Client, cassandra_session: Session, keyspace: str) -> None:
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, total bigint, note text")
     insert = f"INSERT INTO {table} (id, total, note) VALUES (?, ?, ?)"
