@@ -123,7 +123,7 @@ TABLES: dict[str, Table] = {
             Bad("int", "7.5", "--rounding half-even"),
             Bad("int", "true", "--accept booleans reads it as 1"),
             Bad("bigint", "x", "is not a whole number"),
-            Bad("bigint", "2000-01-01T00:00:00Z", "--accept moments reads it as a number of ms"),
+            Bad("bigint", "2000-01-01T00:00:00Z", "--accept moments reads it as 946684800000 (ms)"),
             Bad("varint", "1_000", "is not a whole number"),
             Bad("decimal", "no", "--accept booleans reads it as 0"),
             Bad("float", "1e400", "outside the range of a float"),

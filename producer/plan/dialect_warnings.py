@@ -5,22 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 
 from producer.plan.files import first_block, first_fields
 from producer.plan.short_header import short_header
 from producer.request.load import LoadRequest
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.formats.dialect_warnings import find_warnings
+from ringhaul.formats.encoding_warnings import find_encoding_warnings
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.split import Position
 from ringhaul.records.job import LoadSource
+from ringhaul.sources.files import open_whole
+from ringhaul.sources.source import SourceFile
+from ringhaul.storage.access import is_url
+
+#: How much of a file is examined for characters that are unlikely in its encoding.
+_LOOK_BYTES = 16 << 20
+_REMOTE_LOOK_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 20
 
 
 def dialect_warnings(
     request: LoadRequest, sources: Sequence[LoadSource], table: TableSchema
 ) -> list[str]:
-    """Return the warnings about the records of the first CSV file that are loaded first; the others
-    are assumed to be like it. `table`: see `short_header`."""
+    """Return the warnings about the records of the first file of text that are loaded first; the
+    other files are assumed to be like it. `table`: see `short_header`."""
+    found = _of_dialect(request, sources, table)
+    if request.dialect.decoding == "block":
+        texts = (source.file for source in sources if source.format != "parquet")
+        found += [line for file in islice(texts, 1) for line in _of_encoding(request, file)]
+    return found
+
+
+def _of_dialect(
+    request: LoadRequest, sources: Sequence[LoadSource], table: TableSchema
+) -> list[str]:
     for source in sources:
         if source.format != "csv":
             continue
@@ -43,3 +63,14 @@ def _warnings(request: LoadRequest, source: LoadSource, table: TableSchema) -> S
     start = Position(source.start_offset_bytes, 0, source.start_line)
     found = short_header(request, source.file, source.fields, start, table)
     return [*warnings, found] if found else warnings
+
+
+def _of_encoding(request: LoadRequest, file: SourceFile) -> list[str]:
+    left = _REMOTE_LOOK_BYTES if is_url(file.path) else _LOOK_BYTES
+    pieces = []
+    with open_whole(file, request.dialect) as stream:
+        while left > 0 and (piece := stream.read(min(left, _PIECE_BYTES))):
+            pieces.append(piece)
+            left -= len(piece)
+    warnings = find_encoding_warnings(b"".join(pieces), request.dialect)
+    return [f"warning: {file.path}: {warning}" for warning in warnings]

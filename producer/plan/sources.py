@@ -15,7 +15,7 @@ from producer.plan.jsonl_source import plan_jsonl, refuse_misspelt
 from producer.plan.parquet_source import plan_parquet
 from producer.plan.partitions import partition_hint, with_nulls, with_partitions
 from producer.plan.short_header import short_header
-from producer.plan.titles import header_position, skip_bytes
+from producer.plan.titles import SEPARATOR_LINE, header_position, skip_bytes
 from producer.request.load import LoadRequest, refuse_unread
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SourceMissing, UsageError
@@ -210,6 +210,7 @@ def read_fields(
         with open_whole(file, request.dialect) as stream:
             skip_bytes(stream, at.offset_bytes)
             names, start = read_header(stream, request.dialect, start=at)
+        _refuse_separator(request, names)
         # A command that lists the fields, or by --mapping those to load, need not name the others;
         # a transform gets all fields by their names.
         by_name = request.by_name or request.mapping
@@ -229,6 +230,16 @@ def read_fields(
             f"{', '.join(names[:12])}. It names all of them; --mapping loads only some"
         )
     return fields, start
+
+
+def _refuse_separator(request: LoadRequest, names: Sequence[str]) -> None:
+    """Refuse a line in place of the header that names the delimiter, as Excel writes it."""
+    if request.header_at is None and len(names) <= 2 and SEPARATOR_LINE.fullmatch("".join(names)):
+        raise UsageError(
+            f"begins with the line {names[0]}, which names the delimiter: give "
+            f"{request.dialect.option('header-at')} 2, the line of the header, which takes the "
+            "delimiter from there"
+        )
 
 
 def _check_delimiter(request: LoadRequest, file: SourceFile, name: str) -> None:

@@ -28,6 +28,8 @@ LINES_MAX, BYTES_MAX = 1000, 1 << 20
 #: `auto` looks at this many lines.
 AUTO_LINES_MAX = 50
 _SEP = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+#: The same line, once it is split where the delimiter is.
+SEPARATOR_LINE = re.compile("sep=.?", re.IGNORECASE)
 
 
 def with_separator(request: LoadRequest, files: Sequence[SourceFile]) -> LoadRequest:

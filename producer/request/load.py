@@ -201,6 +201,11 @@ def _refuse_untyped(request: LoadRequest) -> None:
             "--create-table reads the files, and --transform changes their content: create the "
             "table first (cqlsh, or `ringhaul local cql` for the local stack)"
         )
+    if request.header_at == AUTO:
+        raise UsageError(
+            "--header-at auto finds the header by the table's columns, and --create-table makes "
+            "these from the header: give the number of its line"
+        )
     if not request.header and not request.columns:
         raise UsageError("--create-table with --no-header needs --columns, the columns' names")
 

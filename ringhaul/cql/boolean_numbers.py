@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ringhaul.cql.column import Mask, TextColumn
+from ringhaul.cql.hints import hint, known
 from ringhaul.cql.text_format import TextFormat
 
 _WORD_BYTES_MAX = 64  #: longer values are not words
@@ -48,7 +49,7 @@ def _begins_number(firsts: NDArray[np.uint8]) -> Mask:
 def number_hint(text: str, fmt: TextFormat) -> str:
     """Return the end of a message that refuses `text` as a number: which option reads the word."""
     word = text.casefold()
-    for words, number in ((fmt.true_words, 1), (fmt.false_words, 0)):
+    for words, number in ((fmt.true_words, "1"), (fmt.false_words, "0")):
         if word in {one.casefold() for one in words}:
-            return f"; {fmt.option('accept')} booleans reads it as {number}"
+            return hint([known({"accept": "booleans"}, fmt, number)])
     return ""

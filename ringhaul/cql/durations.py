@@ -12,6 +12,7 @@ A minus in front makes all parts negative: the three parts never differ in sign.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import Encoded, TextColumn, parse_left, quote
+from ringhaul.cql.hints import hint, reading
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.vints import signed_vints
 
@@ -92,21 +94,22 @@ def duration_cells(months: NDArray[Any], days: NDArray[Any], nanoseconds: NDArra
 def parse_duration(text: str, fmt: TextFormat = _USUAL) -> Duration:
     """Return (months, days, nanoseconds). Raises `ValueError` with the reason."""
     negative = text.startswith("-")
-    found = None
+    match = None
     accepted = fmt.accepts("fractions")
     for form in (*_FORMS, _FRACTION_FORM) if accepted else _FORMS:
-        found = form.fullmatch(text, int(negative))
-        if found is not None and any(found.groups()):
+        match = form.fullmatch(text, int(negative))
+        if match is not None and any(match.groups()):
             break
     else:
-        hint = ""
+        found = ""
         if not accepted and len(text) < 100 and _FRACTION_FORM.fullmatch(text, int(negative)):
-            hint = f"; {fmt.option('accept')} fractions reads it"
+            read = functools.partial(parse_duration, text)
+            found = hint([reading({"accept": "fractions"}, fmt, read, _shown)])
         raise ValueError(
-            f"{quote(text)} is not a duration such as 1y2mo3d4h5m6s or P1Y2M3DT4H5M6S{hint}"
+            f"{quote(text)} is not a duration such as 1y2mo3d4h5m6s or P1Y2M3DT4H5M6S{found}"
         )
     parts = dict.fromkeys(_BITS, 0)
-    for unit, digits in found.groupdict().items():
+    for unit, digits in match.groupdict().items():
         if digits is None:
             continue
         if unit == "fraction":
@@ -121,3 +124,11 @@ def parse_duration(text: str, fmt: TextFormat = _USUAL) -> Duration:
             raise ValueError(f"{quote(text)} has more than {largest} {part}")
     sign = -1 if negative else 1
     return sign * parts["months"], sign * parts["days"], sign * parts["nanoseconds"]
+
+
+def _shown(duration: Duration) -> str:
+    """Return a duration in units."""
+    months, days, nanoseconds = (abs(part) for part in duration)
+    parts = ((months, "mo"), (days, "d"), (nanoseconds, "ns"))
+    spelt = "".join(f"{part}{unit}" for part, unit in parts if part)
+    return f"-{spelt}" if min(duration) < 0 else spelt

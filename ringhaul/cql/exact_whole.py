@@ -9,6 +9,7 @@ import re
 
 from ringhaul.cql.boolean_numbers import number_hint
 from ringhaul.cql.column import quote
+from ringhaul.cql.hints import hint, reading, show_moment
 from ringhaul.cql.text_format import TextFormat
 
 # Possessive, so that a text that does not match costs no more than one that does.
@@ -17,14 +18,21 @@ _NUMBER = re.compile(
     r"(?P<sign>[+-]?)(?:(?P<whole>[0-9]++)(?:\.(?P<fraction>[0-9]*+))?|\.(?P<bare>[0-9]++))"
     r"(?:[eE](?P<exponent>[+-]?[0-9]++))?"
 )
+#: Three digits in each group: with points between thousands 1.234 is a whole number.
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+")
+#: Seconds since 1970, from 2001 to 2100, with milliseconds, microseconds or nanoseconds.
+_SECONDS = re.compile(r"(?P<seconds>[1-3][0-9]{9})\.(?P<ms>[0-9]{3})(?:[0-9]{3}){0,2}")
+#: More digits are not shown; no type with bounds has as many.
+_SHOWN_DIGITS_MAX = 40
 #: Zeros that an exponent may add: eleven characters could otherwise ask for a gigabyte of digits.
 ZEROS_MAX = 10_000
 
 
-def whole_text(text: str, fmt: TextFormat) -> str:
+def whole_text(text: str, fmt: TextFormat, bounds: tuple[int, int] | None = None) -> str:
     """Return the digits of a whole number, with its sign, as far as the format accepts the text.
 
-    Raises `ValueError` with the reason, which names the option that would accept it.
+    Raises `ValueError` with the reason, which names the options that would accept it. `bounds`: the
+    least and the largest value that is of use, for what it names.
     """
     if _WHOLE.fullmatch(text):
         return text
@@ -37,11 +45,39 @@ def whole_text(text: str, fmt: TextFormat) -> str:
         return number["sign"] + whole
     if not exact and fmt.rounding != "none":
         return number["sign"] + _rounded(whole, fraction, fmt.rounding, number["sign"] == "-")
+    raise ValueError(
+        f"{quote(text)} is not a whole number{_fraction_hint(text, fmt, exact, bounds)}"
+    )
+
+
+def _fraction_hint(text: str, fmt: TextFormat, exact: bool, bounds: tuple[int, int] | None) -> str:
+    """Return which options read a number with a fraction, and what comes out.
+
+    `exact`: the fraction is zero.
+    """
+    if not exact and (moment := _SECONDS.fullmatch(text)):
+        shown = show_moment(int(moment["seconds"] + moment["ms"]))
+        return f"; as seconds since 1970 it is {shown}, which a column of timestamps can hold"
+
+    def read(changed: TextFormat) -> str:
+        plain = text
+        if changed.thousands_sep:
+            plain = text.replace(changed.thousands_sep, "").replace(changed.decimal_sep, ".")
+        number = whole_text(plain, changed)
+        if len(number) > _SHOWN_DIGITS_MAX:
+            return "" if bounds else number
+        value = int(number)
+        return str(value) if bounds is None or bounds[0] <= value <= bounds[1] else ""
+
+    readings = []
+    if fmt.plain_numbers and _THOUSANDS.fullmatch(text):
+        readings.append(reading({"decimal-sep": ",", "thousands-sep": "."}, fmt, read))
     if exact:
-        hint = f"{fmt.option('accept')} fractions reads it"
+        readings.append(reading({"accept": "fractions"}, fmt, read))
     else:
-        hint = f"{fmt.option('rounding')} half-even rounds it"
-    raise ValueError(f"{quote(text)} is not a whole number; {hint}")
+        note = "its fraction is lost"
+        readings.append(reading({"rounding": "half-even"}, fmt, read, note=note))
+    return hint(readings)
 
 
 def _around_the_point(number: re.Match[str], text: str) -> tuple[str, str]:

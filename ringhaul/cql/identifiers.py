@@ -15,6 +15,7 @@ from ringhaul.cql.column import (
     parse_left,
     quote,
 )
+from ringhaul.cql.hints import hint, known
 from ringhaul.cql.text_format import TextFormat
 
 _UUID_LENGTH = 36
@@ -67,9 +68,11 @@ def _parse_uuid(text: str, fmt: TextFormat) -> bytes:
     form = _OTHER_FORMS.fullmatch(text)
     if form is None:
         raise ValueError(refused)
+    digits = (form["plain"] or form["braced"] or form["named"]).replace("-", "").lower()
     if not fmt.accepts("uuids"):
-        raise ValueError(f"{refused}; {fmt.option('accept')} uuids reads it")
-    return bytes.fromhex((form["plain"] or form["braced"] or form["named"]).replace("-", ""))
+        shown = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+        raise ValueError(f"{refused}{hint([known({'accept': 'uuids'}, fmt, shown)])}")
+    return bytes.fromhex(digits)
 
 
 def _uuids(column: TextColumn) -> Bytes | None:

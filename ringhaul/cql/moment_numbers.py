@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringhaul.cql.column import BadValue, Encoded, TextColumn
+from ringhaul.cql.hints import hint, known, with_options
 from ringhaul.cql.lenient import UNIT_NS
 from ringhaul.cql.temporal import encode_timestamps
 from ringhaul.cql.text_format import TextFormat
@@ -35,7 +36,7 @@ def taking_moments(encode: Encode) -> Encode:
         if fmt.accepts("moments"):
             return encode(_with_numbers(column, fmt), fmt)
         cells, bad = encode(column, fmt)
-        return Encoded(cells, _hinted(column, bad, fmt)) if bad else Encoded(cells, bad)
+        return Encoded(cells, _hinted(encode, column, bad, fmt)) if bad else Encoded(cells, bad)
 
     return taking
 
@@ -64,11 +65,27 @@ def _with_numbers(column: TextColumn, fmt: TextFormat) -> TextColumn:
     return TextColumn.of(pc.replace_with_mask(column.array(), pa.array(among), found))
 
 
-def _hinted(column: TextColumn, bad: list[BadValue], fmt: TextFormat) -> list[BadValue]:
-    unit = fmt.unit("timestamp") or "ms"
-    hint = f"; {fmt.option('accept')} moments reads it as a number of {unit}"
+def _hinted(
+    encode: Encode, column: TextColumn, bad: list[BadValue], fmt: TextFormat
+) -> list[BadValue]:
+    """Return the bad values, with the option that reads those that are timestamps."""
     rows = np.array([one.row for one in bad])
     rows = rows[column.lengths[rows] <= _LENGTH_MAX]
     texts = TextColumn.of(column.array().take(pa.array(rows)))
-    moments = set(rows[texts.matches(_ISO)].tolist())
-    return [one._replace(reason=one.reason + hint) if one.row in moments else one for one in bad]
+    among = texts.matches(_ISO)
+    rows, texts = rows[among], texts.filter(among)
+    unit = fmt.unit("timestamp")
+    tried = [({"accept": "moments"}, unit or "ms")]
+    tried += [] if unit else [({"accept": "moments", "epoch-unit": "s"}, "s")]
+    readings: dict[int, list[str]] = {row: [] for row in rows.tolist()}
+    for options, counted in tried if len(rows) else ():
+        changed = with_options(fmt, tuple(options.items()))
+        numbers = _with_numbers(texts, changed)
+        refused = {one.row for one in encode(numbers, changed)[1]}
+        for place, (row, number) in enumerate(
+            zip(rows.tolist(), numbers.array().to_pylist(), strict=True)
+        ):
+            if place not in refused:
+                found = known(options, fmt, number.decode(), counted)
+                readings[row].append(found)
+    return [one._replace(reason=one.reason + hint(readings.get(one.row, ()))) for one in bad]

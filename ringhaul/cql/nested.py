@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.column import TextColumn, quote
+from ringhaul.cql.hints import hint, reading
 from ringhaul.cql.join import (
     Column,
     Fault,
@@ -125,11 +126,11 @@ def _hint(kind: CqlType, text: bytes, fmt: TextFormat) -> str:
     """Return which option would read a cell that was refused."""
     if fmt.accepts("collections") or len(text) > _HINT_BYTES_MAX:
         return ""
-    try:
-        parse_loose(kind, text.decode())
-    except ValueError:
-        return ""
-    return f"; {fmt.option('accept')} collections reads it"
+
+    def read(_: TextFormat) -> str:
+        return json.dumps(parse_loose(kind, text.decode()), ensure_ascii=False)
+
+    return hint([reading({"accept": "collections"}, fmt, read)])
 
 
 def parse_cell(kind: CqlType, text: bytes, decoder: json.JSONDecoder = _DECODER) -> Json:

@@ -4,6 +4,7 @@ The fast pass is Arrow's own number parser, after a check of the characters: by 
 accepts hexadecimal whole numbers and words for infinity.
 """
 
+import functools
 import math
 import re
 from dataclasses import replace
@@ -20,6 +21,7 @@ from ringhaul.cql.boolean_numbers import number_hint, with_numbers
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import BadValue, Encoded, Mask, TextColumn, parse_left, quote
 from ringhaul.cql.exact_whole import whole_text
+from ringhaul.cql.hints import hint, known, reading
 from ringhaul.cql.text_format import TextFormat
 
 #: Type -> its big-endian numpy type.
@@ -172,8 +174,9 @@ def parse_real(text: str, cql_type: str, fmt: TextFormat = _USUAL) -> float:
 def _hex_real(text: str, cql_type: str, fmt: TextFormat) -> float:
     """Parse a hexadecimal number, rounded to a double and then to a float."""
     if not fmt.accepts("hex-floats"):
-        hint = f"{fmt.option('accept')} hex-floats reads it"
-        raise ValueError(f"{quote(text)} is not a number; {hint}")
+        read = functools.partial(parse_real, text, cql_type)
+        found = hint([reading({"accept": "hex-floats"}, fmt, read)])
+        raise ValueError(f"{quote(text)} is not a number{found}")
     try:
         value = float.fromhex(text)
     except OverflowError:
@@ -227,7 +230,7 @@ def _cast_matching(column: TextColumn, pattern: str, native: Any) -> tuple[NDArr
 
 
 def _parse_integer(text: str, low: int, high: int, fmt: TextFormat) -> int:
-    spelt = whole_text(text, fmt)
+    spelt = whole_text(text, fmt, (low, high))
     digits = spelt.lstrip("+-").lstrip("0") or "0"
     value = int(digits) if len(digits) <= 20 else 10**20
     value = -value if spelt[0] == "-" else value
@@ -248,12 +251,12 @@ def _parse_boolean(text: str, fmt: TextFormat) -> bool:
     if number in fmt.true_words + fmt.false_words:
         if fmt.accepts("fractions"):
             return number in fmt.true_words
-        hint = f"; {fmt.option('accept')} fractions reads it as {number}"
+        found = hint([known({"accept": "fractions"}, fmt, number)])
     else:
-        hint = ""
+        found = ""
     raise ValueError(
         f"{quote(text)} is not one of the words for true ({', '.join(fmt.true_words)}) "
-        f"or false ({', '.join(fmt.false_words)}){hint}"
+        f"or false ({', '.join(fmt.false_words)}){found}"
     )
 
 

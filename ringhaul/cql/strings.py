@@ -15,6 +15,7 @@ from ringhaul.cql.column import (
     parse_left,
     quote,
 )
+from ringhaul.cql.hints import western_hint
 from ringhaul.cql.text_format import TextFormat
 
 _HEX_FORM = r"^0[xX](?:[0-9a-fA-F]{2})*$"
@@ -88,7 +89,7 @@ def _utf8_reason(value: bytes, fmt: TextFormat | None) -> str | None:
         reason = f"invalid UTF-8 at byte {error.start + 1} (0x{value[error.start]:02x})"
         if fmt is None:
             return reason
-        return f"{reason}; give {fmt.option('encoding')} if the file is in another encoding"
+        return reason + western_hint(value, error.start, fmt.option("encoding"))
     return None
 
 

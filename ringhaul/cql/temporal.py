@@ -15,6 +15,18 @@ from numpy.typing import NDArray
 from ringhaul.cql.calendar import zone_named
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import BadValue, Encoded, TextColumn, parse_left, quote
+from ringhaul.cql.hints import (
+    SPREADSHEET_DAYS_MIN,
+    SPREADSHEET_EPOCH,
+    given_patterns,
+    hint,
+    reading,
+    show_date,
+    show_likely_date,
+    show_likely_moment,
+    show_moment,
+    show_time,
+)
 from ringhaul.cql.layouts import Plan, read_by_layout
 from ringhaul.cql.lenient import UNIT_NS
 from ringhaul.cql.matched import days_of_match, seconds_of_match, utc_ms_of_match
@@ -57,7 +69,9 @@ _LOOSE_DATE_FORM = re.compile(
     re.ASCII,
 )
 _LOOSE_TIME_FORM = re.compile(_TIME.replace(r"(?P<hour>\d\d)", r"(?P<hour>\d\d?)"), re.ASCII)
-_COMPACT_DATE = re.compile(r"(?:19|20)\d{6}", re.ASCII)
+#: Units that a hint may name, and the usual pattern of a date of so many digits.
+_UNITS = ("s", "ms", "us", "ns")
+_DIGIT_PATTERNS = {8: "yyyyMMdd", 14: "yyyyMMddHHmmss"}
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
@@ -145,8 +159,7 @@ def parse_timestamp(text: str, fmt: TextFormat, *, advise: bool = False) -> int:
 
     `advise`: name the option that would read the text.
     """
-    hint = _zones_hint(text, fmt) if advise else ""
-    failure = ValueError(f"{quote(text)} is not a timestamp such as 2024-05-31T23:59:59.123Z{hint}")
+    failure = None
     forms = [form for form, _ in _pattern_forms("timestamp", fmt)] + [_ISO_FORM]
     if fmt.accepts("zones"):
         forms.append(_ZONED_FORM)
@@ -167,17 +180,60 @@ def parse_timestamp(text: str, fmt: TextFormat, *, advise: bool = False) -> int:
         value = int(text)
         if is_date_like(value):
             raise ValueError(
-                f"{quote(text)} may be a date or milliseconds since 1970; say which with "
-                f"{fmt.option('epoch-unit')} ms or {fmt.option('timestamp-format')}"
+                f"{quote(text)} may be a date or milliseconds since 1970"
+                f"{_ambiguous_hint(text, fmt) if advise else ''}"
             )
         return in_int64(value + fmt.epoch_ms, text)
-    raise failure
+    if failure:
+        raise failure
+    raise ValueError(
+        f"{quote(text)} is not a timestamp such as 2024-05-31T23:59:59.123Z"
+        f"{given_patterns(fmt, 'timestamp')}{_timestamp_hint(text, fmt) if advise else ''}"
+    )
 
 
-def _zones_hint(text: str, fmt: TextFormat) -> str:
-    if not fmt.accepts("zones") and len(text) < 100 and _ZONED_FORM.fullmatch(text):
-        return f"; {fmt.option('accept')} zones reads the name of a zone"
+def _ambiguous_hint(text: str, fmt: TextFormat) -> str:
+    """Return which options say whether digits are a date or milliseconds."""
+    read = functools.partial(parse_timestamp, text)
+    pattern = _DIGIT_PATTERNS.get(len(text), "")
+    otherwise = f"{fmt.option('timestamp-format')} PATTERN reads other spellings"
+    readings = [
+        reading({"epoch-unit": "ms"}, fmt, read, show_moment),
+        (pattern and reading({"timestamp-format": pattern}, fmt, read, show_moment)) or otherwise,
+    ]
+    return f"; say which: {hint(readings)[2:]}"
+
+
+def _timestamp_hint(text: str, fmt: TextFormat) -> str:
+    """Return which options may read a text as a timestamp."""
+    if len(text) > 100:
+        return ""
+    read = functools.partial(parse_timestamp, text)
+    if _ZONED_FORM.fullmatch(text):
+        return hint([reading({"accept": "zones"}, fmt, read, show_moment)])
+    if _UNIT_FORM.fullmatch(text):
+        return hint(
+            [
+                *(reading({"epoch-unit": unit}, fmt, read, show_likely_moment) for unit in _UNITS),
+                _of_spreadsheet("timestamp", text, fmt, read, show_likely_moment),
+            ]
+        )
     return ""
+
+
+def _of_spreadsheet(
+    kind: str,
+    text: str,
+    fmt: TextFormat,
+    read: Callable[[TextFormat], int],
+    show: Callable[[int], str],
+) -> str:
+    """Return how a number is read as spreadsheets count days; empty if it is too small for that."""
+    if float(text) < SPREADSHEET_DAYS_MIN:
+        return ""
+    options = {f"{kind}-format": "d", "epoch": SPREADSHEET_EPOCH}
+    note = "days as in Excel; --epoch counts for all columns"
+    return reading(options, fmt, read, show, note.replace("--epoch", fmt.option("epoch")))
 
 
 def _ns_of(number: re.Match[str], unit: str) -> int:
@@ -211,8 +267,10 @@ def parse_date(text: str, fmt: TextFormat = _USUAL, *, advise: bool = False) -> 
         return _date_in_range(days, text)
     if failure:
         raise failure
-    hint = _date_hint(text, fmt) if advise else ""
-    raise ValueError(f"{quote(text)} is not a date such as 2024-05-31{hint}")
+    raise ValueError(
+        f"{quote(text)} is not a date such as 2024-05-31{given_patterns(fmt, 'date')}"
+        f"{_date_hint(text, fmt) if advise else ''}"
+    )
 
 
 def _date_in_range(days: int, text: str) -> int:
@@ -223,17 +281,32 @@ def _date_in_range(days: int, text: str) -> int:
 
 
 def _date_hint(text: str, fmt: TextFormat) -> str:
-    """Return which option may read a text as a date."""
-    option = fmt.option("date-format")
+    """Return which options may read a text as a date."""
     if len(text) > 100:
         return ""
+    read = functools.partial(_days_from_1970, text)
     if _LOOSE_DATE_FORM.fullmatch(text):
-        return f"; {fmt.option('accept')} dates reads it"
-    if _COMPACT_DATE.fullmatch(text):
-        return f"; {option} yyyyMMdd reads it"
-    if _EPOCH_FORM.fullmatch(text):
-        return f"; {option} d reads days since 1970"
-    return f"; {option} PATTERN reads other spellings"
+        return hint([reading({"accept": "dates"}, fmt, read, show_date)])
+    otherwise = (
+        "" if fmt.date_formats else f"{fmt.option('date-format')} PATTERN reads other spellings"
+    )
+    if not _EPOCH_FORM.fullmatch(text):
+        return hint([], otherwise)
+    pattern = _DIGIT_PATTERNS.get(len(text), "")
+    notes = {"d": "days since 1970"} if fmt.epoch.strip().startswith("1970-01-01") else {}
+    readings = [
+        pattern and reading({"date-format": pattern}, fmt, read, show_likely_date),
+        *(
+            reading({"date-format": unit}, fmt, read, show_likely_date, notes.get(unit, ""))
+            for unit in ("d", *_UNITS)
+        ),
+        _of_spreadsheet("date", text, fmt, read, show_likely_date),
+    ]
+    return hint(readings, otherwise)
+
+
+def _days_from_1970(text: str, fmt: TextFormat) -> int:
+    return parse_date(text, fmt) - DATE_BIAS
 
 
 def parse_time(text: str, fmt: TextFormat = _USUAL, *, advise: bool = False) -> int:
@@ -263,20 +336,29 @@ def parse_time(text: str, fmt: TextFormat = _USUAL, *, advise: bool = False) -> 
         return nanoseconds
     if failure:
         raise failure
-    hint = _time_hint(text, fmt) if advise else ""
-    raise ValueError(f"{quote(text)} is not a time of day such as 23:59:59.123456789{hint}")
+    raise ValueError(
+        f"{quote(text)} is not a time of day such as 23:59:59.123456789"
+        f"{given_patterns(fmt, 'time')}{_time_hint(text, fmt) if advise else ''}"
+    )
 
 
 def _time_hint(text: str, fmt: TextFormat) -> str:
-    """Return which option may read a text as a time of day."""
-    option = fmt.option("time-format")
+    """Return which options may read a text as a time of day."""
     if len(text) > 100:
         return ""
+    read = functools.partial(parse_time, text)
     if _LOOSE_TIME_FORM.fullmatch(text):
-        return f"; {fmt.option('accept')} dates reads it"
-    if _EPOCH_FORM.fullmatch(text):
-        return f"; {option} HHmmss or {option} ns reads digits"
-    return f"; {option} PATTERN reads other spellings"
+        return hint([reading({"accept": "dates"}, fmt, read, show_time)])
+    otherwise = (
+        "" if fmt.time_formats else f"{fmt.option('time-format')} PATTERN reads other spellings"
+    )
+    if not _EPOCH_FORM.fullmatch(text):
+        return hint([], otherwise)
+    readings = [
+        reading({"time-format": pattern}, fmt, read, show_time)
+        for pattern in ("HHmmss", "s", "ms", "ns")
+    ]
+    return hint(readings, otherwise)
 
 
 def in_int64(milliseconds: int, text: str) -> int:

@@ -437,15 +437,29 @@ def without_nul(
     `nuls`: for each wanted field, which rows have one.
     """
     rejects: dict[int, FieldReject] = {}
-    encoding, allow_nul = dialect.option("encoding"), dialect.option("allow-nul")
-    reason = (
-        f"holds a NUL byte; if the file is UTF-16 give {encoding} utf-16, "
-        f"if NUL belongs to the data give {allow_nul}"
-    )
     for name, column, holds_nul in zip(wanted, rows.columns, nuls, strict=True):
         for row in np.flatnonzero(holds_nul).tolist():
             value = column[row].as_py()
+            reason = _nul_reason(value, dialect)
             rejects.setdefault(row, FieldReject(int(rows.records[row]), name, reason, value))
     good = np.delete(np.arange(len(rows.records)), list(rejects))
     columns = [column.take(pa.array(good)) for column in rows.columns]
     return TextRows(columns, rows.records[good]), list(rejects.values())
+
+
+def _nul_reason(value: bytes, dialect: CsvDialect) -> str:
+    """Return why a value with a NUL byte is refused. Every second byte of UTF-16 is NUL as long as
+    its text is ASCII; as data, such bytes would be stored without an error."""
+    utf_16 = {value[0::2].count(0) * 2 - len(value), value[1::2].count(0) * 2 - len(value)}
+    alternate = value.count(0) == max(value[0::2].count(0), value[1::2].count(0)) and (
+        utf_16 & {-1, 0, 1}
+    )
+    encoding, allow_nul = dialect.option("encoding"), dialect.option("allow-nul")
+    if alternate and len(value) > 3:
+        return f"holds a NUL byte after each other one, as UTF-16 does; give {encoding} utf-16"
+    if alternate:
+        return (
+            f"holds a NUL byte; if the file is UTF-16 give {encoding} utf-16, "
+            f"if NUL belongs to the data give {allow_nul}"
+        )
+    return f"holds a NUL byte; if NUL belongs to the data give {allow_nul}"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import islice
 
 from ringhaul.cql.column import SHOWN_CHARACTERS_MAX
+from ringhaul.cql.hints import western_hint
 from ringhaul.errors import UsageError
 from ringhaul.formats.csv_read import decode_bytes, parse_fields
 from ringhaul.formats.dialect import CsvDialect
@@ -19,7 +20,7 @@ _SHOWN_FIELDS_MAX = 20
 HEADER_CHUNK_BYTES = 64 * 2**10
 #: Real column names are never this long: the file is of another kind, or has no line ends.
 HEADER_BYTES_MAX = 16 * 2**20
-_ELSE = "name all fields by --columns, or give --no-header if the first record is data"
+_ELSE = "name all fields by --columns, with --no-header if the first record is data"
 
 
 class SourceEmpty(UsageError):
@@ -80,7 +81,7 @@ def check_names(names: Sequence[str], unneeded: Sequence[str] = ()) -> None:
     for number, name in enumerate(names, start=1):
         if not name:
             raise UsageError(
-                f"header: field {number} of {len(names)} has no name; name it, {_ELSE}"
+                f"header: field {number} of {len(names)} has no name; name it, or {_ELSE}"
             )
     left_out = set(unneeded)
     for name, count in Counter(names).items():
@@ -90,7 +91,7 @@ def check_names(names: Sequence[str], unneeded: Sequence[str] = ()) -> None:
             more = ", ..." if count > _SHOWN_FIELDS_MAX else ""
             raise UsageError(
                 f"header: {_short(name)!r} names {count} fields ({numbers}{more}); make the names "
-                f"differ, {_ELSE}"
+                f"differ, or {_ELSE}"
             )
 
 
@@ -127,9 +128,9 @@ def _decode_names(text: bytes, dialect: CsvDialect) -> list[str]:
     for number, field in enumerate(parse_fields(text, dialect), start=1):
         try:
             names.append(field.decode().strip())
-        except UnicodeDecodeError:
+        except UnicodeDecodeError as error:
             raise UsageError(
-                f"header: field {number} is not valid {dialect.encoding}; "
-                f"give the file's encoding, for example {dialect.option('encoding')} latin-1"
+                f"header: field {number} is not valid {dialect.encoding}"
+                f"{western_hint(field, error.start, dialect.option('encoding'))}"
             ) from None
     return names

@@ -71,7 +71,8 @@ def map_fields(
         raise UsageError(
             f"{source}: the header names no column of {table.name} (it reads "
             f"{', '.join(fields[:8])}; the table has {', '.join(known[:12])}). "
-            "If the file has no header, give --no-header"
+            "If the file has no header, give --no-header and the names of its fields with "
+            "--columns; without them its fields fill the table's columns in this order"
         )
     for field, column in unknown:
         raise UsageError(

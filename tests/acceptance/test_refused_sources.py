@@ -156,7 +156,8 @@ HEADERS = {
     "no column of the table": (
         b"x,y,z\n1,a,1\n",
         "{path}: the header names no column of {table} (it reads x, y, z; the table has "
-        "id, name, total). If the file has no header, give --no-header",
+        "id, name, total). If the file has no header, give --no-header and the names of its fields "
+        "with --columns; without them its fields fill the table's columns in this order",
     ),
     "an unknown column": (
         b"id,name,totl\n1,a,1\n",
@@ -171,12 +172,12 @@ HEADERS = {
     "a name twice": (
         b"id,name,name\n1,a,b\n",
         "{path} header: 'name' names 2 fields (2, 3); make the names differ, "
-        "name all fields by --columns, or give --no-header if the first record is data",
+        "or name all fields by --columns, with --no-header if the first record is data",
     ),
     "no name": (
         b"id,,total\n1,a,1\n",
         "{path} header: field 2 of 3 has no name; name it, "
-        "name all fields by --columns, or give --no-header if the first record is data",
+        "or name all fields by --columns, with --no-header if the first record is data",
     ),
     "another delimiter": (
         b"id;name;total\n1;a;1\n",
@@ -189,8 +190,7 @@ HEADERS = {
     ),
     "another encoding": (
         "id,größe,total\n".encode("latin-1"),
-        "{path} header: field 2 is not valid utf-8; give the file's encoding, "
-        "for example --encoding latin-1",
+        '{path} header: field 2 is not valid utf-8; --encoding cp1252 reads it as "größe"',
     ),
     "UTF-16": (
         "id,name,total\n".encode("utf-16"),

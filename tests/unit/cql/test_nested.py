@@ -32,7 +32,8 @@ def reason(cql: str, text: bytes, fmt: TextFormat = FORMAT) -> str | None:
         (
             "list<int>",
             b"[1.5]",
-            'cast int: tags[0]: "1.5" is not a whole number; --rounding half-even rounds it',
+            'cast int: tags[0]: "1.5" is not a whole number; --rounding half-even reads it as 2 '
+            "(its fraction is lost)",
         ),
         (
             "list<int>",

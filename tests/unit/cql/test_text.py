@@ -93,13 +93,13 @@ REFUSED = [
     ("int", "", "{} is not a whole number"),
     ("int", "0x1f", "{} is not a whole number"),
     ("int", "1_000", "{} is not a whole number"),
-    ("int", "1.0", "{} is not a whole number; --accept fractions reads it"),
+    ("int", "1.0", "{} is not a whole number; --accept fractions reads it as 1"),
     ("int", "٣", "{} is not a whole number"),
     ("tinyint", "300", "300 is outside -128..127"),
     ("tinyint", "9" * 100, f"{'9' * 64}... is outside -128..127"),
     ("int", "2147483648", "2147483648 is outside -2147483648..2147483647"),
     ("bigint", str(2**63), f"{2**63} is outside {-(2**63)}..{2**63 - 1}"),
-    ("varint", "1e3", "{} is not a whole number; --accept fractions reads it"),
+    ("varint", "1e3", "{} is not a whole number; --accept fractions reads it as 1000"),
     ("decimal", "1,5", "{} is not a decimal number"),
     ("decimal", "1E+2147483649", "{} has a scale outside -2147483648..2147483647"),
     ("decimal", "NaN", "{} is not a decimal number"),
@@ -115,7 +115,8 @@ REFUSED = [
     (
         "uuid",
         "f" * 32,
-        "{} is not a UUID such as 123e4567-e89b-12d3-a456-426614174000; --accept uuids reads it",
+        "{} is not a UUID such as 123e4567-e89b-12d3-a456-426614174000; --accept uuids reads it as "
+        "ffffffff-ffff-ffff-ffff-ffffffffffff",
     ),
     ("timeuuid", "123e4567-e89b-42d3-a456-426614174000", "{} is not a UUID of version 1"),
     ("inet", "10.0.0.256", "{} is not an IPv4 or IPv6 address"),
@@ -227,15 +228,35 @@ def test_epoch_units_are_floored(unit: str, text: str, milliseconds: int) -> Non
     assert number("timestamp", text, TextFormat(epoch_unit=unit)) == milliseconds
 
 
-@pytest.mark.parametrize("text", ["1900", "2026", "20260131", "20260131120000"])
-def test_a_number_that_reads_as_a_date_is_not_guessed(text: str) -> None:
+OTHERWISE = "--timestamp-format PATTERN reads other spellings"
+
+
+@pytest.mark.parametrize(
+    ("text", "as_ms", "as_date"),
+    [
+        ("1900", "1970-01-01T00:00:01.900Z", OTHERWISE),
+        ("2026", "1970-01-01T00:00:02.026Z", OTHERWISE),
+        (
+            "20260131",
+            "1970-01-01T05:37:40.131Z",
+            "--timestamp-format yyyyMMdd reads it as 2026-01-31T00:00:00Z",
+        ),
+        (
+            "20260131120000",
+            "2612-01-08T06:12:00Z",
+            "--timestamp-format yyyyMMddHHmmss reads it as 2026-01-31T12:00:00Z",
+        ),
+    ],
+)
+def test_a_number_that_reads_as_a_date_is_not_guessed(text: str, as_ms: str, as_date: str) -> None:
     assert reason("timestamp", text) == (
-        f'cast timestamp: "{text}" may be a date or milliseconds since 1970; say which with '
-        "--epoch-unit ms or --timestamp-format"
+        f'cast timestamp: "{text}" may be a date or milliseconds since 1970; say which: '
+        f"--epoch-unit ms reads it as {as_ms}, {as_date}"
     )
     assert number("timestamp", text, TextFormat(epoch_unit="ms")) == int(text)
     of_values = reason("timestamp", text, TextFormat(option_prefix="values-"))
-    assert of_values.endswith("with --values-epoch-unit ms or --values-timestamp-format")
+    assert "--values-epoch-unit ms reads it as" in of_values
+    assert ", --values-timestamp-format " in of_values
 
 
 @pytest.mark.parametrize("text", ["1", "1899", "-2026", "1767225600000"])

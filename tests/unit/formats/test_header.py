@@ -49,7 +49,7 @@ def test_names_and_the_position_after_them(
 @pytest.mark.parametrize(
     ("names", "unneeded", "message"),
     [
-        (["id", "", "name"], (), "header: field 2 of 3 has no name; name it, name all fields by"),
+        (["id", "", "name"], (), "header: field 2 of 3 has no name; name it, or name all fields"),
         (["id", "name", "id"], (), "header: 'id' names 2 fields (1, 3); make the names differ"),
         (["id", "name", "id"], ("id",), None),
         (["id", "name"], (), None),
@@ -134,7 +134,7 @@ def test_comments_before_the_header_and_other_encodings() -> None:
     [
         (b"", "is empty: it has no header and no records"),
         (b"\n\r\n", "is empty: it has no header and no records"),
-        (b"id,n\xe4me\n", "header: field 2 is not valid utf-8; give the file's encoding"),
+        (b"id,n\xe4me\n", "header: field 2 is not valid utf-8; --encoding cp1252 reads it as"),
         ("id,name\n".encode("utf-16-le"), "--encoding utf-16"),
         (b'"id,name\n', "has no readable header: line 1: the quote"),
     ],

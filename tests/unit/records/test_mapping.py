@@ -74,7 +74,9 @@ def test_of_columns_that_differ_only_in_case_none_is_guessed() -> None:
             {},
             (),
             "a.csv: the header names no column of shop.orders (it reads 7, x; the table has id, "
-            "Total, note, tags, n). If the file has no header, give --no-header",
+            "Total, note, tags, n). If the file has no header, give --no-header and the names "
+            "of its fields with --columns; without them its fields fill the table's columns in "
+            "this order",
         ),
         (
             ("id", "n", "nota"),

@@ -1,0 +1,227 @@
+"""Hints about files: each is followed, and leads to the right rows or to a refusal.
+
+`test_every_hint_is_followed` finds the functions that make hints in the source. One that is not in
+a case here fails it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.loads import table_schema
+from tests.unit.hints.follow import options_named
+from tests.unit.hints.load import Row, load
+from tests.unit.hints.made import hint_makers
+from tests.unit.hints.test_values import MAKERS
+
+TABLE = table_schema({"id": "int", "n": "bigint", "note": "text"}, ["id"])
+KEYED = table_schema({"id": "int", "part": "text", "note": "text"}, ["id", "part"])
+REFUSED = None  #: instead of rows: nothing is loaded, or no record is
+
+
+class Case(NamedTuple):
+    """A file, what is said about it, and what comes out when the hint is followed."""
+
+    maker: str  #: `module:function` that makes the hint
+    data: bytes
+    follow: str  #: options that the message names, as they are typed
+    rows: list[Row] | None
+    name: str = "in.csv"
+    given: str = ""  #: options of the command that is refused
+    instead: str | None = None  #: options that the hint wants in the place of those given
+
+
+def row(number: int, note: str, n: int | None = None) -> Row:
+    return {"id": str(number), "note": note} | ({} if n is None else {"n": str(n)})
+
+
+ONE = [row(1, "x", 2)]
+EURO = "1,5 €\n2,„ä“\n"
+CSV = "ringhaul/formats/csv_read.py"
+DIALECT = "ringhaul/formats/dialect_warnings.py"
+ENCODING = "ringhaul/formats/encoding_warnings.py"
+HEADER = "ringhaul/formats/header.py"
+JSON = "ringhaul/formats/jsonl_read.py:json_hint"
+MAPPING = "ringhaul/records/mapping.py"
+PLAN = "producer/plan"
+CASES = [
+    # Encodings: euro signs and quotes of Windows have no place in latin-1.
+    Case(f"{HEADER}:_decode_names", "id,note,größe\n".encode("cp1252"), "--encoding cp1252",
+         REFUSED),
+    Case("ringhaul/cql/strings.py:_utf8_reason", f"id,note\n{EURO}".encode("cp1252"),
+         "--encoding cp1252", [row(1, "5 €"), row(2, "„ä“")]),
+    Case(f"{ENCODING}:_control_characters", f"id,note\n{EURO}".encode("cp1252"),
+         "--encoding cp1252", [row(1, "5 €"), row(2, "„ä“")], given="--encoding latin-1"),
+    Case(f"{ENCODING}:_control_characters", '{"id": 1, "note": "5 €"}\n'.encode("cp1252"),
+         "--encoding cp1252", [row(1, "5 €")], "in.jsonl", given="--encoding latin-1"),
+    Case(f"{ENCODING}:_utf_8", f"id,note\n{EURO}".encode(), "--encoding",
+         [row(1, "5 €"), row(2, "„ä“")], given="--encoding cp1252", instead=""),
+    Case(f"{HEADER}:read_header", "id,note\n1,ä\n".encode("utf-16"), "--encoding utf-16",
+         [row(1, "ä")]),
+    Case(f"{PLAN}/jsonl_source.py:_check_layout", '{"id": 1, "note": "ä"}\n'.encode("utf-16"),
+         "--encoding utf-16", [row(1, "ä")], "in.jsonl"),
+    Case(f"{CSV}:_nul_reason", "1,abc\n2,x\n".encode("utf-16"), "--encoding utf-16",
+         [row(1, "abc"), row(2, "x")], given="--no-header --columns id,note"),
+    Case(f"{CSV}:_nul_reason", b"id,note\n1,ab\0\0\0\0\n", "--allow-nul",
+         [row(1, "ab\0\0\0\0")]),
+    # Numbers of fields, delimiters, quotes
+    Case(f"{CSV}:_miscounted", b"id,note\n1,x,y\n", "--allow-extra-fields", [row(1, "x")]),
+    Case(f"{CSV}:_miscounted", b"id,note,n\n1,x\n", "--allow-missing-fields", [row(1, "x")]),
+    Case(f"{PLAN}/sources.py:_check_delimiter", b"id;note;n\n1;x;2\n", "--delimiter ';'", ONE),
+    Case(f"{DIALECT}:_null_as_text", b"id,note,n\n1,\\N,2\n", r"--null '\N'",
+         [{"id": "1", "n": "2"}]),
+    Case(f"{DIALECT}:_null_as_text", b"id,note,n\n1,\\N,2\n", "--dialect mysql", REFUSED),
+    Case(f"{DIALECT}:_letters_of_escapes", b"id,note\n1,a\\nb\n", "--escape-style c",
+         [row(1, "a\nb")], given="--escape '\\'"),
+    Case(f"{DIALECT}:_carriage_returns", b"id,note\r\n1,x\r\n", "--line-end any", [row(1, "x")],
+         given="--line-end lf"),
+    Case(f"{DIALECT}:_blanks_before_quotes", b'id,note\n1, "x"\n', "--trim text", [row(1, "x")]),
+    Case(f"{DIALECT}:_null_as_comment", b"id,note\n1,x\n#N,y\n", "--comment '%'", [row(1, "x")],
+         given="--comment '#' --null '#N'"),
+    Case("ringhaul/formats/fixed_read.py:_rejects", b"001x\n", "--allow-missing-fields",
+         [row(1, "x")], "in.txt", given="--format fixed --columns-at id:1-3,note:4-6"),
+    # Headers
+    Case(f"{MAPPING}:map_fields", b"1,x,2\n", "--no-header --columns id,note,n", ONE),
+    Case(f"{MAPPING}:map_fields", b"1,x,2\n", "--no-header", REFUSED),
+    Case(f"{MAPPING}:way_out", b"id,note,n,more\n1,x,2,y\n", "--skip-columns more", ONE),
+    Case(f"{MAPPING}:way_out", b"id,text,n\n1,x,2\n", "--mapping '*=*,text=note'", ONE),
+    Case(f"{MAPPING}:check_pairs", b"n,note\n2,x\n", "--mapping n=id,note=note", [row(2, "x")]),
+    Case(f"{MAPPING}:check_pairs", b"n,note\n2,x\n", "--mapping note=id,n=n", REFUSED),
+    Case(f"{PLAN}/sources.py:read_fields", b"id,note,n\n1,x,2\n", "--mapping id,note",
+         [row(1, "x")], given="--columns id,note", instead="--mapping id,note"),
+    Case(f"{PLAN}/titles.py:header_position", b"A title\nid,note,n\n1,x,2\n", "--header-at 2", ONE,
+         given="--header-at 9"),
+    Case(f"{PLAN}/titles.py:with_separator", b"sep=;\nid;note;n\n1;x;2\n", "--delimiter", ONE,
+         given="--header-at 2 --delimiter '|'", instead="--header-at 2"),
+    Case(f"{PLAN}/sources.py:_refuse_separator", b"sep=;\nid;note;n\n1;x;2\n", "--header-at 2",
+         ONE),
+    Case(f"{PLAN}/sources.py:_refuse_separator", b'"SEP=;"\r\nid;note;n\r\n1;x;2\r\n',
+         "--header-at 2", ONE, given="--delimiter ';'"),
+    Case("ringhaul/records/targets.py:_take_named", b"id,note\n1,x\n", "--mapping id,note",
+         [row(1, "x")], given="--mapping key=id,note", instead="--mapping id,note"),
+    # JSON
+    Case(f"{PLAN}/jsonl_source.py:_check_layout", b'{"id": 1,\n "note": "x"}\n',
+         "--json-layout documents", [row(1, "x")], "in.jsonl"),
+    Case(JSON, b'{"id": 1, "note": "x"} {"id": 2, "note": "y"}\n', "--json-layout documents",
+         [row(1, "x"), row(2, "y")], "in.jsonl"),
+    Case(JSON, b'{"id": 1, "note": "x"}\n// a comment\n', "--json-layout commented",
+         [row(1, "x")], "in.jsonl"),
+    Case(f"{PLAN}/jsonl_source.py:refuse_misspelt", b'{"id": 1, "nota": "x"}\n',
+         "--mapping", [row(1, "x")], "in.jsonl", given="--mapping id=id,note=note",
+         instead="--mapping id=id,nota=note"),
+    Case("ringhaul/cql/nested.py:_json_text", b'{"id": 1, "note": {"a": [1]}}\n',
+         "--accept json-text", [row(1, '{"a":[1]}')], "in.jsonl"),
+    Case("ringhaul/records/rows.py:_check_keys", b"id,part,note\n1,,x\n", "--empty part=text",
+         [{"id": "1", "part": "", "note": "x"}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.maker.split(':')[1]}{case.follow}")
+def test_a_hint_leads_to_the_right_rows_or_to_a_refusal(case: Case, tmp_path: Path) -> None:
+    path = tmp_path / case.name
+    path.write_bytes(case.data)
+    table = KEYED if "part" in case.follow else TABLE
+    given = shlex.split(case.given)
+    before = load(path, table, *given)
+
+    followed = shlex.split(case.follow)
+    names = [name for name in followed if name.startswith("--")]
+    assert names[0] in options_named(before.said), before.said
+    if case.instead is not None:
+        after = load(path, table, *shlex.split(case.instead))
+    else:
+        after = load(path, table, *_without(given, names[0]), *followed)
+    if case.rows is None:
+        assert after.refused or (not after.rows and after.rejects), after
+    else:
+        assert (after.refused, after.rows) == ("", case.rows), (before.said, after.said)
+
+
+def _without(arguments: list[str], name: str) -> list[str]:
+    """The arguments without an option and its value, which an option of a hint replaces."""
+    if name not in arguments:
+        return arguments
+    at = arguments.index(name)
+    return arguments[:at] + arguments[at + 2 :]
+
+
+#: Makers of messages without a case, and why.
+WITHOUT_CASE = {
+    "they refuse the value of an option that was given, and name this option": (
+        "producer/plan/arguments.py:_check_parquet",
+        "producer/plan/arguments.py:_types",
+        "producer/plan/empties.py:with_empties",
+        "producer/plan/files.py:settled",
+        "producer/plan/new_table.py:_pairs",
+        "producer/plan/selection.py:_known",
+        "producer/plan/selection.py:_time_items",
+        "ringhaul/cql/text_format.py:__post_init__",
+        "ringhaul/cql/text_format.py:_check_formats",
+        "ringhaul/cql/text_format.py:_check_known",
+        "ringhaul/cql/text_format.py:_check_separators",
+        "ringhaul/cql/text_format.py:epoch_ms",
+        "ringhaul/formats/dialect.py:_check_delimiter",
+        "ringhaul/formats/dialect.py:_check_empty_word",
+        "ringhaul/formats/dialect.py:_check_null_strings",
+        "ringhaul/records/condition.py:record_condition",
+        "ringhaul/records/mapping.py:check_skips",
+        "ringhaul/records/mapping.py:find_row_fields",
+        "ringhaul/records/mapping.py:mapped_fields",
+        "ringhaul/records/new_table.py:new_table",
+        "ringhaul/records/new_table.py:parse_key",
+        "ringhaul/records/targets.py:_check",
+        "ringhaul/records/targets.py:_field",
+        "ringhaul/records/targets.py:_fill",
+        "ringhaul/records/targets.py:_row_field",
+        "ringhaul/records/targets.py:_take_alone",
+        "ringhaul/records/targets.py:_take_rest",
+    ),
+    "they name an option that has no effect, or the one that is lacking": (
+        "producer/inputs/urlfile.py:_text",
+        "producer/inputs/urlfile.py:read_urlfile",
+        "producer/plan/files.py:_refuse_columns",
+        "producer/plan/new_table.py:plan_new_table",
+    ),
+    "their options leave a field out, or choose a key: the message says so": (
+        "producer/plan/field_notes.py:shifted_times_notes",
+        "producer/plan/new_table.py:_notes",
+        "producer/plan/new_table.py:_types_of",
+        "producer/plan/parquet_source.py:plan_parquet",
+        "producer/plan/partitions.py:with_partitions",
+        "producer/plan/sstables.py:_column",
+        "producer/plan/transforms.py:_with_result",
+    ),
+    "their options say how rows reach the cluster, not what is in them": (
+        "producer/plan/load.py:_table",
+        "producer/plan/sstable_import.py:import_needs",
+        "producer/plan/sstable_stream.py:_check_indexes",
+        "producer/plan/sstable_version.py:check_reads",
+        "producer/plan/sstables.py:in_version",
+        "producer/plan/sstables.py:plan_sstables",
+    ),
+    "other tests follow them": (
+        "producer/plan/marker_order.py:order_warning",  # test_lookup_exec
+        "producer/plan/marker_order.py:refuse_unsaid_order",  # test_lookup_exec
+        "producer/plan/sources.py:plan_source",  # test_values, for statements
+        "ringhaul/formats/pieces.py:_take_defect",  # test_bad_records
+        "ringhaul/formats/signature.py:binary_kind",  # test_refused_sources
+    ),
+    "they make parts of hints": (
+        "ringhaul/cql/hints.py:given_patterns",
+        "ringhaul/cql/hints.py:known",
+        "ringhaul/cql/hints.py:reading",
+        "ringhaul/cql/text_format.py:option",
+        "ringhaul/formats/dialect.py:option",
+    ),
+}
+
+
+def test_every_hint_is_followed() -> None:
+    followed = {case.maker for case in CASES} | MAKERS
+    others = {maker for makers in WITHOUT_CASE.values() for maker in makers}
+    assert not followed & others
+    assert hint_makers() == followed | others
