@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from producer.plan.partitions import partition_notes
 from producer.request.load import LoadRequest
 from ringhaul.cluster.schema import TableSchema, appends
 from ringhaul.ledger.kinds import JobKind
@@ -21,6 +22,7 @@ def field_notes(request: LoadRequest, job: LoadJob) -> list[str]:
         *([] if request.mapping or request.create_table else case_notes(job.sources, verb=verb)),
         *([] if request.mapping else left_out_notes(request, job.sources, job.table)),
         *shifted_times_notes(request, job.sources, job.table),
+        *partition_notes(request, job.sources, job.table),
     ]
 
 

@@ -110,6 +110,12 @@ def _mapped(request: LoadRequest, sources: Sequence[LoadSource]) -> tuple[str, .
     return tuple(name for name in request.mapping.named if name in fields)
 
 
+def names_seen(request: LoadRequest, file: SourceFile, table: TableSchema) -> list[str]:
+    """Return the names of members in the first records of a file."""
+    dialect = line_dialect(request.dialect)
+    return _names_seen(first_block(file, dialect), dialect, table)
+
+
 def _names_seen(block: Block, dialect: CsvDialect, table: TableSchema) -> list[str]:
     """Return the names of members in the first records: of the very first, if it has a member for
     each column, otherwise of the whole block."""

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from producer.plan.files import each_file, first_block, first_fields, records_count, settled
-from producer.plan.jsonl_source import plan_jsonl, refuse_misspelt
+from producer.plan.jsonl_source import names_seen, plan_jsonl, refuse_misspelt
 from producer.plan.parquet_source import plan_parquet
-from producer.plan.partitions import partition_hint, with_nulls, with_partitions
+from producer.plan.partitions import (
+    FoundPartitions,
+    offered_columns,
+    partition_hint,
+    with_nulls,
+    with_partitions,
+)
 from producer.plan.short_header import short_header
 from producer.plan.titles import SEPARATOR_LINE, header_position, skip_bytes
 from producer.request.load import LoadRequest, refuse_unread
@@ -46,6 +52,10 @@ def plan_sources(
     empty: dict[SourceFile, SourceEmpty] = {}
     given = request
 
+    found_partitions = FoundPartitions(
+        table, lambda request, file: plan_source(request, file, table)
+    )
+
     def planned(file: SourceFile, skip: int) -> LoadSource | None:
         """`skip`: records of this file that are skipped, and say nothing about the others."""
         request = replace(given, skip_rows=skip)
@@ -53,7 +63,9 @@ def plan_sources(
             if request.partitioned:
                 found = plan_source(with_partitions(request, file, table), file, table)
                 return with_nulls(request, found, table)
-            return plan_source(request, file, table)
+            return found_partitions.source(
+                request, file, lambda request, one: _present(request, one, table)
+            )
         except SourceEmpty as error:
             empty[file] = error
             return None
@@ -78,6 +90,18 @@ def plan_sources(
         raise empty[files[0]]
     refuse_misspelt(request, [source for source in sources if source is not None])
     return sources
+
+
+def _present(request: LoadRequest, source: LoadSource, table: TableSchema) -> Collection[str]:
+    """Return the fields that the first records of a file have."""
+    if source.format == "jsonl":
+        return names_seen(request, source.file, table)
+    if source.format == "csv" and not (request.header or request.columns or request.mapping):
+        offered = offered_columns(request, source.file, table)
+        count = fields_count(first_block(source.file, request.dialect, request.skip_rows), request)
+        if count == len(source.fields) - len(offered):
+            return [field for field in source.fields if field not in offered]
+    return source.fields
 
 
 def _others_hint(file: SourceFile, files: Sequence[SourceFile]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 
+from producer.inputs.from_manifest import unfinished_warnings
 from producer.inputs.stdin_spool import (
     as_standard_input,
     naming_standard_input,
@@ -63,6 +64,8 @@ def run_load(options: LoadOptions, services: Services) -> int:
         files = spool_sources(
             options.sources, request.dialect, request.file_format, spool, given.places
         )
+        for line in unfinished_warnings(options.sources, files):
+            shown.warn(line)
         ledger = standing_ledger(services)
         with Visibility(ledger) as visibility:
             visibility.start(files)
@@ -91,7 +94,7 @@ def run_load(options: LoadOptions, services: Services) -> int:
                 for line in dialect_warnings(request, job.sources, job.table):
                     shown.warn(line)
                 for line in field_notes(request, job):
-                    shown.say(line)
+                    (shown.warn if line.startswith("warning") else shown.say)(line)
             if planned is None or options.dry_run:
                 services.opening.close()
             visibility.judge(job_workers.workers, shown.warn)

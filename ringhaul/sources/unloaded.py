@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 
@@ -15,6 +16,8 @@ from ringhaul.storage.hidden import MANIFESTS
 from ringhaul.storage.remote import RemoteFile, is_remote
 
 _T = TypeVar("_T")
+#: The name of a part of an unload.
+_PART = re.compile(r"part-\d{6,}-\d{6}-(?P<job>.+)-[A-Za-z0-9]+\.[a-z0-9.]+")
 
 
 def unloaded_parts(folder: str) -> list[str] | None:
@@ -67,6 +70,36 @@ def unloaded_remote(
             )
         return [found[folder + name] for name in names]
     return None
+
+
+def find_unfinished(paths: Iterable[str]) -> dict[str, str]:
+    """Return the folders that have parts of an unload and no list of them, each with the job.
+
+    The unload did not finish, or its list was not copied with the parts.
+    """
+    #: Topmost folder -> the job, and the folders from there down to the first part.
+    jobs: dict[str, tuple[str, list[str]]] = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        found = _PART.fullmatch(name)
+        if found is None:
+            continue
+        places = [folder]
+        while "=" in folder.rpartition("/")[2]:  # a folder named after a value
+            folder = folder.rpartition("/")[0]
+            places.insert(0, folder)
+        jobs.setdefault(folder, (found["job"], places))
+    return {
+        folder: job for folder, (job, places) in jobs.items() if not any(map(_has_list, places))
+    }
+
+
+def _has_list(folder: str) -> bool:
+    names = [f"{folder}/{name}" for name in MANIFESTS]
+    return any(
+        remote.read_small(name) is not None if is_remote(name) else os.path.isfile(name)
+        for name in names
+    )
 
 
 def without_lists(paths: dict[tuple[str, str | None], _T]) -> dict[tuple[str, str | None], _T]:

@@ -6,9 +6,11 @@ import io
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringhaul.errors import SourceCorrupt
 from ringhaul.formats import json_documents
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.json_documents import scan_documents, without_comments
@@ -113,6 +115,7 @@ def test_the_compiled_walk_is_the_plain_one(data: str, comments: bool, final: bo
     assert plain.starts.tolist() == compiled.starts.tolist()
     assert plain.ends.tolist() == compiled.ends.tolist()
     assert plain.consumed_bytes == compiled.consumed_bytes
+    assert plain.nesting == compiled.nesting
 
 
 def test_an_object_that_is_not_closed_ends_what_is_read() -> None:
@@ -155,3 +158,84 @@ def test_text_that_is_no_object_is_a_record_of_its_own() -> None:
 def test_comments_of_hostile_text_take_linear_time() -> None:
     for text in (b'x"' + b'\\"' * 500_000, b"x" + b"/*" * 500_000, b"#" * 1_000_000):
         assert len(without_comments(text)) == len(text)
+
+
+def split(data: bytes, size: int = 1000) -> int:
+    """The records of all units of a complete file."""
+    units = split_units(io.BytesIO(data), PLAIN, unit_bytes=size, start=START, complete="x.json")
+    return sum(unit.records_count for unit in units)
+
+
+CUT = [b"", b",", b",\n", b" ,[[[[", b"[", b'], [{"id": 3}']
+DAMAGED = [b"] ]]", b"]]", b'] ] [{"id": 3}]']
+
+
+@pytest.mark.parametrize("end", [*CUT, *DAMAGED])
+@pytest.mark.parametrize("count", [1, 2, 2000])
+@pytest.mark.parametrize("begin", [b"[", b"\xef\xbb\xbf \n["])
+def test_what_is_cut_off_between_two_objects_is_damage(
+    end: bytes, count: int, begin: bytes
+) -> None:
+    data = begin + b",\n".join(b'{"id": %d, "]": ["["]}' % n for n in range(count)) + end
+    why = "not closed at the end of the file" if end in CUT else "where no JSON array is open"
+    for size in (1, 100, 1 << 20):
+        with pytest.raises(SourceCorrupt, match=rf"^x\.json: .*{why}"):
+            split(data, size)
+        with pytest.raises(SourceCorrupt, match=why):
+            list(
+                read_blocks(
+                    io.BytesIO(data), PLAIN, block_bytes=size, start=START, complete="x.json"
+                )
+            )
+
+
+@given(objects=OBJECTS, size=st.integers(1, 80), chunk=st.integers(1, 200))
+def test_complete_files_are_not_damaged(objects: list[Any], size: int, chunk: int) -> None:
+    texts = [json.dumps(value) for value in objects]
+    comment = "/* ] [ */"
+    for data in (
+        "[" + ",".join(texts) + "]",
+        "[" + ",".join(texts) + ",]",
+        "[[" + "],[".join(texts) + "]]",
+        "[" + "]\n[".join(texts) + "]\n",
+        "\n".join(texts),
+        ",".join(texts) + ",",
+        "",
+    ):
+        raw = data.encode()
+        assert split(raw, size) == len(objects) or not data
+        blocks = read_blocks(
+            io.BytesIO(raw), PLAIN, block_bytes=chunk, start=START, complete="x.json"
+        )
+        assert sum(block.records_count for block in blocks) == len(objects) or not data
+        commented = read_blocks(
+            io.BytesIO((comment + data + comment).encode()),
+            COMMENTED,
+            block_bytes=chunk,
+            start=START,
+            complete="x.json",
+        )
+        assert sum(block.records_count for block in commented) == len(objects) or not data
+
+
+def test_an_object_that_is_not_closed_stays_a_reject() -> None:
+    assert split(b'[{"id": 1},\n{"id": 2, "inner": [') == 2
+
+
+def test_brackets_around_a_record_that_is_too_long_are_counted_once() -> None:
+    dialect = CsvDialect(quote=None, json_layout="documents", record_bytes_max=100)
+    long = b'{"a": "' + b"x" * 200 + b'"}'
+    for data, good in ((b'[{"a": 1},' + long + b',{"a": 2}]', True), (b"[" + long + b",", False)):
+        units = split_units(
+            io.BytesIO(data), dialect, unit_bytes=10, start=START, complete="x.json"
+        )
+        if good:
+            assert sum(unit.records_count for unit in units) == 3
+        else:
+            with pytest.raises(SourceCorrupt):
+                list(units)
+
+
+def test_a_part_of_a_file_may_begin_and_end_anywhere() -> None:
+    assert len(records(b'{"id": 1}, {"id": 2}]', PLAIN, 10)) == 2
+    assert len(records(b'[{"id": 1}, ', PLAIN, 10)) == 1

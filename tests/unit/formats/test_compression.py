@@ -117,6 +117,17 @@ def test_damage_after_the_first_of_several_streams_is_reported(tmp_path: Path, s
             read_all(stream)
 
 
+@pytest.mark.parametrize("suffix", COMPRESSED)
+def test_bytes_behind_the_end_of_any_stream_are_damage(tmp_path: Path, suffix: str) -> None:
+    one = COMPRESSED[suffix]
+    path = tmp_path / f"a.csv{suffix}"
+    for end in (b"garbage that is no stream", b"g", one[: len(one) // 2], one[:-1]):
+        path.write_bytes(one + end)
+        (source,) = find_sources([str(path)])
+        with open_whole(source, RFC_4180) as stream, pytest.raises(SourceCorrupt):
+            read_all(stream)
+
+
 def test_bytes_after_a_gzip_stream_are_reported_but_not_padding(tmp_path: Path) -> None:
     path = tmp_path / "a b.csv.gz"
     path.write_bytes(COMPRESSED[".gz"] + b"garbage")

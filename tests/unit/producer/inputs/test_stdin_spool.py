@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from producer.inputs.stdin_spool import (
     spool_path,
     spool_sources,
 )
+from producer.inputs.urlfile import read_urlfile
 from producer.plan.sources import plan_sources
 from producer.request.load import LoadRequest
 from producer.run.spool_cleanup import drop_spooled
@@ -102,6 +104,63 @@ def test_the_spool_file_is_removed_when_the_command_is_terminated(
         # Then it ends as after Ctrl-C, and its file is gone
         assert code == 130, command.communicate()
     assert set(kept.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "file:///dev/stdin"]
+)
+def test_standard_input_by_any_name_is_spooled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"id\n1\n")))
+    spool = spool_path(tmp_path, JOB)
+    (file,) = spool_sources([name], CsvDialect(), "auto", spool)
+    assert (file.path, spool.read_bytes()) == (str(spool), b"id\n1\n")
+
+
+@pytest.mark.parametrize("kind", ["descriptor", "pipe with a name", "link", "URL"])
+def test_other_pipes_are_spooled(tmp_path: Path, kind: str) -> None:
+    # Given 300 kB from a pipe, as of <(...) in a shell
+    data = b"id\n" + b"12345\n" * 50_000
+    reading, writing = os.pipe()
+    name = f"/dev/fd/{reading}"
+    if kind != "descriptor":
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "link").symlink_to("pipe")
+        name = str(tmp_path / ("link" if kind == "link" else "pipe"))
+
+    def write() -> None:
+        with open(writing if kind == "descriptor" else tmp_path / "pipe", "wb") as file:
+            file.write(data)
+
+    if kind == "URL":
+        name = f"file://{name}"
+    with ThreadPoolExecutor() as pool:
+        written = pool.submit(write)
+        spool = spool_path(tmp_path, JOB)
+        (file,) = spool_sources([name], CsvDialect(), "auto", spool)
+        written.result()
+    assert (file.path, spool.read_bytes()) == (str(spool), data)
+    os.close(reading)
+    if kind != "descriptor":
+        os.close(writing)
+
+
+def test_a_pipe_is_the_only_source(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    pipe, other = str(tmp_path / "pipe"), str(tmp_path / "a.csv")
+    spool = spool_path(tmp_path, JOB)
+    for sources, why in (
+        ([pipe, other], f"{pipe} \\(a pipe\\) cannot be given together with other sources"),
+        ([other, "/dev/stdin"], "/dev/stdin \\(standard input\\) cannot be given together"),
+        (["/dev/fd/987"], "/dev/fd/987: No such file"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            spool_sources(sources, CsvDialect(), "auto", spool)
+    with pytest.raises(UsageError, match="a pipe"):
+        places = tmp_path / "list"
+        places.write_text(f"{other}\n{pipe}\n")
+        read_urlfile(str(places), ())
 
 
 def test_a_finished_job_removes_only_its_own_spool_file(kept: Path, tmp_path: Path) -> None:

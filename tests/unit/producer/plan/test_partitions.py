@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from producer.plan.partitions import partition_notes
 from producer.plan.sources import plan_sources
 from producer.request.load import LoadRequest, check_request
 from ringhaul.errors import UsageError
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.job import LoadSource
 from ringhaul.records.mapping_text import parse_mapping
 from ringhaul.sources.find import find_sources
@@ -87,10 +89,110 @@ def test_what_cannot_be_loaded_is_refused(tmp_path: Path, folder: str, why: str)
         plan(tmp_path)
 
 
-def test_without_the_option_a_message_names_it(tmp_path: Path) -> None:
-    put(tmp_path / "year=2023" / "a.csv")
-    with pytest.raises(UsageError, match="; --hive-partitioning takes year from the names of its"):
-        plan(tmp_path, partitioned=False)
+def found(folder: Path, **options: Any) -> tuple[list[LoadSource], str]:
+    """What is planned without the option, and the lines that say so."""
+    sources = plan(folder, partitioned=False, **options)
+    request = LoadRequest(keyspace="shop", table="orders", **options)
+    return sources, "\n".join(partition_notes(request, sources, TABLE))
+
+
+def test_a_key_column_that_files_lack_is_found_in_the_names_of_folders(tmp_path: Path) -> None:
+    put(tmp_path / "job=7" / "year=2023" / "a.csv")
+    put(tmp_path / "job=7" / "year=2024" / "b.csv")
+    put(tmp_path / "job=7" / "year=2024" / "c.csv", "id,year,note\n1,1999,x\n")
+    sources, notes = found(tmp_path)
+    assert [source.constants for source in sources] == [
+        (("year", "2023"),),
+        (("year", "2024"),),
+        (),  # the file has it itself
+    ]
+    assert sources[2].mapping == (("id", "id"), ("year", "year"), ("note", "note"))
+    assert notes == (
+        "year is taken from the names of folders, as --hive-partitioning does: the files have no "
+        "such field. --skip-columns year leaves it out"
+    )
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "no header", "columns"])
+def test_no_column_is_silently_null(tmp_path: Path, form: str) -> None:
+    # Given a column that is not in the key, whose values only folders have
+    suffix = form if form in ("jsonl", "parquet") else "csv"
+    records = {"jsonl": '{"id": 1, "year": 2, "note": "x"}\n', "csv": "id,year,note\n1,2,x\n"}
+    for region in ("north", "it's%20s", "__HIVE_DEFAULT_PARTITION__"):
+        path = put(tmp_path / f"Region={region}" / f"a.{suffix}", records.get(form, "1,2,x\n"))
+        if form == "parquet":
+            pq.write_table(pa.table({"id": [1], "year": [2], "note": ["x"]}), path)
+    options: dict[str, Any] = {"header": form not in ("no header", "columns")}
+    if form == "columns":
+        options["columns"] = ["id", "year", "note"]
+    sources, notes = found(tmp_path, **options)
+    constants = [source.constants for source in sources]
+    assert constants == [(), (("region", "it's s"),), (("region", "north"),)]
+    pairs = (("id", "id"), ("year", "year"), ("note", "note"))
+    assert [source.mapping for source in sources[1:]] == [pairs, pairs]
+    assert notes.startswith("region is taken from the names of folders")
+    sources, _ = found(tmp_path, nulls="tombstone", **options)
+    assert (sources[0].mapping, sources[0].filled) == (pairs, (("region", "null"),))
+    # A verification reads the same
+    assert found(tmp_path, kind=JobKind.VERIFY, **options)[0][1].constants == constants[1]
+
+
+def test_what_the_user_says_counts(tmp_path: Path) -> None:
+    put(tmp_path / "year=2023" / "region=north" / "a.csv")
+    sources, notes = found(tmp_path, skip_columns=["region"])
+    assert (sources[0].constants, notes.count("region")) == ((("year", "2023"),), 0)
+    mapping = parse_mapping("id=id, note=region, *=*")
+    sources, notes = found(tmp_path, mapping=mapping)
+    assert sources[0].constants == (("year", "2023"),)
+    assert sources[0].mapping == (("id", "id"), ("note", "region"))
+    # A mapping that lists what is loaded is kept, and a line says what it leaves out.
+    put(tmp_path / "b" / "region=north" / "b.csv", "id,year\n1,2\n")
+    sources, notes = found(tmp_path / "b", mapping=parse_mapping("id=id, year=year"))
+    assert sources[0].constants == ()
+    assert notes == (
+        "warning: region is not loaded, though names of folders have values: --hive-partitioning "
+        "takes them"
+    )
+    with pytest.raises(UsageError, match="; --hive-partitioning takes year, region from the names"):
+        found(tmp_path / "year=2023", mapping=parse_mapping("id=id"))
+
+
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [
+        ("year=May", "'May'=year.*not a whole number"),
+        ("year=__HIVE_DEFAULT_PARTITION__", "makes year null, which is in the primary key"),
+    ],
+)
+def test_a_found_value_that_cannot_be_loaded_is_refused(
+    tmp_path: Path, folder: str, why: str
+) -> None:
+    put(tmp_path / folder / "a.csv")
+    with pytest.raises(UsageError, match=why):
+        found(tmp_path)
+
+
+def test_a_folder_that_names_no_column_changes_nothing(tmp_path: Path) -> None:
+    put(tmp_path / "run=5" / "=x" / "a.csv", "id,year,note\n1,2,x\n")
+    sources, notes = found(tmp_path)
+    assert (sources[0].constants, notes) == ((), "")
+
+
+def test_a_new_table_has_no_column_for_folders_and_a_line_says_so(tmp_path: Path) -> None:
+    put(tmp_path / "zone=eu" / "a.csv", "id,year\n1,2\n")
+    _, notes = found(tmp_path, create_table=True)
+    assert notes == (
+        "warning: zone is not loaded, though names of folders have values: create the table with "
+        "such columns first, without --create-table"
+    )
+
+
+def test_records_without_a_header_have_all_columns_or_none_of_the_folders(tmp_path: Path) -> None:
+    put(tmp_path / "year=2023" / "a.csv", "1,2,north,x\n")
+    put(tmp_path / "year=2023" / "b.csv", "1,north,x\n")
+    sources, _ = found(tmp_path, header=False)
+    assert [source.constants for source in sources] == [(), (("year", "2023"),)]
+    assert [len(source.fields) for source in sources] == [4, 3]
 
 
 @pytest.mark.parametrize("options", [{"transforms": ("a:b",)}, {"create_table": True}])

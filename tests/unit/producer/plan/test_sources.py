@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
-import os
 import gzip
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
