@@ -20,6 +20,7 @@ from redis.exceptions import (
     AuthorizationError,
     ClusterCrossSlotError,
     ClusterDownError,
+    InvalidResponse,
     MovedError,
     NoPermissionError,
     NoScriptError,
@@ -32,6 +33,7 @@ from redis.retry import Retry
 from ringhaul.backoff import pause_s, spread
 from ringhaul.errors import EXIT_FATAL, LedgerUnavailable, Terminal
 from ringhaul.ledger.scripts import read_scripts
+from ringhaul.ledger.stranger import what_answers
 
 T = TypeVar("T")
 
@@ -183,6 +185,9 @@ class Caller:
                     f"Redis at {self.address()} refuses: {_words(error)}. Check the user, password "
                     "and access rules of the broker's settings."
                 ) from error
+            except (InvalidResponse, ValueError) as error:
+                # redis-py raises the second for a number that is none.
+                raise self._not_redis(_words(error)) from error
             except redis.RedisError as error:
                 if reason := _refusal(error):
                     raise ServerUnusable(
@@ -190,6 +195,8 @@ class Caller:
                     ) from error
                 if not _passes(error):
                     raise
+                if not tries and (answer := self._strange_answer(error)):
+                    raise self._not_redis(answer) from error
                 tries += 1
                 wait_s = spread(pause_s(tries, first_s=_PAUSE_FIRST_S, max_s=_PAUSE_MAX_S))
                 if time.monotonic() + wait_s > give_up_at:
@@ -199,6 +206,17 @@ class Caller:
                         "Jobs continue when it is back."
                     ) from error
             time.sleep(wait_s)
+
+    def _strange_answer(self, error: redis.RedisError) -> str:
+        if not isinstance(error, redis.ConnectionError):
+            return ""
+        return what_answers(self.client.get_connection_kwargs())
+
+    def _not_redis(self, answer: str) -> ServerUnusable:
+        return ServerUnusable(
+            f"What answers at {self.address()} is not Redis: {answer}. Set the address and port of "
+            "Redis in broker.url."
+        )
 
     def address(self) -> str:
         """Return the server's address, without user or password."""

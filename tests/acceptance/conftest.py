@@ -29,6 +29,7 @@ _temporary: list[Path] = []
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
     """Give this process a TMPDIR of its own, since others leave and remove things in the user's."""
     if not _temporary:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # of `tmp_path`
         _temporary.append(Path(tempfile.mkdtemp(prefix="rh-")))
         os.environ["TMPDIR"] = tempfile.tempdir = str(_temporary[0])
     return (yield)
@@ -41,8 +42,8 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind() -> Iterator[None]:
-    """Fail a test after which something is left in the temporary folder, or in a state folder where
-    nothing should survive. It comes first, so that the test's own services have ended."""
+    """Fail a test after which something is left in the temporary folder, or in a state folder in a
+    place where nothing survives. It comes first, so that the test's own services have ended."""
     before = entries(_temporary[0], STATE_FOLDERS)
     yield
     found = left_behind(before, _temporary[0], STATE_FOLDERS)
