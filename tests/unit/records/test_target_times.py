@@ -47,7 +47,8 @@ def test_constants_are_times_of_all_rows(
     assert LoadSource.from_json(source.to_json()) == source
     assert source.loaded == ["id", "v", "n"]
     assert source.ttl_bound == bool(ttls)
-    assert source.splits_rows == any(column != EVERY for column, _ in (*times, *ttls))
+    of_columns = {column for column, _ in (*found.fixed_times, *found.fixed_ttls)} - {EVERY}
+    assert source.splits_rows == bool(of_columns)
     assert found.untimed.of_source(source).fixed_times == ()
     # JSON Lines, too, have no field of this name
     fields, _ = find_named_targets(
