@@ -39,7 +39,7 @@ def errors_command(
 
     Without JOB, those of the newest load, verify, lookup or exec. --export writes their original
     bytes, under the header of the source, so that the file can be mended and loaded again with the
-    same options.
+    same options; records with another header go to a further file.
     """
     from producer.report.newest import newest_job
     from producer.report.rejects import export_rejects, not_kept, reject_lines, shown_rejects
@@ -58,8 +58,13 @@ def errors_command(
             )
         if export is not None:
             written = export_rejects(ledger, job, export)
-            where = "standard output" if export == "-" else export
-            _say(f"{count_text(written, 'rejected record')} written to {where}")
+            first, *further = written.files
+            where = "standard output" if export == "-" else first
+            text = f"{count_text(written.records, 'rejected record')} written to {where}"
+            text += ", in place of an older file" if written.replaced else ""
+            if further:
+                text += f"; those with another header or format to {', '.join(further)}"
+            _say(text)
             _say(not_kept(ledger, job))
             return 0
         if as_json:

@@ -17,6 +17,7 @@ from ringhaul.load.statement import insert_statement
 from ringhaul.optional_pandas import put_off_pandas
 from ringhaul.plain_text import lines_of
 from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.mapping_text import EVERY
 from ringhaul.records.rows import Part, RowEncoder
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.units.reading import parquet_metadata, read_records
@@ -132,10 +133,13 @@ def dry_run_text(
     for pair in plan["mapping"]:
         key = pair["key"] or ""
         lines.append(f" {pair['field']:<24} {pair['column']:<24} {pair['type']:<12} {key}".rstrip())
-    for field, meant in job.sources[0].row_fields:
+    source = job.sources[0]
+    for field, meant in source.row_fields:
         lines.append(f" {field:<24} ({meant.label})")
     for field, meant, column in job.sources[0].column_fields:
         lines.append(f" {field:<24} ({meant.label} of {column})")
+    for function, fixed in (("writetime", source.fixed_times), ("ttl", source.fixed_ttls)):
+        lines += [f" {value!r:<24} ({function}({column}))" for column, value in fixed]
     for argument in job.sources[0].arguments:
         lines.append(f" {argument.field:<24} (for {argument.call})")
     for column, value in (*job.sources[0].constants, *job.sources[0].filled):
@@ -149,7 +153,7 @@ def dry_run_text(
         f"{count_text(plan['units'], 'unit')} of {_unit_size_text(plan)} for "
         f"{count_text(plan['worker_processes'], 'worker process', 'worker processes')}, "
         f"strategy {plan['strategy']}",
-        f" timestamps {_timestamps_text(plan)}",
+        f" timestamps {_timestamps_text(plan, dict(source.fixed_times).get(EVERY))}",
     ]
     for shown in plan["samples"]:
         lines += _sample_lines(shown, transforms=bool(transforms), where=bool(job.where))
@@ -175,7 +179,9 @@ def _unit_size_text(plan: dict[str, Any]) -> str:
     return size if units == 1 and not plan["units_more"] else f"about {size}"
 
 
-def _timestamps_text(plan: dict[str, Any]) -> str:
+def _timestamps_text(plan: dict[str, Any], fixed_us: int | None) -> str:
+    if fixed_us is not None:
+        return f"{_moment_text(fixed_us)} for each record"
     by_place = f"from {_moment_text(plan['first_timestamp_us'])} on, 1 us more for each record"
     field = plan["timestamp_field"]
     return by_place if field is None else f"of {field}; where it is empty {by_place}"

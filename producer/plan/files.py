@@ -132,7 +132,7 @@ def settled(
         if name not in filled:
             mapping = request.dialect.option("mapping")
             raise UsageError(f"{file.path}: {mapping} gives nothing for the marker {name!r}")
-    if targets.filled or targets.times or targets.ttls:
+    if targets.filled or targets.timed:
         raise UsageError(
             f"{request.dialect.option('mapping')}: functions and write times belong into the "
             "statement itself, as in VALUES (?, now()) USING TIMESTAMP ?"

@@ -24,6 +24,7 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
+from ringhaul.records.mapping_text import EVERY
 from ringhaul.sources.estimate import Estimate, estimate, most_records
 from ringhaul.sources.source import SourceFile
 from ringhaul.units.reading import parquet_metadata
@@ -70,6 +71,7 @@ def plan_load(
     transforms = _transforms(request, settings)
     planned = plan_sources(request, files, table)
     sources = tuple(source for source in planned if source is not None)
+    _refuse_two_times(request, sources)
     sstables = None
     if request.to_sstables is not None:
         from producer.plan.sstable_version import check_reads  # most loads do not need it
@@ -172,6 +174,17 @@ def _refuse_counters(table: TableSchema) -> None:
                 f"{table.name} has counters, so no row can be inserted: `ringhaul exec` adds to "
                 f"{column.name!r} with an UPDATE"
             )
+
+
+def _refuse_two_times(request: LoadRequest, sources: Sequence[LoadSource]) -> None:
+    """Raise `UsageError` for an option that says for all rows what a constant says, too."""
+    given = {"--timestamp": request.timestamp is not None, "--ttl": bool(request.ttl_s)}
+    for source in sources:
+        for option, fixed in (("--timestamp", source.fixed_times), ("--ttl", source.fixed_ttls)):
+            if given[option] and EVERY in dict(fixed):
+                raise UsageError(
+                    f"{option} and a constant of --mapping both say it for all rows: give one"
+                )
 
 
 def _transforms(request: LoadRequest, settings: Settings) -> tuple[Transform, ...]:

@@ -36,7 +36,7 @@ def selected_items(
 def without_times(table: TableSchema, mapping: MappingText) -> list[str]:
     """Return the columns that `writetime(*)` or `ttl(*)` leaves out, because each of their elements
     has its own, and whose times the mapping does not name."""
-    if not any(map(_is_every, mapping.entries)):
+    if not mapping.every_time:
         return []
     mapped = [column for entry in mapping.entries for column, _ in _fields(table, entry) if column]
     columns = [*mapped, *_rest(table, mapping, mapped)]
@@ -141,9 +141,8 @@ def _every_time(table: TableSchema, mapping: MappingText, column: str) -> Iterat
     says what another time of it is called, so that it is not written twice."""
     if not column or column in table.primary_key or table.is_multi_cell(column):
         return
-    functions = [e.left.times[0] for e in mapping.entries if _is_every(e) and e.left.times]
     named = [_single_time(entry) for entry in mapping.entries]
-    for function in dict.fromkeys(functions):
+    for function in dict.fromkeys(mapping.every_time):
         if (function, [column]) not in named:
             yield _Item(f"{function}({quote_identifier(column)})")
 

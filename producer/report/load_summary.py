@@ -135,7 +135,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "filtered": report.filtered,
         "rows": report.written,
         "rejected": report.rejected,
-        # Written by units that a stop cut short: at least this many are in the table.
+        # Written by units that a stop cut short: at least this many.
         "rows_unfinished": status.live.rows if status.finished else 0,
         # Kept rejects of the unit that exceeded the limit and stopped the job.
         "rejected_unfinished": summary.rejected_unfinished,
@@ -311,16 +311,20 @@ def _repeated_times(summary: Summary) -> list[str]:
 
 
 def _landed(summary: Summary) -> str:
-    rows, table = summary.report.written, summary.job.table.name
+    """Return what was written, as a phrase. Of records with one key the last one remains, so these
+    are not the rows of the table."""
+    report, table = summary.report, summary.job.table.name
+    what = count_text(report.written, "row" if summary.job.transforms else "record")
+    one = report.written == 1
     if (output := summary.job.sstables) is not None:
-        files = count_text(summary.report.sstables, "SSTable")
+        files = count_text(report.sstables, "SSTable")
         # Until the job is complete they are elsewhere.
         complete = summary.status.state in (JobState.COMPLETE, JobState.PARTIAL)
         where = output.final if complete else output.staged(summary.status.job)
-        return f"{count_text(rows, 'row')} in {files} in {where}"
-    verb = "is" if rows == 1 else "are"
-    same = "the same " if summary.verifies else ""
-    return f"{count_text(rows, 'row')} {verb} {same}in {table}"
+        return f"{what} in {files} in {where}"
+    if summary.verifies:
+        return f"{what} {'is' if one else 'are'} the same in {table}"
+    return f"{what} {'was' if one else 'were'} written to {table}"
 
 
 def _unlike(summary: Summary) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from producer.inputs.stdin_spool import path_as_given
 from producer.outputs.whole_file import whole_file
@@ -26,6 +27,9 @@ from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import Reject, unpack_rejects
 from ringhaul.sources.files import check_unchanged
 from ringhaul.storage.access import is_url
+
+#: How many headers an export tells apart; each has an open file.
+FILES_MAX = 100
 
 
 def job_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
@@ -108,44 +112,66 @@ def not_kept(ledger: Ledger, job_id: str) -> str:
     return f"{count:,} more, not listed: the ledger keeps {LISTED_MAX:,} {what} of a job; {way_on}"
 
 
-def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
-    """Write the original bytes of every reject to `path` (- is stdout); return their number.
+class Exported(NamedTuple):
+    """What an export has written."""
+
+    records: int
+    files: list[str]  #: the first is the one that was asked for
+    replaced: bool = False  #: whether it took the place of another
+
+
+def export_rejects(ledger: Ledger, job_id: str, path: str) -> Exported:
+    """Write the original bytes of every reject to `path` (- is stdout).
 
     A source that was decoded as a stream (UTF-16 and the like) is written in its encoding again.
-    The header of the source comes first if it had one. Records of Parquet files, which have no
+    The header of the source comes first if it had one. Records under another header, or of another
+    format, go to further files, `NAME-2.csv` and so on. Records of Parquet files, which have no
     bytes as text, are written as JSON Lines. Rows of a table are written as JSON Lines too, except
-    those for which the ledger keeps only the place. The file is replaced atomically. Raises
-    `UsageError` if headers or formats of the sources differ, since they cannot share a file, and if
+    those for which the ledger keeps only the place. Each file is replaced atomically. Raises
+    `UsageError` if more than one file would be needed on stdout, or more than `FILES_MAX`, and if
     `path` is a source of the job.
     """
+    there = path != "-" and os.path.isfile(path)
     if _kind(ledger, job_id) is JobKind.UNLOAD:
-        return _export_rows(ledger, job_id, path)
+        return Exported(_export_rows(ledger, job_id, path), [path], there)
     job = _loaded(ledger, job_id)
     sources = {source.file.path: source for source in job.sources}
     encode = _encoder(job.dialect)
     written = 0
-    first: LoadSource | None = None
     refuse_source(path, {source.file.stored.path for source in job.sources})
-    with _opened(path) as out, RejectReader(job) as reader:
+    outputs: dict[object, BinaryIO] = {}
+    files = [path]
+    with ExitStack() as opened, RejectReader(job) as reader:
+        first = opened.enter_context(_opened(path))
         for reject in job_rejects(ledger, job_id):
             source = sources[reject.file]
-            if first is None:
-                first = source
-                out.write(encode(_header(source, job)))
-            elif (source.format == "csv") != (first.format == "csv"):
-                raise UsageError(
-                    f"{reject.file} has another format than the sources before it; load and export "
-                    "sources of different formats separately"
-                )
             # Compare the names: a byte order mark or another line end makes no difference.
-            elif source.format == "csv" and source.fields != first.fields:
-                raise UsageError(
-                    f"{reject.file} has another header than the sources before it; load and "
-                    "export sources with different headers separately"
-                )
-            out.write(encode(_data(reject, source, reader) + b"\n"))
+            form = source.fields if source.format == "csv" else source.format == "fixed"
+            if form not in outputs:
+                out = first
+                if outputs:
+                    files.append(_further(path, reject.file, source, len(files)))
+                    out = opened.enter_context(_opened(files[-1]))
+                out.write(encode(_header(source, job)))
+                outputs[form] = out
+            outputs[form].write(encode(_data(reject, source, reader) + b"\n"))
             written += 1
-    return written
+    return Exported(written, files, there)
+
+
+def _further(path: str, source: str, like: LoadSource, count: int) -> str:
+    """Return the name of another file for the records of `source`."""
+    if path == "-" or count == FILES_MAX:
+        most = "standard output holds" if path == "-" else f"--export writes {FILES_MAX} files for"
+        raise UsageError(
+            f"{source} has another header or format than the sources before it, and {most} "
+            f"{'one' if path == '-' else 'so many'}: "
+            f"{'give --export FILE' if path == '-' else 'load such sources one after the other'}"
+        )
+    stem, suffix = os.path.splitext(path)
+    suffix = suffix if like.format in ("csv", "fixed") else ".jsonl"
+    names = (f"{stem}-{number}{suffix}" for number in itertools.count(2))
+    return next(name for name in names if not os.path.exists(name))
 
 
 def _export_rows(ledger: Ledger, job_id: str, path: str) -> int:

@@ -11,12 +11,16 @@ from ringhaul.records.mapping_text import EVERY, Entry, MappingText, Term
 def preserving(mapping: MappingText, options: Preserving) -> MappingText:
     """Return the mapping with the entries that the options add; without a mapping, all columns are
     matched by name."""
-    wanted = []
-    if options.preserve_timestamp:
-        wanted.append(Entry(Term(f"writetime({EVERY})")))
-    if options.preserve_ttl:
-        wanted.append(Entry(Term(f"ttl({EVERY})")))
+    given = {"writetime": options.preserve_timestamp, "ttl": options.preserve_ttl}
+    wanted = {
+        function: Entry(Term(f"{function}({EVERY})")) for function in given if given[function]
+    }
     if not wanted:
         return mapping
-    new = tuple(entry for entry in wanted if entry not in mapping.entries)
-    return replace(mapping, entries=mapping.entries + new, rest=mapping.rest or not mapping)
+    new = {name: entry for name, entry in wanted.items() if entry not in mapping.entries}
+    return replace(
+        mapping,
+        entries=(*mapping.entries, *new.values()),
+        rest=mapping.rest or not mapping,
+        preserved=tuple(new),
+    )

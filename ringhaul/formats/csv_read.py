@@ -389,8 +389,8 @@ def _lacks_a_name(
     block: Block, counts: Sequence[int], fields_count: int, dialect: CsvDialect
 ) -> bool:
     """Return whether the first field may have no name: `counts`, of the records that do not have
-    `fields_count`, are of all records and one more, and not all end in a delimiter."""
-    if len(counts) != block.records_count or {*counts} != {fields_count + 1}:
+    `fields_count`, are of all records, of several, and one more, and not all end in a delimiter."""
+    if not 1 < len(counts) == block.records_count or {*counts} != {fields_count + 1}:
         return False
     delimiter = dialect.raw_delimiter
     ends = block.ends.tolist()

@@ -7,7 +7,7 @@ loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -32,6 +32,7 @@ from ringhaul.formats.split import Block
 from ringhaul.records.blanks import TEXTS, without_blanks, without_empties
 from ringhaul.records.column_times import TABLE_TTL, Group, grouped
 from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.mapping_text import EVERY
 from ringhaul.records.row_fields import (
     TTL,
     WRITETIME,
@@ -133,6 +134,9 @@ class TableColumns:
         self._labels += [f"{meant.label} of {name}" for _, meant, name in source.column_fields]
         #: Place of a column -> place of the cells with its write times or TTLs.
         self._time_at, self._ttl_at = self._places_of(source)
+        #: Column, or * for rows -> the write time or TTL that all rows have.
+        self._fixed_times, self._fixed_ttls = dict(source.fixed_times), dict(source.fixed_ttls)
+        self._splits_rows, self._ttl_bound = source.splits_rows, source.ttl_bound
         self._key = {at for at, name in enumerate(self.names) if name in key}
         self._lists = [at for at, name in enumerate(columns) if appends(job.table.type_of(name))]
         self._constants = [self._constant(job, column, text) for column, text in source.constants]
@@ -237,7 +241,7 @@ class TableColumns:
     ) -> Iterator[Written]:
         """Yield what to bind for the rows of `cells`, each row at least once: see `bound`."""
         appending = bool(self._lists)
-        if not self._time_at and not self._ttl_at:
+        if not self._splits_rows:
             every = np.ones(len(timestamps), np.bool_)
             yield Written(every, self.bound(cells, timestamps), appending)
             return
@@ -249,20 +253,34 @@ class TableColumns:
                 times_us = np.where(given, cell_integers(own), times_us)
             else:
                 ttls_s = np.where(given, cell_integers(own), ttls_s)
+        if EVERY in self._fixed_times:
+            times_us = np.full_like(times_us, self._fixed_times[EVERY])
+        if EVERY in self._fixed_ttls:
+            ttls_s = np.full_like(ttls_s, self._fixed_ttls[EVERY])
         for group in grouped(
             cells[:columns_count],
             key=self._key,
             times_us=times_us,
             ttls_s=ttls_s,
-            own_times={place: cells[at] for place, at in self._time_at.items()},
-            own_ttls={place: cells[at] for place, at in self._ttl_at.items()},
+            own_times={place: cells[at] for place, at in self._time_at.items()}
+            | self._fixed_cells(self._fixed_times, len(times_us)),
+            own_ttls={place: cells[at] for place, at in self._ttl_at.items()}
+            | self._fixed_cells(self._fixed_ttls, len(times_us)),
         ):
             yield from self._of_group(group)
+
+    def _fixed_cells(self, values: Mapping[str, int], rows_count: int) -> dict[int, Cells]:
+        """Return place of a column -> cells with its number in every row."""
+        return {
+            self.names.index(column): Cells.fixed(np.full(rows_count, value, ">i8"))
+            for column, value in values.items()
+            if column != EVERY
+        }
 
     def _of_group(self, group: Group) -> Iterator[Written]:
         """Yield the rows of a group, those with a list apart: only these need later times."""
         bound = [*group.columns, Cells.fixed(group.times_us.astype(">i8"))]
-        if self._ttl_at or TTL in [meant for _, meant in self._row_fields]:
+        if self._ttl_bound:
             ttls = group.ttls_s
             given = ttls != TABLE_TTL
             bound.append(Cells.fixed(ttls.astype(">i4"), given, UNSET_LENGTH))
@@ -283,12 +301,16 @@ class TableColumns:
         """Return the cells to bind, from those of all places: the columns, the timestamp, and the
         TTL if rows have their own. `timestamps`: microseconds, for rows without their own."""
         columns_count = len(self.names)
+        if EVERY in self._fixed_times:
+            timestamps = np.full_like(timestamps, self._fixed_times[EVERY])
         bound = [*cells[:columns_count], Cells.fixed(timestamps.astype(">i8"))]
         for (_, meant), own in zip(self._row_fields, cells[columns_count:], strict=True):
             if meant is WRITETIME:
                 bound[columns_count] = write_times_or(own, timestamps)
             else:
                 bound.append(ttls_or(own, self._ttl_s))
+        if EVERY in self._fixed_ttls:
+            bound.append(Cells.fixed(np.full(len(timestamps), self._fixed_ttls[EVERY], ">i4")))
         return bound
 
 

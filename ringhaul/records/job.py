@@ -18,6 +18,7 @@ from ringhaul.formats.fixed_layout import FixedField
 from ringhaul.formats.fixed_read import fixed_dialect
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.ledger.kinds import JobKind
+from ringhaul.records.mapping_text import EVERY
 from ringhaul.records.row_fields import TTL, WRITETIME, RowField
 from ringhaul.records.sstable_output import SSTableOutput
 from ringhaul.records.sstable_stream import SSTableStream
@@ -72,6 +73,9 @@ class LoadSource:
     #: each of `arguments`, in their order.
     filled: tuple[tuple[str, str], ...] = ()
     arguments: tuple[Argument, ...] = ()
+    #: (column, or * for rows: the write time, or the TTL, in every row). Without a field.
+    fixed_times: tuple[tuple[str, int], ...] = ()
+    fixed_ttls: tuple[tuple[str, int], ...] = ()
 
     @property
     def columns(self) -> list[str]:
@@ -82,7 +86,13 @@ class LoadSource:
     @property
     def ttl_bound(self) -> bool:
         """Whether rows have their own TTLs."""
-        return self.ttl_field is not None or bool(self.column_ttls)
+        return self.ttl_field is not None or bool(self.column_ttls or self.fixed_ttls)
+
+    @property
+    def splits_rows(self) -> bool:
+        """Whether columns have their own times, so that a record may become several rows."""
+        fixed = any(column != EVERY for column, _ in (*self.fixed_times, *self.fixed_ttls))
+        return fixed or bool(self.column_times or self.column_ttls)
 
     @property
     def column_fields(self) -> list[tuple[str, RowField, str]]:
@@ -142,7 +152,10 @@ class LoadSource:
             "timestamp_field": self.timestamp_field,
             "ttl_field": self.ttl_field,
             "arguments": [[name, call, kind.to_json()] for name, call, kind in self.arguments],
-            **{name: [list(pair) for pair in getattr(self, name)] for name in _PAIRS},
+            **{
+                name: [list(pair) for pair in getattr(self, name)]
+                for name in (*_PAIRS, *_LATER_PAIRS)
+            },
         }
 
     @classmethod
@@ -171,10 +184,16 @@ class LoadSource:
                 for name, call, kind in data.get("arguments", ())
             ),
             **{name: tuple((left, right) for left, right in data[name]) for name in _PAIRS},
+            **{
+                name: tuple((left, right) for left, right in data.get(name, ()))
+                for name in _LATER_PAIRS
+            },
         )
 
 
 _PAIRS = ("column_times", "column_ttls", "constants", "filled")
+#: Jobs of older versions have none.
+_LATER_PAIRS = ("fixed_times", "fixed_ttls")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,8 @@ _TYPED = re.compile(r"\(\s*([a-zA-Z][\w<>, ]*)\)\s*(\S.*)", re.DOTALL)
 #: A function about the time or the life of columns: its name, and what is within the parentheses.
 _TIMES = re.compile(r"(writetime|ttl)\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
 EVERY = "*"
+#: Function -> the option that adds it for each column.
+PRESERVING = {"writetime": "--preserve-timestamp", "ttl": "--preserve-ttl"}
 #: No record has so many fields; and longer numbers are not read in linear time.
 _POSITION_DIGITS_MAX = 9
 
@@ -91,6 +93,7 @@ class MappingText:
     entries: tuple[Entry, ...] = ()
     rest: bool = False  #: all other fields go to the columns of their names
     excluded: tuple[str, ...] = ()  #: of those
+    preserved: tuple[str, ...] = ()  #: functions of `every_time` that an option added
 
     def __bool__(self) -> bool:
         return bool(self.entries) or self.rest
@@ -109,12 +112,26 @@ class MappingText:
         return all(entry.right is not None and entry.left.position is not None for entry in fields)
 
     @property
+    def every_time(self) -> tuple[str, ...]:
+        """The functions that stand for a time of each column: `writetime(*)`, `ttl(*)`."""
+        alone = (entry.left.times for entry in self.entries if entry.right is None)
+        return tuple(times[0] for times in alone if times is not None and EVERY in times[1])
+
+    def source_of(self, function: str) -> str:
+        """Return what asks for a time of each column: an option, or a part of the mapping."""
+        if function not in self.preserved:
+            return f"--mapping {function}({EVERY})"
+        return PRESERVING[function]
+
+    @property
     def positions_count(self) -> int:
         """How many fields a record needs that has all that are named by `positional` entries, or
         `listed`."""
         if self.listed:
             return len(self.entries)
-        positions = (entry.left.position for entry in self.entries)
+        sides = [entry.left for entry in self.entries]
+        sides += [e.right for e in self.entries if e.left.times is not None and e.right is not None]
+        positions = (side.position for side in sides)
         return 1 + max((place for place in positions if place is not None), default=0)
 
     @property

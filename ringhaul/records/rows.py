@@ -125,7 +125,7 @@ class RowEncoder:
         if self._shaper is None or block.defect is not None:
             rows, rejects, count = self.encode(block)
             loaded = sum(map(len, rows))
-            if self._source.column_fields:  # a record may be several rows
+            if self._source.splits_rows:  # a record may be several rows
                 loaded = _distinct([found.records for found in rows])
             yield Part(rows, rejects, count, loaded)
             return

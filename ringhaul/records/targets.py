@@ -31,6 +31,7 @@ from ringhaul.records.mapping import (
     way_out,
 )
 from ringhaul.records.mapping_text import EVERY, Entry, MappingText, Term
+from ringhaul.records.target_times import TargetTimes, is_constant
 
 Pairs = tuple[tuple[str, str], ...]
 #: Names that older versions of Bulk Loader have for `writetime(*)` and `ttl(*)`.
@@ -56,12 +57,22 @@ class Targets:
     #: (column, what the server computes for it), with a marker for each of `arguments`
     filled: Pairs = ()
     arguments: Pairs = ()  #: (field, call of the function that takes it)
+    #: (column, or * for rows: its write time in every row)
+    fixed_times: tuple[tuple[str, int], ...] = ()
+    fixed_ttls: tuple[tuple[str, int], ...] = ()
 
     @property
     def untimed(self) -> Targets:
         """The same without write times, TTLs and what the server computes, which a verification
         does not compare."""
-        return replace(self, row=NO_ROW_FIELDS, times=(), ttls=(), filled=(), arguments=())
+        none = {name: () for name in ("times", "ttls", "filled", "arguments")}
+        return replace(self, row=NO_ROW_FIELDS, fixed_times=(), fixed_ttls=(), **none)
+
+    @property
+    def timed(self) -> bool:
+        """Whether the mapping gives write times or TTLs."""
+        fixed = self.fixed_times or self.fixed_ttls
+        return bool(self.times or self.ttls or fixed) or self.row != NO_ROW_FIELDS
 
     def of_source(self, source: LoadSource) -> LoadSource:
         """Return the source with these targets."""
@@ -74,6 +85,8 @@ class Targets:
             column_ttls=self.ttls,
             constants=self.constants,
             filled=self.filled,
+            fixed_times=self.fixed_times,
+            fixed_ttls=self.fixed_ttls,
             # Their types are the server's to say, see producer/plan/arguments.py.
             arguments=tuple(Argument(*pair, CqlType("text")) for pair in self.arguments),
         )
@@ -113,22 +126,25 @@ class _Resolver:
     taken: RowFields
     positions: bool
     pairs: list[tuple[str, str]] = field(default_factory=list)
-    row: dict[str, str] = field(default_factory=dict)
-    times: dict[str, dict[str, str]] = field(default_factory=lambda: {"writetime": {}, "ttl": {}})
     constants: dict[str, str] = field(default_factory=dict)
     filled: dict[str, str] = field(default_factory=dict)
     arguments: list[tuple[str, str]] = field(default_factory=list)
-    #: Functions whose fields are found by their names, such as `writetime(c)`.
-    by_name: list[str] = field(default_factory=list)
+    times: TargetTimes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.times = TargetTimes(self.table, self.source)
 
     def targets(self) -> Targets:
         for place, entry in enumerate(self.mapping.entries):
             self._take(place, entry)
-        for function in self.by_name:
-            self._take_named(function)
+        for function in self.mapping.every_time:
+            names = [name for name in self.fields if name not in self.skip]
+            self.times.find(function, names, dict(self.pairs))
         if self.mapping.rest:
             self._take_rest()
         pairs = tuple(pair for pair in dict.fromkeys(self.pairs) if pair[0] not in self.skip)
+        loaded = {column for _, column in pairs} | {*self.constants}
+        self.times.settle(self.mapping, loaded, self.fields)
         self._check(pairs)
         row = RowFields(
             self._row_field("writetime", self.taken.timestamp),
@@ -138,11 +154,13 @@ class _Resolver:
             # In the order of the fields, as without a mapping.
             tuple(sorted(pairs, key=lambda pair: self.fields.index(pair[0]))),
             row,
-            tuple((name, column) for column, name in self.times["writetime"].items()),
-            tuple((name, column) for column, name in self.times["ttl"].items()),
+            self.times.pairs("writetime"),
+            self.times.pairs("ttl"),
             tuple(self.constants.items()),
             tuple(self.filled.items()),
             tuple(self.arguments),
+            tuple(self.times.fixed["writetime"].items()),
+            tuple(self.times.fixed["ttl"].items()),
         )
 
     def _take(self, place: int, entry: Entry) -> None:
@@ -154,11 +172,13 @@ class _Resolver:
         if times is None and right.text in _OLD_TIMES and not self._is_column(right):
             times = _OLD_TIMES[right.text], [EVERY]
         if times is not None and not self._is_column(right):
-            self._take_times(*times, self._field(left))
+            self._take_times(*times, left)
         elif left.text in self.fields:
             self.pairs.append((left.text, self._column(right, left.text)))
+        elif left.times is not None and self._is_column(left):  # one that is compared
+            self.pairs.append((self._field(right), left.text))
         elif left.times is not None:
-            self._take_times(*left.times, self._field(right))
+            self._take_times(*left.times, right)
         elif left.literal is not None:
             self._fill(self.constants, right, left.literal)
         elif left.typed is not None:
@@ -198,38 +218,22 @@ class _Resolver:
             name = self._field(term)
             meant = other_case([name], self.table.column_names)
             self.pairs.append((name, meant.get(name, self._column(Term(name, True), name))))
-        elif times[1] == [EVERY]:
-            self.by_name.append(times[0])
-        else:
-            self._take_times(*times, self._field(term))
+        elif EVERY not in times[1]:
+            self._take_times(*times, term)
 
     def _has_names(self) -> bool:
         return list(self.fields) != [str(place) for place in range(len(self.fields))]
 
-    def _take_times(self, function: str, columns: Sequence[str], name: str) -> None:
+    def _take_times(self, function: str, columns: Sequence[str], given: Term) -> None:
+        constant = given.text not in self.fields and is_constant(given)
+        name = given.text if constant else self._field(given)
         for column in columns:
-            if column == EVERY:
-                self.row[function] = name
+            if column != EVERY:
+                column = self._column(Term(column, True), name)
+            if constant:
+                self.times.fix(function, column, given)
             else:
-                self.times[function][self._column(Term(column, True), name)] = name
-
-    def _take_named(self, function: str) -> None:
-        """Take the fields that are named as an unload names write times or TTLs."""
-        found = False
-        for name in self.fields:
-            times = Term(name).times
-            if times is None or times[0] != function or name in dict(self.pairs):
-                continue
-            (column, *more) = times[1]
-            if not more and column in self.table.column_names and name not in self.skip:
-                self.times[function].setdefault(column, name)
-                found = True
-        if not found:
-            raise UsageError(
-                f"{self.source}: --mapping {function}({EVERY}) stands for fields named "
-                f"{function}(COLUMN), and there is none; its fields are "
-                f"{', '.join(self.fields[:12])}"
-            )
+                self.times.take(function, column, name)
 
     def _take_rest(self) -> None:
         """Send the other fields to the columns of their names, as without a mapping."""
@@ -241,8 +245,7 @@ class _Resolver:
                     f"{self.source}: --mapping leaves out {name!r}, which is neither a field nor a "
                     f"column{nearest(name, [*self.fields, *known])}"
                 )
-        used = {name for name, _ in self.pairs} | {*self.row.values()}
-        used |= {name for of in self.times.values() for name in of.values()}
+        used = {name for name, _ in self.pairs} | self.times.fields
         used |= {name for name in self.taken if name is not None and name not in known}
         mapped = {column for _, column in self.pairs} | {*self.constants, *self.filled}
         free = [name for name in self.fields if name not in used and name not in excluded]
@@ -299,7 +302,7 @@ class _Resolver:
         return term.text
 
     def _row_field(self, function: str, given: str | None) -> str | None:
-        named = self.row.get(function)
+        named = self.times.row.get(function)
         if named is not None and given is not None and named != given:
             raise UsageError(
                 f"{self.source}: --mapping takes {function}({EVERY}) from field {named!r}, and an "
@@ -308,8 +311,7 @@ class _Resolver:
         return given if named is None else named
 
     def _check(self, pairs: Pairs) -> None:
-        of_columns = [(name, c) for of in self.times.values() for c, name in of.items()]
-        for name, column in (*pairs, *of_columns):
+        for name, column in (*pairs, *self.times.all_pairs()):
             if self.fields.count(name) > 1:
                 raise UsageError(
                     f"{self.source}: two fields go to column {column!r} (--mapping); they have one "
@@ -344,25 +346,14 @@ class _Resolver:
             found = encode_column(kind, values, TextFormat(), null_length=NULL_LENGTH)
             for fault in found.faults.values():
                 raise UsageError(f"--mapping {text!r}={column}: {fault.words(column)}")
-        if self.arguments and any(self.times.values()):
+        of_columns = {*self.times.all_pairs()} | {*self.times.fixed_columns()}
+        if self.arguments and of_columns:
             raise UsageError(
                 f"{self.source}: --mapping {self.arguments[0][1]}: a function "
                 "cannot take a field beside write times or TTLs of columns, since such a row is "
                 "several statements; leave these out, or load the column separately"
             )
-        loaded = {column for _, column in pairs} | {*self.constants}
-        for function, of in self.times.items():
-            for column, name in of.items():
-                if column in key or column not in loaded:
-                    why = (
-                        "is in the primary key, which has none"
-                        if column in key
-                        else ("is not loaded")
-                    )
-                    raise UsageError(
-                        f"{self.source}: field {name!r} gives the {function} of column {column!r}, "
-                        f"which {why}"
-                    )
+        self.times.check({column for _, column in pairs} | {*self.constants})
 
 
 def _fields_text(fields: Sequence[str]) -> str:
@@ -388,7 +379,7 @@ def named_fields(
     mapped = set()
     for left, right in mapping.entries:
         times = left.times is not None and left.text not in seen
-        if times and right is not None:
+        if times and right is not None and not is_constant(right):
             yield right.text
         elif not times and (
             left.text in seen or (left.literal is None and left.typed is None and not left.call)

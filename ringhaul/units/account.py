@@ -175,7 +175,7 @@ class Account:
             dropped=tally.dropped,
             filtered=tally.filtered,
             # Where columns have their own times, a row of the table takes several statements.
-            written=tally.loaded if self._source.column_fields else self.stats.written,
+            written=tally.loaded if self._source.splits_rows else self.stats.written,
             rejected=self._rejects.count,
             rejects_blob=self._rejects.blob(),
             input_bytes=(

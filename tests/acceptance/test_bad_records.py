@@ -304,7 +304,7 @@ def test_more_rejects_than_allowed_stop_the_job(
     # Rows of unfinished units are not counted: `resume` writes them again.
     status = fleet.run("status", summary["job"])
     assert status.code == 3
-    assert f"{summary['rows']:,} rows are in {table}" in status.err
+    assert f"{summary['rows']:,} records were written to {table}" in status.err
     assert f"next     ringhaul resume {summary['job']} --max-errors N" in status.err
 
 
@@ -318,7 +318,7 @@ def test_too_many_rejects_in_the_last_unit_leave_nothing_to_resume(
     job = finished.err.split()[0]
     *_, verdict, following = finished.err.splitlines()
     assert verdict == (
-        f" stopped: more records were rejected than --max-errors allows; 1 row is in {table}, "
+        f" stopped: more records were rejected than --max-errors allows; 1 record was written to {table}, "
         "1 rejected, from 1 of 1 units"
     )
     assert following == f" next     ringhaul errors {job} --export rejects.csv"
@@ -417,7 +417,7 @@ def test_a_quiet_load_that_fails_reports_the_outcome_and_the_next_command(
     path, summary = tmp_path / "in.csv", tmp_path / "sum.json"
     for text, code, verdict in (
         ("1,a,10\n", 0, None),
-        ("1,a,x\n", 1, f"complete with rejects: 0 rows are in {table}, 1 rejected"),
+        ("1,a,x\n", 1, f"complete with rejects: 0 records were written to {table}, 1 rejected"),
         ("1,a,x\n2,b,y\n", 3, "stopped: more records were rejected than --max-errors allows"),
     ):
         path.write_text("id,name,total\n" + text)

@@ -101,12 +101,30 @@ def test_an_export_never_loses_records(
     assert gone.code == 2
     assert gone.err == "error: gone/bad.csv: cannot be written: No such file or directory\n"
 
-    # And an export that fails half way keeps the old file: two headers cannot share one file
+    # And an export that fails half way keeps the old file: standard output is one
     (fleet.cwd / "other.csv").write_text("a,id\nv,no\n")
-    both = fleet.run("load", "rejects.csv", "other.csv", "-t", table, "--json").summary["job"]
-    (fleet.cwd / "kept.csv").write_text("kept")
-    assert fleet.run("errors", both, "--export", "kept.csv").code == 2
-    assert (fleet.cwd / "kept.csv").read_text() == "kept"
+    (fleet.cwd / "other.jsonl").write_text('{"id": "none"}\n')
+    files = ["rejects.csv", "other.csv", "other.jsonl"]
+    several = fleet.run("load", *files, "-t", table, "--json").summary["job"]
+    done = fleet.run("errors", several, "--export", "-")
+    assert (done.code, "give --export FILE" in done.err) == (2, True), done
+    # Each header and format has its own file, and loads again with the options of the load
+    (fleet.cwd / "all-2.csv").write_text("kept")
+    for line in ("all.csv;", "all.csv, in place of an older file;"):
+        done = fleet.run("errors", several, "--export", "all.csv")
+        assert done.code == 0
+        assert (
+            f"3 rejected records written to {line} those with another header or format" in done.err
+        )
+        assert "to all-3.csv, all-2.jsonl" in done.err
+        texts = {name: (fleet.cwd / name).read_text() for name in ("all.csv", "all-3.csv")}
+        assert texts == {"all.csv": "id,a\nnope,y\n", "all-3.csv": "a,id\nv,no\n"}
+        assert (fleet.cwd / "all-2.jsonl").read_text() == '{"id": "none"}\n'
+        assert (fleet.cwd / "all-2.csv").read_text() == "kept"
+        again = fleet.run("load", "all.csv", "all-3.csv", "all-2.jsonl", "-t", table, "--json")
+        assert_report(again, rows=0, rejected=3)
+        (fleet.cwd / "all-3.csv").unlink()
+        (fleet.cwd / "all-2.jsonl").unlink()
 
     # And another file name works
     assert fleet.run("errors", job, "--export", "rejects-2.csv").code == 0

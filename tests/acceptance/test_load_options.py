@@ -289,7 +289,7 @@ def test_the_summary_is_printed_in_the_chosen_form(
     shown = fleet.run("load", "in.csv", "-t", table)
     assert (shown.code, shown.out) == (1, "")
     assert f"load -> {table}" in shown.err
-    assert f"complete with rejects: 2 rows are in {table}, 1 rejected" in shown.err
+    assert f"complete with rejects: 2 records were written to {table}, 1 rejected" in shown.err
     assert "ringhaul errors ld-" in shown.err
 
     # As JSON Lines, with only the first line on stderr

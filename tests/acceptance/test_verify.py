@@ -63,7 +63,7 @@ def test_differences_are_listed_exported_and_repaired_by_a_load(
     before = sorted(map(repr, read_rows(cassandra_session, table, "id, v, n, writetime(v)")))
     done = fleet.run("verify", "in.csv", "-t", table)
     assert (done.code, done.out) == (0, "")
-    assert done.err.splitlines()[-1] == f" complete: 3,000 rows are the same in {table}"
+    assert done.err.splitlines()[-1] == f" complete: 3,000 records are the same in {table}"
     assert f"verify {table}   1 file" in done.err.splitlines()[0]
     # and verify wrote no row
     after = sorted(map(repr, read_rows(cassandra_session, table, "id, v, n, writetime(v)")))
@@ -218,7 +218,7 @@ def test_verify_without_a_broker_starts_embedded_workers(
     done = embedded.run("verify", path, "-t", module_table, "-c", 1)
     assert done.code == 1, done
     assert done.err.splitlines()[-2] == (
-        f" complete with differences: 0 rows are the same in {module_table}, 1 missing"
+        f" complete with differences: 0 records are the same in {module_table}, 1 missing"
     )
     assert_table(cassandra_session, module_table, "id", [])
 

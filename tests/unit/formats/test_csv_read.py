@@ -64,7 +64,8 @@ def test_records_with_another_number_of_fields_are_rejects() -> None:
 @pytest.mark.parametrize(
     ("text", "unnamed"),
     [
-        (b"1,2,3,4\n", True),
+        (b"1,2,3,4\n5,6,7,8\n", True),
+        (b"1,2,3,4\n", False),  # one says nothing about the others
         (b"1,2,3,4\n5,6,7,\n", True),
         (b"1,2,3,4\n5,6,7\n", False),
         (b"1,2,3,4\n5,6,7,8,9\n", False),

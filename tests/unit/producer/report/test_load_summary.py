@@ -73,12 +73,12 @@ def verified(state: JobState, *, reasons: dict[str, int] | None = None) -> Summa
 @pytest.mark.parametrize(
     ("state", "code", "verdict"),
     [
-        (JobState.COMPLETE, 0, [" complete: 200 rows are in shop.orders"]),
+        (JobState.COMPLETE, 0, [" complete: 200 records were written to shop.orders"]),
         (
             JobState.PARTIAL,
             1,
             [
-                " complete with rejects: 200 rows are in shop.orders, 2 rejected",
+                " complete with rejects: 200 records were written to shop.orders, 2 rejected",
                 " next     ringhaul errors ld-7f3a9c --export rejects.csv",
             ],
         ),
@@ -86,8 +86,8 @@ def verified(state: JobState, *, reasons: dict[str, int] | None = None) -> Summa
             JobState.STOPPED,
             3,
             [
-                " stopped: more records were rejected than --max-errors allows; at least 200 rows "
-                "are in shop.orders, 2 rejected, from 5 of 8 units",
+                " stopped: more records were rejected than --max-errors allows; at least 200 "
+                "records were written to shop.orders, 2 rejected, from 5 of 8 units",
                 " next     ringhaul errors ld-7f3a9c --export rejects.csv",
                 " next     ringhaul resume ld-7f3a9c --max-errors N",
             ],
@@ -96,7 +96,7 @@ def verified(state: JobState, *, reasons: dict[str, int] | None = None) -> Summa
             JobState.QUARANTINED,
             4,
             [
-                " complete with quarantine: 200 rows are in shop.orders; 1 unit kept killing "
+                " complete with quarantine: 200 records were written to shop.orders; 1 unit kept killing "
                 "their worker and were given up",
                 " next     ringhaul resume ld-7f3a9c",
             ],
@@ -106,7 +106,7 @@ def verified(state: JobState, *, reasons: dict[str, int] | None = None) -> Summa
             4,
             [
                 " failed: the disk is on fire",
-                " so far at least 200 rows are in shop.orders",
+                " so far at least 200 records were written to shop.orders",
                 " next     ringhaul resume ld-7f3a9c",
             ],
         ),
@@ -114,7 +114,7 @@ def verified(state: JobState, *, reasons: dict[str, int] | None = None) -> Summa
             JobState.CANCELLED,
             6,
             [
-                " cancelled: at least 200 rows are in shop.orders",
+                " cancelled: at least 200 records were written to shop.orders",
                 " next     ringhaul resume ld-7f3a9c",
             ],
         ),
@@ -122,7 +122,7 @@ def verified(state: JobState, *, reasons: dict[str, int] | None = None) -> Summa
             JobState.RUNNING,
             7,
             [
-                " still running: at least 200 rows are in shop.orders so far",
+                " still running: at least 200 records were written to shop.orders so far",
                 " next     ringhaul status -f ld-7f3a9c",
             ],
         ),
@@ -159,9 +159,9 @@ def test_a_stalled_job_shows_the_reason() -> None:
 def test_the_number_of_rows_is_uncertain_only_after_interrupted_units() -> None:
     # An interrupted unit has written rows that are in no result
     cut = summary_text(summary(JobState.CANCELLED, pending=1, done=7))
-    assert " cancelled: at least 200 rows are in shop.orders" in cut.splitlines()
+    assert " cancelled: at least 200 records were written to shop.orders" in cut.splitlines()
     whole = summary_text(summary(JobState.CANCELLED, pending=0, done=8))
-    assert " cancelled: 200 rows are in shop.orders" in whole.splitlines()
+    assert " cancelled: 200 records were written to shop.orders" in whole.splitlines()
 
 
 def test_rejects_of_a_unit_that_stopped_the_job_are_shown_but_not_summed() -> None:
@@ -310,7 +310,7 @@ def test_a_verification_counts_equal_rows_and_each_kind_of_difference() -> None:
     text = summary_text(found).splitlines()
     assert text[0].split() == ["source", "units", "same", "not", "same", "size"]
     assert text[-2:] == [
-        " complete with differences: 200 rows are the same in shop.orders, 4 differ, 2 missing, "
+        " complete with differences: 200 records are the same in shop.orders, 4 differ, 2 missing, "
         "1 rejected",
         " next     ringhaul errors ld-7f3a9c --export rejects.csv",
     ]
@@ -323,7 +323,7 @@ def test_a_verification_counts_equal_rows_and_each_kind_of_difference() -> None:
 def test_a_verification_without_differences() -> None:
     found = verified(JobState.COMPLETE)
     assert summary_text(found).splitlines()[-1] == (
-        " complete: 200 rows are the same in shop.orders"
+        " complete: 200 records are the same in shop.orders"
     )
     assert found.exit_code == 0
 
