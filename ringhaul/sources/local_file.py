@@ -51,22 +51,26 @@ class LocalFile(io.FileIO):
         if stamp(status) != self._stamp:
             _check(self._source, self._version, status)
 
-    # The methods of io.FileIO return None only for what is no regular file.
+    # The methods of io.FileIO return None only for what is no regular file. An error, such as a
+    # stale handle of a network mount, may mean that the file was replaced.
 
     def read(self, size: int | None = -1, /) -> bytes:
-        data = super().read(size) or b""
-        self.look()
-        return data
+        try:
+            return super().read(size) or b""
+        finally:
+            self.look()
 
     def readall(self) -> bytes:
-        data = super().readall() or b""
-        self.look()
-        return data
+        try:
+            return super().readall() or b""
+        finally:
+            self.look()
 
     def readinto(self, buffer: Any, /) -> int:
-        count = super().readinto(buffer) or 0
-        self.look()
-        return count
+        try:
+            return super().readinto(buffer) or 0
+        finally:
+            self.look()
 
 
 def check_local(source: SourceFile) -> None:

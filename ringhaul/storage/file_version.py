@@ -28,6 +28,9 @@ COARSE_TICK_NS = 2_000_000_000
 _GRANULARITIES_NS = (100, 1000, 1_000_000, 1_000_000_000, COARSE_TICK_NS)
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _MOUNTS = "/proc/self/ns/mnt"
+_MOUNT_LIST = "/proc/self/mountinfo"
+#: How the names of file systems begin that have no inode numbers of their own.
+_RENUMBERING = ("vfat ", "msdos ", "exfat ", "fuse", "cifs ", "smb3 ")
 #: Begins the text of a version; another form would begin with another word.
 _FORM = "file"
 _AGAIN = "start again once nothing writes to it"
@@ -98,6 +101,10 @@ class FileVersion(NamedTuple):
         return max((time + tick_ns - now_ns for time in times if time <= now_ns), default=0)
 
 
+#: The fields of a version that are times.
+_TIMES = slice(4, 6)
+
+
 def stamp(status: os.stat_result) -> tuple[int, ...]:
     """Return what stays the same as long as nothing at all happens to a file."""
     return (
@@ -134,7 +141,7 @@ def changed(size_bytes: int, then: FileVersion | None, status: os.stat_result) -
             "keep that time (cp -p, rsync -t)"
         )
     times = f"modified {time_text(then.modified_ns)} then, {time_text(now.modified_ns)} now"
-    if then.inode != now.inode:
+    if then.inode != now.inode and not (then[_TIMES] == now[_TIMES] and _renumbers(status.st_dev)):
         return (
             "the file was replaced by another one of the same size since the job started "
             f"({times}); start again once nothing replaces it"
@@ -199,6 +206,18 @@ def _same_time(then_ns: int, now_ns: int) -> bool:
         then_ns // unit == now_ns // unit and 0 in (then_ns % unit, now_ns % unit)
         for unit in _GRANULARITIES_NS
     )
+
+
+def _renumbers(device: int) -> bool:
+    """Return whether a device is of a file system that numbers inodes anew from time to time."""
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        with open(_MOUNT_LIST, encoding="utf-8", errors="replace") as file:
+            mounts = [line.partition(" - ") for line in file]
+    except OSError:
+        return False
+    kinds = [kind for mount, _, kind in mounts if mount.split()[2:3] == [wanted]]
+    return any(kind.startswith(_RENUMBERING) for kind in kinds)
 
 
 @cache

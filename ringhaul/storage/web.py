@@ -209,7 +209,9 @@ class WebStream:
     def _begin(self) -> _Answer:
         """Request what was not read yet."""
         answer = _ask(self._file.url, {"Range": f"bytes={self._at}-"} if self._at else {})
-        if not same_version(answer.version, self._file.version):
+        length = answer.response.headers.get("Content-Length", "")
+        other_size = length.isdigit() and int(length) != self._file.size_bytes - self._at
+        if not same_version(answer.version, self._file.version) or (not self._at and other_size):
             answer.connection.close()
             raise _changed(self._file.url)
         if self._at and answer.response.status != 206:

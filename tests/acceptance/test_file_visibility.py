@@ -6,6 +6,7 @@ file for a command and another one for a worker, as on two hosts.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,7 +67,7 @@ def test_hosts_that_see_different_files_are_named_and_no_job_is_created(
 ) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     with worker(ringhaul, ledger, one, "host-1"), worker(ringhaul, ledger, two, "host-2"):
-        (one / "x.csv").write_text(TEXT)
+        os.link(ringhaul.cwd / "x.csv", one / "x.csv")
         load = ("load", f"{HERE}/x.csv", "-t", table)
 
         done = ringhaul.run(*load)
@@ -89,6 +90,12 @@ def test_hosts_that_see_different_files_are_named_and_no_job_is_created(
         assert ledger.jobs() == []
 
         (two / "x.csv").write_text(TEXT)
+        done = ringhaul.run(*load)
+        assert done.code == 2 and "copies must keep the time (cp -p, rsync -t)" in done.err, done
+        assert ledger.jobs() == []
+
+        (two / "x.csv").unlink()
+        os.link(ringhaul.cwd / "x.csv", two / "x.csv")
         began = time.monotonic()
         done = ringhaul.run(*load)
         assert done.code == 0 and time.monotonic() - began < 30, done
@@ -101,7 +108,7 @@ def test_hosts_answer_the_check_while_all_their_processes_are_busy(
 ) -> None:
     folder = tmp_path / "one"
     with worker(ringhaul, ledger, folder, "host-1"):
-        (folder / "x.csv").write_text(TEXT)
+        os.link(ringhaul.cwd / "x.csv", folder / "x.csv")
         slow = ("load", f"{HERE}/x.csv", "-t", table, "--rate", 50, "--job-id", "ld-slow")
         with ringhaul.started(*slow) as busy:
             wait_until(lambda: ledger.units_at_work("ld-slow") if ledger.jobs() else False, "work")

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from s3fs import S3FileSystem
 
 from ringhaul.errors import SourceChanged, SourceMissing
-from ringhaul.sources.files import open_range
+from ringhaul.formats.dialect import RFC_4180
+from ringhaul.sources.files import open_range, open_whole
 from ringhaul.sources.find import find_sources
 from ringhaul.storage.access import Access, access, set_access
 from ringhaul.storage.folders import open_folder, try_writing
-from ringhaul.storage.remote import check_unchanged, list_files, stat_file
+from ringhaul.storage.remote import RemoteFile, check_unchanged, list_files, stat_file
 from tests.object_store import ObjectStore, running_object_store
 
 MIB = 1 << 20
@@ -66,6 +68,39 @@ def test_a_replacement_of_the_same_size_is_noticed(store: ObjectStore) -> None:
         check_unchanged(file)
     with pytest.raises(SourceMissing, match="no such object"):
         stat_file(url)
+
+
+def test_a_part_of_another_version_is_not_read(store: ObjectStore) -> None:
+    # Given a reader of an object, which is replaced by one of the same size and later restored
+    old, new = b"1\n" * MIB, b"2\n" * MIB
+    (source,) = find_sources([store.put("back.csv", old)])
+    with open_range(source, 0, len(old)) as stream, open_whole(source, RFC_4180) as whole:
+        store.put("back.csv", new)
+        # When it reads in between, then it gets no bytes of the other version
+        for opened in (stream, whole):
+            with pytest.raises(SourceChanged, match="was replaced since the job started"):
+                opened.read(1)
+        store.put("back.csv", old)
+    check_unchanged(RemoteFile(source.path, source.size_bytes, source.version))
+    with open_range(source, 0, len(old)) as stream:
+        assert b"".join(iter(lambda: stream.read(MIB), b"")) == old
+
+
+def test_a_store_that_ignores_conditions_is_noticed(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source,) = find_sources([store.put("ignored.csv", b"1\n")])
+    call = S3FileSystem._call_s3
+
+    async def unconditional(self: S3FileSystem, *names: object, **fields: object) -> object:
+        fields.pop("IfMatch", None)
+        return await call(self, *names, **fields)
+
+    monkeypatch.setattr(S3FileSystem, "_call_s3", unconditional)
+    with open_range(source, 0, 2) as stream:
+        store.put("ignored.csv", b"2\n")
+        with pytest.raises(SourceChanged, match="was replaced since the job started"):
+            stream.read(1)
 
 
 def test_a_unit_of_64_mib_takes_few_requests(store: ObjectStore) -> None:

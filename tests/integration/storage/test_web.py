@@ -139,6 +139,16 @@ def test_a_replaced_file_is_noticed(server: WebServer) -> None:
         check_unchanged(source)
 
 
+def test_a_file_that_grew_behind_a_server_without_versions_is_noticed(server: WebServer) -> None:
+    server.ranges, server.etag = False, ""
+    source = find(server)
+    assert source.version == ""
+    with open_whole(source, RFC_4180) as stream:
+        server.files["x.csv"] += b"more\n"
+        with pytest.raises(SourceChanged, match="not the one that the job started with"):
+            stream.read(1)
+
+
 def test_a_whole_file_in_answer_to_a_range_is_a_transient_error(server: WebServer) -> None:
     # Given a file from a server with ranges
     source = find(server)

@@ -214,6 +214,13 @@ def test_an_unloaded_folder_gives_the_parts_of_its_manifest(tmp_path: Path) -> N
     found = find_sources([str(tmp_path)])
     assert [Path(source.path).name for source in found] == ["b.csv", "a.csv"]
 
+    for size_bytes in (3, 4):  # of `a.csv`, which has 3
+        parts = [{"name": "b.csv", "bytes": 3}, {"name": "a.csv", "bytes": size_bytes}]
+        manifest.write_text(json.dumps({"parts": parts}))
+        if size_bytes == 3:
+            assert len(find_sources([str(tmp_path)])) == 2
+    with pytest.raises(UsageError, match=r"lists a\.csv with 4 bytes, and it has 3"):
+        find_sources([str(tmp_path)])
     manifest.write_text(json.dumps({"parts": [{"name": "c.csv"}]}))
     with pytest.raises(SourceMissing, match=r"lists c\.csv, which is not there"):
         find_sources([str(tmp_path)])

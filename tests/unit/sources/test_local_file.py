@@ -196,6 +196,23 @@ def test_what_took_its_place_is_no_file(tmp_path: Path, what: str) -> None:
         check_unchanged(source)
 
 
+def test_an_error_of_a_replaced_file_is_called_a_change(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"id\n1\n")
+    (source,) = find_sources([str(path)])
+
+    with LocalFile(source) as file:
+        # A descriptor that cannot be read, as one of a network mount that lost the file
+        unreadable = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(unreadable, file.fileno())
+        os.close(unreadable)
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            file.read(1)
+        replaced(path, b"id\n2\n")
+        with pytest.raises(SourceChanged, match="was replaced"):
+            file.read(1)
+
+
 def test_jobs_of_older_versions_have_only_a_size(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"id\n1\n")

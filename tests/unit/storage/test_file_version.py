@@ -183,6 +183,24 @@ def test_a_host_without_proc_goes_by_its_name(path: Path, monkeypatch: pytest.Mo
         file_version._here.cache_clear()
 
 
+@pytest.mark.parametrize(("kind", "same"), [("fuse.sshfs", True), ("vfat", True), ("ext4", False)])
+def test_inodes_that_are_numbered_anew_are_no_change(
+    path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, same: bool
+) -> None:
+    device = path.stat().st_dev
+    mounts = path.with_name("mounts")
+    mounts.write_text(
+        "22 1 0:5 / / rw shared:1 - proc proc rw\n"
+        f"29 1 {os.major(device)}:{os.minor(device)} / /data rw shared:2 - {kind} disk rw\n"
+    )
+    monkeypatch.setattr(file_version, "_MOUNT_LIST", str(mounts))
+    then = FileVersion.of(path.stat())
+    assert (changed(5, then._replace(inode=7), path.stat()) == "") == same
+    assert changed(5, then._replace(inode=7, changed_ns=then.changed_ns - 1), path.stat())
+    mounts.unlink()
+    assert "was replaced" in changed(5, then._replace(inode=7), path.stat())
+
+
 def test_times_beyond_the_calendar() -> None:
     assert time_text(-1) == "1969-12-31T23:59:59.999999999Z"
     assert time_text(10**21) == "1000000000000.000000000 s"
