@@ -46,6 +46,7 @@ from ringhaul.errors import EXIT_COMPLETE
 from ringhaul.ledger.labels import KIND_LABEL, PUBLISHES_LABEL, QUEUE_LABEL
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
+from ringhaul.sources.left_out import left_out
 from ringhaul.storage.streams import is_stream
 from tasks.connect import open_ledger
 from tasks.tracing import job_trace
@@ -66,6 +67,9 @@ def run_load(options: LoadOptions, services: Services) -> int:
         )
         for line in unfinished_warnings(options.sources, files):
             shown.warn(line)
+        if hidden := left_out(options.sources, request.file_format):
+            more = f" and {len(hidden) - 1:,} more" if len(hidden) > 1 else ""
+            shown.say(f"not read: {hidden[0]}{more}, as names with _ count as hidden unless given")
         ledger = standing_ledger(services)
         with Visibility(ledger) as visibility:
             visibility.start(files)

@@ -38,6 +38,7 @@ ELSEWHERE = {
     "operations.md",
     "schedules.md",
     "transforms.md",
+    "read-exports.md",  # tests/acceptance/test_other_readers.py
     "nightly-etl.md",  # its schedule is read here
 }
 #: Words of commands that act on a job or a service that the page does not start.

@@ -51,7 +51,8 @@ def test_pipes_and_names_of_standard_input_are_spooled(
     fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
 ) -> None:
     (tmp_path / "in.csv").write_text(CSV)
-    done = fleet.run_script(
+    real = Ringhaul(fleet.env, fleet.cwd, fresh=True)  # which gets the descriptors of the shell
+    done = real.run_script(
         f"""
         set -e
         ringhaul load /dev/stdin -t {table} --json < in.csv
@@ -67,7 +68,7 @@ def test_pipes_and_names_of_standard_input_are_spooled(
     assert rows[:3] == [len(ROWS)] * 3, done
     assert sorted((tmp_path / "found.csv").read_text().splitlines()) == sorted(CSV.splitlines())
     assert_table(cassandra_session, table, "id, v", ROWS)
-    refused = fleet.run_script(f"ringhaul load <(cat in.csv) in.csv -t {table}")
+    refused = real.run_script(f"ringhaul load <(cat in.csv) in.csv -t {table}")
     assert refused.code == 2
     assert "(a pipe) cannot be given together with other sources" in refused.err
 

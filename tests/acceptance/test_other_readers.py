@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from cassandra.cluster import Session
@@ -16,6 +18,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.oracle import create_table
 
+ROOT = Path(__file__).parents[2]
 ROWS = [(n, f"region {n % 3}", f"note {n}") for n in range(300)]
 WAYS = {
     "parts": (),
@@ -31,6 +34,24 @@ def table(cassandra_session: Session, module_keyspace: str) -> str:
     insert = cassandra_session.prepare(f"INSERT INTO {name} (id, region, note) VALUES (?, ?, ?)")
     execute_concurrent_with_args(cassandra_session, insert, ROWS, concurrency=100)
     return name
+
+
+def test_the_page_is_right(fleet: Ringhaul, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "how-to" / "read-exports.md").read_text()
+    commands = re.findall(r"^\$ (ringhaul unload .*)$", page, re.M)
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    for command in commands:
+        done = fleet.run_script(command.replace("shop.orders", table))
+        assert done.code == 0, done
+    monkeypatch.chdir(fleet.cwd)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    columns = ["id", "region", "note"]
+    assert sorted_rows(names["sales"][columns].itertuples(index=False)) == ROWS
+    for found in (names["regions"], names["text"]):
+        assert isinstance(found, pa.Table)
+        assert sorted_rows(zip(*found.select(columns).to_pydict().values(), strict=True)) == ROWS
+    assert names["count"] == [(len(ROWS),)]
 
 
 def sorted_rows(rows: Iterable[Any]) -> list[tuple[int, str, str]]:

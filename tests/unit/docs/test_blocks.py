@@ -35,6 +35,7 @@ BLOCKS = [
 RUN_BY = {
     "docs/tutorial.md": "tests/acceptance/test_tutorial.py",
     "docs/how-to/hosts.md": "tests/hosts/test_hosts_page.py",
+    "docs/how-to/read-exports.md": "tests/acceptance/test_other_readers.py",
     "docs/how-to": "tests/acceptance/test_how_to.py",
     "docs/reference/answers.md": "tests/acceptance/test_documented_reads.py",
     "docs/reference/select.md": "tests/acceptance/test_documented_reads.py",

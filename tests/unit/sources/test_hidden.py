@@ -14,6 +14,7 @@ import pytest
 from producer.schedule.listing import find_strange, list_arrivals
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.sources.find import find_sources
+from ringhaul.sources.left_out import left_out
 from ringhaul.storage.access import SCHEMES, Access, access, set_access
 from ringhaul.storage.hidden import MANIFEST, MANIFESTS, matches
 
@@ -198,3 +199,20 @@ def test_the_new_list_counts_before_an_older_one(tmp_path: Path) -> None:
     assert found(str(tmp_path), "") == ["a.csv"]
     (tmp_path / MANIFEST).write_text('{"parts": [{"name": "b.csv"}]}')
     assert found(str(tmp_path), "") == ["b.csv"]
+
+
+def test_data_files_that_are_left_out_are_named(tmp_path: Path) -> None:
+    for name in ("a.csv", "_b.csv", "_SUCCESS", ".c.csv", "sub/d.csv", "sub/_e.csv.gz"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("id\n1\n")
+    for args, names in (
+        ([""], ["_b.csv"]),
+        (["/*.csv", "/sub"], ["_b.csv", "sub/_e.csv.gz"]),
+        (["/_b.csv", "/a.csv", "/_*.csv", "/**/*.csv"], []),
+        (["/none", "/*.parquet"], []),
+    ):
+        assert left_out([f"{tmp_path}{arg}" for arg in args]) == [
+            f"{tmp_path}/{name}" for name in names
+        ]
+    (tmp_path / MANIFEST).write_text('{"parts": [{"name": "a.csv"}]}')
+    assert left_out([str(tmp_path)]) == []
