@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from ringhaul.errors import UsageError
@@ -20,7 +21,7 @@ def check_passed_on(options: Sequence[str]) -> None:
 def _values(options: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
     """Return each use of an option under one of its names, with its value; empty if it has none."""
     found: list[tuple[str, str]] = []
-    for word, following in zip(options, [*options[1:], ""], strict=True):
+    for word, following in zip_longest(options, options[1:], fillvalue=""):
         name, equals, value = word.partition("=")
         if name in names:
             found.append((name, value if equals else following))

@@ -36,6 +36,7 @@ def test_a_value_that_cannot_be_used_is_refused(words: str, why: str) -> None:
 
 
 def test_others_are_passed_on(tmp_path: Path) -> None:
+    check_passed_on([])
     words = (
         f"-c 2 --pidfile {tmp_path}/pid --logfile={tmp_path}/log --uid 0 --gid root --pidfile= -E"
     )
