@@ -270,7 +270,8 @@ class EmbeddedValkey:
     def _with_log(self, why: str) -> str:
         """Return the message with the server's last words, which say why it ended, and the rest of
         its log before them."""
-        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-10:]
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        lines = [line for line in text.splitlines() if line.strip()][-10:]
         earlier = [f"The end of {self.log}:", *(f"    {line}" for line in lines)] if lines else []
         said = _PREFIX.sub("", lines[-1]) if lines else "it says nothing"
         return lines_of([*earlier, f"{why} {said}"])
