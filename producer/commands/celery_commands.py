@@ -18,6 +18,7 @@ import rich_click as click
 
 from config.settings import Loaded
 from producer.commands.options import config_option
+from producer.commands.passed_on import check_passed_on
 from producer.outputs.plain_streams import show_as_written
 from producer.request.settings import is_embedded, settle
 from producer.services.embedded import EmbeddedBroker
@@ -73,6 +74,7 @@ def worker_command(
     from tasks.exit_codes import exit_code
     from tasks.pools import check_pool
 
+    check_passed_on(celery_options)
     in_pool = ("--pool", check_pool(pool))
     flags = {
         "worker.concurrency": concurrency,

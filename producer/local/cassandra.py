@@ -4,6 +4,7 @@
 is not enough, since the server opens it before it serves.
 """
 
+import shutil
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,13 @@ from pathlib import Path
 from producer.local import processes
 from producer.local.errors import LocalStackError, PortTaken
 from producer.local.java import Java
-from producer.local.node_files import cassandra_yaml, logback_xml, node_command, storage_argument
+from producer.local.node_files import (
+    TEMPORARY,
+    cassandra_yaml,
+    logback_xml,
+    node_command,
+    storage_argument,
+)
 from producer.local.ports import PATIENCE_S, is_open
 from producer.local.state import private_dir
 from ringhaul.plain_text import lines_of
@@ -122,6 +129,8 @@ def start_node(
             extra=extra_yaml,
         )
     )
+    shutil.rmtree(node.folder / TEMPORARY, ignore_errors=True)
+    private_dir(node.folder / TEMPORARY)
     (node.folder / "logback.xml").write_text(logback_xml(node.log))
     command = node_command(java, jars, node.folder, heap=heap, nodes_count=nodes_count)
     return processes.start_server(command, log=node.console, cwd=node.folder)

@@ -65,6 +65,9 @@ _LOGBACK = """\
 </configuration>
 """
 
+#: Folder of a node's temporary files, in its own.
+TEMPORARY = "tmp"
+
 #: The options of Cassandra's conf/jvm-server.options and jvm17-server.options that affect speed, so
 #: that a local node is as fast as an installed one, and options needed without its shell scripts.
 #: Left out: the size of G1's regions, which is for large heaps, and assertions.
@@ -156,6 +159,8 @@ def node_command(
         f"-Dcassandra.config={(folder / 'cassandra.yaml').as_uri()}",
         f"-Dlogback.configurationFile={(folder / 'logback.xml').as_uri()}",
         storage_argument(folder),
+        # A killed node leaves libraries there that it has unpacked: in its own folder, one start's.
+        f"-Djava.io.tmpdir={folder / TEMPORARY}",
         # 0: do not wait for gossip to settle; the ring is at most a few nodes on one machine.
         "-Dcassandra.skip_wait_for_gossip_to_settle=0",
         f"-Dcassandra.ring_delay_ms={ring_delay_ms}",

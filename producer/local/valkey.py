@@ -14,6 +14,8 @@ users of the machine can read neither, and it never appears on a command line.
 """
 
 import fcntl
+import re
+import resource
 import secrets
 import shutil
 import subprocess
@@ -35,6 +37,10 @@ _VERSION_MIN = (7, 2)
 START_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 15
 _READY_POLL_S = 0.01
+#: The server keeps 32 for itself and needs some for clients; a worker's processes need more.
+OPEN_FILES_MIN, OPEN_FILES_ENOUGH = 64, 1024
+#: What precedes the text of a line in the server's log: process, role, time and level.
+_PREFIX = re.compile(r"^\d+:[A-Z] .{20,30}? [.*#-] ")
 #: As in `stack`: a port is chosen a moment before the server opens it.
 _PORT_TRIES_MAX = 3
 
@@ -214,6 +220,7 @@ class EmbeddedValkey:
                 log=self.log,
             ),
         )
+        check_open_files()
         command = [str(find_server()), str(self._config)]
         pid = processes.start_server(command, log=self.log, cwd=self._folder)
         write_json(self._server_file, {"pid": pid, "port": port})
@@ -261,8 +268,23 @@ class EmbeddedValkey:
             processes.stop_servers([(pid, str(self._config))], STOP_TIMEOUT_S)
 
     def _with_log(self, why: str) -> str:
-        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-10:]
-        return lines_of([f"{why} The end of {self.log}:", *(f"    {line}" for line in lines)])
+        """Return the message with the server's last words, which say why it ended, and the rest of
+        its log before them."""
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        lines = [line for line in text.splitlines() if line.strip()][-10:]
+        earlier = [f"The end of {self.log}:", *(f"    {line}" for line in lines)] if lines else []
+        said = _PREFIX.sub("", lines[-1]) if lines else "it says nothing"
+        return lines_of([*earlier, f"{why} {said}"])
+
+
+def check_open_files() -> None:
+    """Raise `LocalStackError` if so few files may be open that the server could not start."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < OPEN_FILES_MIN:
+        raise LocalStackError(
+            f"only {most} files may be open at a time, too few for Valkey and workers: raise the "
+            f"limit to {OPEN_FILES_ENOUGH} or more (`ulimit -n`, or LimitNOFILE= of systemd)"
+        )
 
 
 def find_server() -> Path:

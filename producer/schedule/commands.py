@@ -16,6 +16,7 @@ from producer.commands.celery_commands import (
     run_celery_command,
 )
 from producer.commands.options import config_option, ledger_options
+from producer.commands.passed_on import check_passed_on
 from producer.request.settings import settle
 
 
@@ -107,6 +108,7 @@ def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> N
     from config.celery_config import BEAT_ARGUMENTS
     from producer.schedule.file import find_schedule_file, read_schedule_file
 
+    check_passed_on(celery_options)
     loaded = settle({}, config_file)
     path = find_schedule_file(loaded.settings)
     if path is not None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import rich_click as click
+from click.core import ParameterSource
 from click.exceptions import Exit
 
 from config.errors import ConfigError
@@ -36,7 +37,6 @@ from producer.request.options import (
     UnloadOptions,
 )
 from producer.request.output import STDOUT, output_of, refuse_two_on_stdout
-from producer.request.password import ASK_KEY
 from producer.request.settings import settings_with
 from producer.schedule.listing import find_strange
 from producer.schedule.step_output import check_output
@@ -155,6 +155,14 @@ _REFUSED = {
 }
 
 
+#: Names of further parameters that no step may have; `local_dc` is not one: a step may choose the
+#: data centre that it reads from.
+_OF_CLUSTER = frozenset(
+    {"contact_points", "port", "secure_connect_bundle", "user", "ask_password", "password_file"}
+    | {"cqlshrc"}
+)
+
+
 def check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: Path) -> str | None:
     """Check a step; return a warning or None. Raises `UsageError` for what its command would
     refuse, and for what no step may do.
@@ -235,14 +243,25 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
         raise UsageError("--help is not allowed in a step") from None
     except click.ClickException as error:
         raise UsageError(error.format_message()) from None
+    _refuse_cluster(context)
     try:
         apply_profile(context)
     except ConfigError as error:
         raise UsageError(str(error)) from error
     apply_cqlshrc(context)
-    if context.meta.get(ASK_KEY):
-        raise UsageError("-p: a step has no terminal to ask on: give --password-file")
     return context
+
+
+def _refuse_cluster(context: click.Context) -> None:
+    """Raise `UsageError` for an option that says which cluster, or as whom: whoever writes the
+    schedule file would send beat's password to another cluster, or have beat read other secrets."""
+    for option in context.command.params:
+        if option.name in _OF_CLUSTER and _is_given(context, option.name):
+            raise UsageError(f"{option.opts[-1]}: the cluster and its user are in beat's settings")
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _refuse(options: JobOptions) -> None:

@@ -20,6 +20,7 @@ from config.sections import Settings, WebSettings
 from config.trust import why_untrusted
 from producer.outputs.state_folder import using_state
 from producer.startup import stay
+from producer.web.flower_options import check_variables, in_its_form
 from ringhaul.errors import UsageError
 
 #: Options with a secret -> what to use instead. A command line is visible to every user of a host.
@@ -65,11 +66,13 @@ def prepare(settings: Settings, arguments: list[str]) -> list[str]:
     """Set Flower's defaults, guard the application that its command will create, and return the
     arguments for that command.
 
-    Raises `ConfigError` for a file of log-ins that cannot be used.
+    Raises `ConfigError` for a file of log-ins that cannot be used, and `UsageError` for options.
     """
     import flower.command
     from tornado.options import options
 
+    arguments = in_its_form(arguments, options)
+    check_variables(os.environ, options)
     for name, value in FLOWER_DEFAULTS.items():
         setattr(options, name, value)
     # By default Flower runs `flowerconfig.py` of the current folder, and unpickles `flower` there.
@@ -124,6 +127,15 @@ def _guarded(flower_class: Any, web: WebSettings) -> Any:
             self.guard(exposure, options.url_prefix)
             add_pages(self, exposure)
             add_metrics()
+
+        def start_http_server(self) -> Any:
+            try:
+                return super().start_http_server()
+            except (OSError, OverflowError) as error:
+                place = self.options.unix_socket or f"{self.options.address}:{self.options.port}"
+                raise UsageError(
+                    f"Flower cannot listen on {place}: {error}. Set another --port or --address"
+                ) from error
 
     return GuardedFlower
 

@@ -164,6 +164,18 @@ def test_a_preferred_port_that_is_taken_is_not_used(folder: Path, tmp_path: Path
         valkey.release()
 
 
+def test_too_few_open_files_are_named(folder: Path) -> None:
+    started = subprocess.run(
+        ["bash", "-c", f"ulimit -n 24; exec {sys.executable} -P -m ringhaul status"],
+        env=os.environ | {"RINGHAUL_STATE_DIR": str(folder)},
+        capture_output=True,
+        text=True,
+    )
+    assert started.returncode == 4, started
+    assert started.stderr.startswith("error: only 24 files may be open at a time"), started
+    assert started.stderr.count("\n") == 1 and "ulimit -n" in started.stderr
+
+
 def test_a_server_that_cannot_start_reports_why(folder: Path) -> None:
     with EmbeddedValkey(folder):
         pass
@@ -175,6 +187,8 @@ def test_a_server_that_cannot_start_reports_why(folder: Path) -> None:
         valkey.acquire()
     assert time.monotonic() - before < 20
     assert "manifest" in str(caught.value)
+    last = str(caught.value).splitlines()[-1]
+    assert last == "Valkey ended while starting. Invalid AOF manifest file format"
     assert str(valkey.log) in str(caught.value)
     assert not valkey.running()
     assert os.listdir(folder)

@@ -58,6 +58,7 @@ def test_command(nodes_count: int, delay: str) -> None:
     assert "-javaagent:/jars/jamm-0.4.jar" in command
     assert f"-Dcassandra.ring_delay_ms={delay}" in command
     assert storage_argument(FOLDER) in command
+    assert f"-Djava.io.tmpdir={FOLDER}/tmp" in command
     assert "-Dcassandra.config=file:///state%20of%20mine/local/127.0.0.1/cassandra.yaml" in command
     assert command[-2:] == [
         f"{JARS[0]}:{JARS[1]}",

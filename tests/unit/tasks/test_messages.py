@@ -1,12 +1,16 @@
 """Which items of a queue are passed to kombu."""
 
 import base64
+import copy
 import json
 from typing import Any
 
 import pytest
+from celery.worker.control import Panel
 
-from tasks.messages import MESSAGE_BYTES_MAX, why_unfit
+from tasks.message_fields import CONTROL_METHODS, UNIT_HEADERS
+from tasks.messages import MESSAGE_BYTES_MAX, Unfit, fit, why_unfit
+from tests.forged_messages import control_message, encoded, forged_units, unit_message
 
 QUEUE = "ringhaul.load"
 
@@ -38,7 +42,93 @@ def test_messages_of_celery_are_valid() -> None:
 
     made = message(headers={"task": TaskNames.LOAD_UNIT, "parent_id": None, "origin": "gen1@h"})
     assert why_unfit(json.dumps(made).encode(), QUEUE) == ""
-    assert why_unfit(json.dumps(message(body={"method": "ping"})), "reply.celery.pidbox") == ""
+    reply = message(body={"w@h": {"ok": "pong"}}, headers={"clock": 3, "ticket": "x"})
+    assert why_unfit(json.dumps(reply), "1-a.reply.celery.pidbox") == ""
+
+
+def test_what_no_one_knows_does_not_reach_celery() -> None:
+    made = unit_message(QUEUE)
+    later = copy.deepcopy(made)
+    later["more"] = 1
+    later["headers"]["more"] = later["properties"]["more"] = {"a": [1]}
+    later["properties"]["delivery_info"]["consumer_tag"] = "x"
+    assert json.loads(fit(encoded(later), QUEUE)) == json.loads(fit(encoded(made), QUEUE))
+    assert json.loads(fit(encoded(made), QUEUE)) == json.loads(encoded(made))
+
+
+def test_celery_reads_what_it_expects_of_every_message_that_is_fit() -> None:
+    """Every value in every place: what is not dropped has these headers only, with these values."""
+    kept = 0
+    for item in forged_units(QUEUE):
+        try:
+            headers = json.loads(fit(item, QUEUE))["headers"]
+        except Unfit:
+            continue
+        kept += 1
+        assert headers.keys() <= UNIT_HEADERS.keys()
+        for name in ("eta", "expires", "shadow", "group", "group_index"):
+            assert headers.get(name) is None
+        assert type(headers["id"]) is str and type(headers["task"]) is str
+        assert headers.get("retries", 0) == 0 and headers.get("retries") is not False
+        assert headers.get("timelimit") in (None, [None, None])
+        assert headers.get("stamps") in (None, {}) and headers.get("stamped_headers") in (None, [])
+    assert 100 < kept < 400
+
+
+@pytest.mark.parametrize("queue", ["ringhaul.load", "ringhaul.load.dc1", "ringhaul.own.ld-1", "x"])
+def test_every_queue_is_checked_alike(queue: str) -> None:
+    assert why_unfit(encoded(unit_message(queue)), queue) == ""
+    assert why_unfit(encoded(unit_message("another")), queue) == "it was sent to another queue"
+    forged = unit_message(queue)
+    forged["headers"]["eta"] = ""
+    assert why_unfit(encoded(forged), queue) == "no message of a unit has this 'eta'"
+
+
+CHANNEL = "/0.celery.pidbox"
+
+
+def test_only_questions_of_remote_control_are_fit() -> None:
+    for method in CONTROL_METHODS:
+        assert why_unfit(encoded(control_message(method)), CHANNEL) == ""
+    assert why_unfit(encoded(control_message("conf", with_defaults=True)), CHANNEL) == ""
+    known = set(Panel.data) - CONTROL_METHODS
+    assert {"shutdown", "pool_restart", "revoke", "add_consumer", "rate_limit"} <= known
+    for method in known:
+        assert why_unfit(encoded(control_message(method)), CHANNEL)
+    pattern = control_message("ping")
+    pattern["body"]["pattern"], pattern["body"]["matcher"] = "(a+)+$", "pcre"
+    assert why_unfit(encoded(pattern), CHANNEL)
+
+
+@pytest.mark.parametrize("clock", [-1, True, 1.5, "1", 10**15, 10**4000, float("nan"), None])
+def test_a_clock_that_a_worker_would_take_over_is_a_count(clock: object) -> None:
+    forged = control_message("ping")
+    forged["headers"]["clock"] = clock
+    assert why_unfit(encoded(forged), CHANNEL)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"type": None},
+        {"hostname": 1},
+        {"timestamp": "now"},
+        {"timestamp": float("inf")},
+        {"utcoffset": float("nan")},
+        {"clock": 10**20},
+        {"uuid": 5},
+        {"loadavg": 1},
+    ],
+    ids=str,
+)
+def test_an_event_has_values_of_their_types(change: dict[str, Any]) -> None:
+    event = {"type": "worker-heartbeat", "hostname": "w@h", "timestamp": 1.5, "clock": 3}
+    for body in (event, [event, event]):
+        made = control_message("ping") | {"headers": {"hostname": "w@h"}, "body": body}
+        assert why_unfit(encoded(made), "/0.celeryev/worker.heartbeat") == ""
+    for body in (event | change, [event, event | change], [1], [[event]]):
+        made = control_message("ping") | {"headers": {"hostname": "w@h"}, "body": body}
+        assert why_unfit(encoded(made), "/0.celeryev/worker.heartbeat")
 
 
 UNFIT: dict[str, Any] = {

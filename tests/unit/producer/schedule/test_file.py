@@ -169,6 +169,41 @@ def test_a_value_that_the_command_would_refuse_is_reported_with_its_place(
     assert VALUES[step] in str(error.value)
 
 
+#: Options with which a step would log in elsewhere, as somebody else, or with other secrets.
+ELSEWHERE = {
+    '"--contact-points", "h"': "--contact-points",
+    '"--contact-points=h"': "--contact-points",
+    '"--port", "9043"': "--port",
+    '"--secure-connect-bundle", "b.zip"': "--secure-connect-bundle",
+    '"--user", "u"': "--user",
+    '"-u", "u"': "--user",
+    '"-uu"': "--user",
+    '"--password-file", "/etc/shadow"': "--password-file",
+    '"-p"': "--password",
+    '"--cqlshrc", "c"': "--cqlshrc",
+    '"--broker", "redis://h"': "--broker",
+    '"--config", "c.toml"': "--config",
+}
+
+
+@pytest.mark.parametrize("words", ELSEWHERE)
+@pytest.mark.parametrize(
+    "command",
+    ['"count", "-t", "k.t"', '"load", "a.csv", "-t", "k.t"', '"query", "SELECT * FROM t"'],
+)
+def test_a_step_names_no_other_cluster(tmp_path: Path, command: str, words: str) -> None:
+    (tmp_path / "c").touch()
+    (tmp_path / "c.toml").touch()
+    path = write(tmp_path, f"[{command}, {words}]")
+    with pytest.raises(UsageError, match=f"{ELSEWHERE[words]}: the .* beat's (own|settings)"):
+        read_schedule_file(path)
+
+
+def test_a_step_may_name_its_data_centre(tmp_path: Path) -> None:
+    path = write(tmp_path, '["count", "-t", "k.t", "--local-dc", "dc2"]')
+    assert read_schedule_file(path).schedules
+
+
 @pytest.mark.parametrize("range_", ["d:2026-01-01..{due:%Y-%m-%d}", "d:{due:%Y-%m-%d}..2026-01-01"])
 def test_a_step_that_is_wrong_only_on_some_days_is_accepted(tmp_path: Path, range_: str) -> None:
     step = f'["exec", "DELETE FROM k.t WHERE d = ?", "--range", "{range_}"]'
