@@ -17,7 +17,7 @@ from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, UsageError
 #: A longer text is not a script of commands.
 CHARACTERS_MAX = 1_000_000
 #: A larger file is not one with settings.
-FILE_BYTES_MAX = 1 << 20
+FILE_BYTES_MAX = 1 << 18
 NOTE_WIDTH = 80
 
 

@@ -45,14 +45,19 @@ def check_wanted(wanted: Wanted) -> None:
         if wanted.is_whole_table:
             return
         refuse_blank("--where", wanted.where, "a condition")
-        from ringhaul.query.sql import parse_condition
+        from ringhaul.query.sql import parse_condition, refuse_markers
 
-        parse_condition(wanted.where or "")
+        condition = parse_condition(wanted.where or "")
+        if condition is not None:
+            refuse_markers(condition)
         sql = f"SELECT {', '.join(wanted.items) or '*'} FROM k.t"
     from ringhaul.query.select import parse_select
+    from ringhaul.query.select_text import split_select
+    from ringhaul.query.sql import parse_statement, refuse_markers
 
     with suppress(_SchemaNeeded):
         parse_select(sql, _need_schema)
+    refuse_markers(parse_statement(split_select(sql).sql))
 
 
 def wants_rows(sql: str) -> bool:

@@ -186,7 +186,7 @@ def _set_places(draft: Draft, settings: _Settings) -> None:
         draft.add("--output", place)
     elif draft.command == "exec":
         draft.add("--params", place)
-    elif not settings.has("connector.*.urlfile"):
+    elif not settings.text("connector.*.urlfile"):
         _set_sources(draft, place, settings)
     if settings.connector == "json":
         draft.add("--format", "jsonl")
@@ -196,13 +196,14 @@ def _set_sources(draft: Draft, place: str, settings: _Settings) -> None:
     """Set the files that a load reads: one, or those of a folder, which has no suffix."""
     name = place.rstrip("/").rpartition("/")[2]
     everywhere = as_bool(settings.text("connector.*.recursive", "false"))
-    of_folder = everywhere or settings.has("connector.*.fileNamePattern")
+    suffix = PATTERNS.get(settings.text("connector.*.compression").lower(), "")
+    usual = f"**/*.{settings.connector}{suffix}"
+    wanted = settings.text("connector.*.fileNamePattern", usual)
+    of_folder = everywhere or wanted != usual
     is_folder = of_folder or place.endswith("/") or name in (".", "..") or "." not in name
     if place == "-" or "://" in place or "*" in name or not is_folder:
         draft.operands.append(place)
         return
-    suffix = PATTERNS.get(settings.text("connector.*.compression").lower(), "")
-    wanted = settings.text("connector.*.fileNamePattern", f"**/*.{settings.connector}{suffix}")
     draft.operands += patterns(place, wanted, everywhere=everywhere)
     if not (of_folder or place.endswith("/") or name in (".", "..")):
         draft.note(f"taken for a folder; if it is a file, give {place} in place of the pattern")

@@ -49,8 +49,8 @@ def output_null(value: str, draft: Draft) -> None:
     texts = as_list(value)
     if draft.is_json:
         draft.note("a null is written as null of JSON; --no-json-nulls leaves it out")
-    else:
-        draft.add("--null", (texts or [""])[0])
+    elif texts:
+        draft.add("--null", texts[0])
 
 
 def drop_null_fills(draft: Draft) -> None:

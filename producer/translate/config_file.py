@@ -15,12 +15,15 @@ from producer.translate.translation import NotTranslatable
 
 #: Nobody nests deeper.
 DEPTH_MAX = 100
+#: A file that Bulk Loader's own configuration includes.
+_OF_DRIVER = "driver.conf"
 _TOKEN = re.compile(
     r'''(?P<blank>[^\S\n]++)
     | (?P<comment>(?:\#|//)[^\n]*+)
     | (?P<end>\n)
-    | (?P<long>"""(?:[^"]++|"{1,2}(?!"))*+"""(?!"))
-    | (?P<text>"(?:[^"\\\n]++|\\.)*+")
+    | (?P<long>"""(?:[^"]++|"{1,2}(?!"))*+"{3,}+)
+    | (?P<text>"(?!"")(?:[^"\\\n]++|\\.)*+")
+    | (?P<open>"(?:"")?(?:[^"\\\n]++|\\.)*+)
     | (?P<reference>\$\{)
     | (?P<append>\+=)
     | (?P<mark>[{}\[\],:=])
@@ -78,6 +81,8 @@ class _Reader:
                     if self._look().kind != "eof":
                         raise self._error("something follows the last }")
                 continue
+            if self._includes():
+                continue
             path = (*(open_[-1] if open_ else ()), *self._key())
             if self._begins_object():
                 open_.append(path)
@@ -94,11 +99,22 @@ class _Reader:
         if value != "null":
             self._found[path] = value
 
+    def _includes(self) -> bool:
+        """Read `include "FILE"`, also with `classpath("FILE")` and the like; return whether it is
+        there. The file of the driver's settings may be missing: every installation includes one,
+        and it says only how to connect."""
+        word, then = self._look(), self._tokens[self._next + 1]
+        if word.text != "include" or then.text in ("=", ":", "{"):
+            return False
+        name = next(token for token in self._tokens[self._next :] if token.kind in ("text", "eof"))
+        if _plain(name.text) != _OF_DRIVER:
+            raise self._error("include is not read: put the settings of that file into this one")
+        while self._look().kind not in ("end", "eof"):
+            self._next += 1
+        return True
+
     def _key(self) -> list[str]:
         """Return the parts of a path."""
-        token = self._look()
-        if token.text == "include" and self._tokens[self._next + 1].kind == "text":
-            raise self._error("include is not read: put the settings of that file into this one")
         parts = [""]
         while (token := self._look()).kind in ("word", "text"):
             self._next += 1

@@ -28,6 +28,7 @@ _RANGE_FIRST = re.compile(rf"\bWHERE\s+{_TOKEN_RANGE}\s+AND\b", re.IGNORECASE)
 _RANGE_LAST = re.compile(rf"\b(?:WHERE|AND)\s+{_TOKEN_RANGE}\s*", re.IGNORECASE)
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
 _TOKEN_CALL = re.compile(_TOKEN, re.IGNORECASE)
+_PIECES = re.compile(r'"((?:[^"]|"")*)"|\s+|[^"\s]+')
 _DISTINCT = re.compile(r"SELECT\s+DISTINCT\b", re.IGNORECASE)
 _BATCH = re.compile(r"\s*BEGIN\b[^']{0,100}?\bBATCH\b", re.IGNORECASE)
 #: Texts and quoted names match to be skipped; up to the name of a table without a keyspace.
@@ -117,9 +118,9 @@ def renamed(query: str, mapping: str, *, numbered: bool) -> str | None:
 
 def _name_in(text: str) -> str:
     """Return the name that a name of CQL, or a call, gives to its column."""
-    if text.startswith('"'):
-        return text[1:-1].replace('""', '"')
-    return re.sub(r"\s+", "", text).lower()
+    return _PIECES.sub(
+        lambda one: one[0].strip().lower() if one[1] is None else one[1].replace('""', '"'), text
+    )
 
 
 def without_token_range(query: str) -> str:

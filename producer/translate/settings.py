@@ -220,11 +220,6 @@ def _trim(text: str) -> Handler:
     return handle
 
 
-def _prompt(value: str, draft: Draft) -> None:
-    if as_bool(value):
-        draft.add("--password")
-
-
 def _password(_: str, draft: Draft) -> None:
     draft.add("--password")
     draft.note("a password is not an argument: -p asks for it, --password-file FILE reads it")
@@ -266,7 +261,7 @@ _ALL: Mapping[str, Handler] = {
     SHORTCUTS["lbp"]: note("not needed: rows go to their replicas, of --local-dc first"),
     ALLOWED: note("a setting of each host: cluster.allowed_nodes"),
     DENIED: note("a setting of each host: cluster.denied_nodes"),
-    "runner.promptForPasswords": _prompt,
+    "runner.promptForPasswords": nothing,
     "executor.maxPerSecond": _rows_rate,
     "executor.maxBytesPerSecond": _bytes_rate,
     "executor.maxInFlight": note("a setting of the workers: load.in_flight_requests_max"),
@@ -291,7 +286,7 @@ _ALL: Mapping[str, Handler] = {
     "codec.binary": binary,
     "codec.number": lose_unless("#,###.##", "numbers have separators, but no pattern"),
     "codec.formatNumbers": lose_unless("false", "numbers are written with all their digits"),
-    "codec.geo": lose("types of DataStax Enterprise cannot be moved"),
+    "codec.geo": lose_unless("WKT", "types of DataStax Enterprise cannot be moved"),
     "codec.uuidStrategy": lose_unless("random", "the file must have a complete timeuuid"),
 }
 _FILES: Mapping[str, Handler] = {

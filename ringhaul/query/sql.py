@@ -67,6 +67,12 @@ _CONDITION = ("expressions", "from", "where")
 _CONDITION_START = "SELECT 1 FROM t WHERE "
 
 
+def refuse_markers(tree: exp.Expr) -> None:
+    """Raise `QueryError` for a marker, such as `?` or `:day`: nothing gives it a value."""
+    for marker in tree.find_all(exp.Placeholder, exp.Parameter):
+        raise QueryError(f"{sql_excerpt(marker)}: parameters cannot be used here, write the value")
+
+
 def name_of(identifier: exp.Expr) -> str:
     """Return a CQL name: a quoted one keeps its case, an unquoted one becomes lower case."""
     text = str(identifier.this)

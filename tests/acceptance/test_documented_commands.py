@@ -227,7 +227,7 @@ def test_translated_commands_do_what_the_others_did(
     (at_work / "more.csv").write_text(
         'total|region|id|extra\n30|we\\st|3|x\n40|"e\\"a\\\\st"|4|x\n'
     )
-    copy, load, script = examples("commands/translate")
+    copy, load, script, with_schema = examples("commands/translate")
     for line in (copy, script):
         run(fleet, keyspace, run(fleet, keyspace, line).out)
     rows = [("north", 1, 10), ("south", 2, None), ("we\\st", 3, 30), ('e"a\\st', 4, 40)]
@@ -235,8 +235,11 @@ def test_translated_commands_do_what_the_others_did(
     limited = run(fleet, keyspace, load).out
     assert limited.endswith(
         f"--table {keyspace}.orders --escape '\\' --escape-style quoted --blob any "
-        "--max-errors 10\n"
+        "--accept all --thousands-sep , --max-errors 10\n"
     )
+    settled = run(fleet, keyspace, with_schema)
+    assert settled.out.endswith(" --where 'token(region) > 0'\n")
+    assert "counterpart" not in settled.err
 
     # The way back, and what has no counterpart
     copy_to = f"COPY {keyspace}.orders (id, total) TO STDOUT WITH FLOATPRECISION = 3"

@@ -14,7 +14,7 @@ from producer.migrate.guard import checked
 from producer.translate.command import translate
 from producer.translate.copy_options import COPY_OPTIONS
 from producer.translate.hocon import as_bytes
-from producer.translate.queries import qualified
+from producer.translate.queries import qualified, renamed
 from producer.translate.setting_names import SHORTCUTS
 from producer.translate.settings import HANDLERS
 from producer.translate.translation import NotTranslatable, Translation
@@ -36,6 +36,10 @@ ESCAPE = r"--escape '\'"
 MOMENTS = "--timestamp-format 'yyyy-MM-dd HH:mm:ss.SSSxx'"
 WORDS = "--true-words True --false-words False"
 _OTHER_NUMBERS = r"--escape '\' --escape-style quoted --blob any --accept all"
+_VALUES = (
+    r"--values-escape '\' --values-escape-style quoted --values-blob any --values-accept all "
+    "--values-thousands-sep ,"
+)
 _LOAD = f"{_OTHER_NUMBERS} --thousands-sep ,"
 
 
@@ -250,6 +254,42 @@ _LOAD = f"{_OTHER_NUMBERS} --thousands-sep ,"
         ("dsbulk count -k s -t t -partitions 5 -header false -m a=b", "count --table s.t"),
         ("dsbulk count -k s -t t -stats hosts", "count --table s.t --by host"),
         ("dsbulk count -k s -t t -stats partitions -partitions 5", "count --table s.t --top 5"),
+        (
+            "dsbulk count -query 'SELECT * FROM s.t WHERE token(a, b) > 5 AND token(a, b) <= 9'",
+            "count --table s.t --where 'token(a, b) > 5 AND token(a, b) <= 9'",
+        ),
+        (
+            "dsbulk count -query 'SELECT a FROM s.t WHERE token(a) > ? AND token(a) <= ?'",
+            "count --table s.t",
+        ),
+        (
+            "dsbulk load -query 'UPDATE s.t USING TIMESTAMP ? AND TTL ? SET a = ? WHERE b = ?' "
+            "-url x.csv -m 'a=a, b=b, c=__timestamp, d=__ttl'",
+            "exec 'UPDATE s.t USING TIMESTAMP ? AND TTL ? SET a = ? WHERE b = ?' --params x.csv "
+            f"{_VALUES} --values-mapping "
+            '\'a=a, b=b, c="[timestamp]", d="[ttl]"\'',
+        ),
+        (
+            "dsbulk load -query 'INSERT INTO s.t (a) VALUES (:a)' -url x.csv -b shop.zip",
+            "exec 'INSERT INTO s.t (a) VALUES (:a)' --params x.csv "
+            f"{_VALUES} --secure-connect-bundle shop.zip",
+        ),
+        (
+            r"dsbulk load -k s -t t -url x.csv -newline '\n' -nullStrings 'a,b' -nullValue a",
+            rf"load x.csv --table s.t {_LOAD} --line-end lf --null a --null b --null '' "
+            "--null-quoted --fill-quoted ''",
+        ),
+        (
+            "dsbulk load -c json -k s -t t -url x.json -nullStrings '\"\",N/A'",
+            "load x.json --table s.t --format jsonl --json-layout documents --allow-extra-fields "
+            "--blob any --accept all --null '' --null N/A --null-quoted",
+        ),
+        (
+            "dsbulk unload -c json -k s -t t -url out --connector.json.prettyPrint true "
+            "--connector.json.mode SINGLE_DOCUMENT",
+            "unload --table s.t --output out --format jsonl --blob base64 "
+            "--file-name-format output-%06d.json --json-layout pretty",
+        ),
     ],
 )
 def test_lines(text: str, line: str) -> None:
@@ -476,6 +516,58 @@ def test_a_statement_gets_the_keyspace_of_the_option(query: str, found: str | No
     assert qualified(query, "") == query
 
 
+@pytest.mark.parametrize(
+    ("query", "mapping", "numbered", "found"),
+    [
+        ("SELECT a, b FROM t", "x = a, y = b", False, "SELECT a AS x, b AS y FROM t"),
+        ("SELECT a, b FROM t", "b, a", False, "SELECT b, a FROM t"),
+        (
+            "select a, B as c from t where a = 'x, y'",
+            '"C D" = c',
+            False,
+            "SELECT B AS \"C D\" from t where a = 'x, y'",
+        ),
+        (
+            'SELECT "Q", writetime( "Q" ) FROM t',
+            'q = Q, w = "writetime(Q)"',
+            False,
+            'SELECT "Q" AS q, writetime( "Q" ) AS w FROM t',
+        ),
+        (
+            "SELECT f(a, b), c FROM t",
+            '1 = c, 10 = c, 0 = "f(a,b)"',
+            True,
+            "SELECT f(a, b), c, c FROM t",
+        ),
+        ("SELECT a FROM t", "* = *", False, None),
+        ("SELECT a FROM t", "x = b", False, None),
+        ("SELECT a FROM t", "x = ", False, None),
+        ("SELECT * FROM t", "x = a", False, None),
+    ],
+)
+def test_a_select_gets_the_names_of_a_mapping(
+    query: str, mapping: str, numbered: bool, found: str | None
+) -> None:
+    assert renamed(query, mapping, numbered=numbered) == found
+
+
+def test_a_select_that_a_mapping_does_not_fit_is_incomplete() -> None:
+    found = one("dsbulk unload -query 'SELECT * FROM s.t' -m 'x = a' -url out")
+    assert "--mapping" not in found.words and not found.complete
+    assert "SELECT column AS field" in found.notes[-1].text
+
+
+def test_what_exec_does_not_have_is_explained() -> None:
+    statement = "-query 'INSERT INTO s.t (a) VALUES (:a)'"
+    for given, why in {
+        "-url x.csv -dryRun": "would run its statement",
+        "--connector.csv.urlfile x": "exec reads one file",
+        "-url x.csv --schema.queryTtl 5": "its statement says what is written",
+    }.items():
+        found = one(f"dsbulk load {statement} {given}")
+        assert [why in note.text for note in found.notes if note.lost] == [True], given
+
+
 def test_compression_of_requests() -> None:
     name = "datastax-java-driver.advanced.protocol.compression"
     (note,) = one(f"dsbulk count -k s -t t --{name} lz4").notes
@@ -633,7 +725,7 @@ def test_what_cannot_be_translated_says_why(text: str, message: str) -> None:
 
 def test_what_is_lost_makes_a_translation_incomplete() -> None:
     assert one("dsbulk load -k s -t t -url x.csv -maxConcurrentFiles 3").complete
-    assert not one("dsbulk load -k s -t t -url x.csv --codec.geo WKT").complete
+    assert not one("dsbulk load -k s -t t -url x.csv --codec.geo WKB").complete
     assert not one("COPY t FROM 'x'").complete, "no keyspace"
     assert one("COPY s.t FROM 'x' WITH CHUNKSIZE=5").complete
     assert not one("COPY s.t TO 'x' WITH FLOATPRECISION=5").complete
