@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,15 @@ from producer.plan.new_table import Planned
 from producer.plan.unit_count import CountedUnits, count_units
 from producer.text import bytes_text, count_text
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, EXIT_TOO_MANY_ERRORS
 from ringhaul.formats.split import Position
+from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.load.statement import insert_statement
 from ringhaul.optional_pandas import put_off_pandas
 from ringhaul.plain_text import lines_of
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.mapping_text import EVERY
+from ringhaul.records.rejects import Reject
 from ringhaul.records.rows import Part, RowEncoder
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.units.reading import parquet_metadata, read_records
@@ -29,10 +33,13 @@ SAMPLE_BYTES = 1 << 20
 #: Bytes that are searched for records after those that --skip-rows skips: those of a long unit.
 SAMPLE_BLOCKS_MAX = 100
 SAMPLE_SOURCES = 3
-REJECTS_SHOWN = 5
+#: Reasons that are shown of a sample, each with its first record.
+REASONS_SHOWN = 5
 #: How many results of transforms are shown.
 ROWS_SHOWN = 3
 RESULT_CHARACTERS_MAX = 160
+#: What differs between the reasons of one kind: quoted values and numbers.
+_OF_VALUES = re.compile(r'".*"|[0-9]+', re.DOTALL)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -95,6 +102,18 @@ def dry_run_json(
     }
 
 
+def dry_run_code(plan: Mapping[str, Any], limit: ErrorLimit) -> int:
+    """Return the exit code of a dry run: that of a load that would end with its sample, but 0 if
+    some of the sample would be loaded and the load would not be stopped."""
+    samples = plan["samples"]
+    records, rejected, rows = (
+        sum(sample[name] for sample in samples) for name in ("records", "rejected", "rows")
+    )
+    if limit.exceeded(rejected=rejected, seen=records):
+        return EXIT_TOO_MANY_ERRORS
+    return EXIT_REJECTS if rejected and not rows else EXIT_COMPLETE
+
+
 def _new_table_json(planned: Planned | None) -> dict[str, Any] | None:
     if planned is None:
         return None
@@ -117,9 +136,11 @@ def dry_run_text(
     slots: int,
     transforms: tuple[Transform, ...] = (),
     planned: Planned | None = None,
+    plan: dict[str, Any] | None = None,
 ) -> str:
-    """Return what the load would do, for people; arguments as for `dry_run_json`."""
-    plan = dry_run_json(job, slots, transforms)
+    """Return what the load would do, for people; arguments as for `dry_run_json`. `plan`: what that
+    returned."""
+    plan = plan or dry_run_json(job, slots, transforms)
     through = f"through {' and '.join(plan['transforms'])} " if plan["transforms"] else ""
     only = f" where {plan['where']}" if plan["where"] else ""
     before = [] if planned is None else [*planned.notes, planned.table.text, ""]
@@ -215,18 +236,29 @@ def _sample_json(
         "dropped": sum(part.dropped for part in parts),
         "filtered": sum(part.filtered for part in parts),
         "rejected": len(rejects),
-        "problems": [
-            {
-                "file": reject.file,
-                "line": reject.line,
-                "stage": reject.stage,
-                "column": reject.column,
-                "reason": reject.reason,
-            }
-            for reject in rejects[:REJECTS_SHOWN]
-        ],
+        "problems": _problems(rejects),
         "results": list(results),
     }
+
+
+def _problems(rejects: Sequence[Reject]) -> list[dict[str, Any]]:
+    """Return the first reject of each column and reason, the most frequent first."""
+    found: dict[tuple[str, str | None, str], list[Reject]] = {}
+    for reject in rejects:
+        reason = _OF_VALUES.sub("", reject.reason)
+        found.setdefault((reject.stage, reject.column, reason), []).append(reject)
+    groups = sorted(found.values(), key=len, reverse=True)
+    return [
+        {
+            "file": group[0].file,
+            "line": group[0].line,
+            "stage": group[0].stage,
+            "column": group[0].column,
+            "reason": group[0].reason,
+            "count": len(group),
+        }
+        for group in groups[:REASONS_SHOWN]
+    ]
 
 
 def _results(
@@ -255,9 +287,12 @@ def _sample_lines(shown: dict[str, Any], *, transforms: bool, where: bool) -> It
     yield f"{line}, {shown['rejected']:,} rejected"
     for problem in shown["problems"]:
         place = f"{problem['file']}:{problem['line']} {problem['column'] or problem['stage']}"
+        more = problem["count"] - 1
         yield f"   {place}: {problem['reason']}"
-    if more := shown["rejected"] - len(shown["problems"]):
-        yield f"   {count_text(shown['rejected'], 'problem')}, {more:,} more"
+        if more:
+            yield f"     and {count_text(more, 'more record')} for this reason"
+    if more := shown["rejected"] - sum(problem["count"] for problem in shown["problems"]):
+        yield f"   {count_text(more, 'more record')} for other reasons"
     for row in shown["results"]:
         values = (f"{name}={value}" for name, value in row.items())
         yield f"   {', '.join(values)}"[:RESULT_CHARACTERS_MAX]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from producer.plan.files import _refuse_columns, each_file, first_block, settled
@@ -12,7 +12,7 @@ from ringhaul.cluster.schema import TableSchema, nearest
 from ringhaul.cql.nested import parse_json
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.jsonl_read import line_dialect, plain_json, record_texts
+from ringhaul.formats.jsonl_read import inner_value, line_dialect, plain_json, record_texts
 from ringhaul.formats.records import first_document
 from ringhaul.formats.split import Block
 from ringhaul.records.job import LoadSource
@@ -63,6 +63,7 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
         mapping=(),
         format="jsonl",
         any_fields=request.dialect.allow_extra_fields or request.by_name or listed,
+        paths=tuple(name for name in request.mapping.paths if name in fields and name not in seen),
     )
     return targets.of_source(source)
 
@@ -86,7 +87,8 @@ def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None
 
     def names_of(file: SourceFile) -> list[str]:
         skips = file is first or request.rows_per_file
-        return _names_of(first_block(file, dialect, request.skip_rows if skips else 0), dialect)
+        block = first_block(file, dialect, request.skip_rows if skips else 0)
+        return _names_of(block, dialect, {name for source in sources for name in source.paths})
 
     names, where = names_of(first), f"{first.path}: in its"
     if others and not wanted <= {*names}:
@@ -134,22 +136,30 @@ def _names_in(block: Block, file: SourceFile, dialect: CsvDialect) -> list[str]:
     return names
 
 
-def _names_of(block: Block, dialect: CsvDialect) -> list[str]:
+def _names_of(block: Block, dialect: CsvDialect, paths: Collection[str] = ()) -> list[str]:
     """Return the names of members in the records of a block, in the order of their first
     occurrence."""
     names: dict[str, None] = {}
     for text in record_texts(block, dialect):
-        names |= dict.fromkeys(_names_of_record(text, dialect))
+        names |= dict.fromkeys(_names_of_record(text, dialect, paths))
     return list(names)
 
 
-def _names_of_record(text: bytes, dialect: CsvDialect) -> list[str]:
-    """Return the names of a record's members; none if it becomes a reject when a worker reads
-    it."""
+def _names_of_record(text: bytes, dialect: CsvDialect, paths: Collection[str] = ()) -> list[str]:
+    """Return the names of a record's members, with those within objects on the way of `paths`; none
+    if it becomes a reject when a worker reads it."""
     try:
-        return list(dict(parse_json(plain_json(text, dialect))))
+        record = dict(parse_json(plain_json(text, dialect)))
     except (ValueError, TypeError):
         return []
+    names = list(record)
+    for path in paths:
+        steps = path.split(".")
+        for count in range(1, len(steps)):
+            within = inner_value(record, steps[:count])
+            if isinstance(within, dict):
+                names += [".".join([*steps[:count], name]) for name in within]
+    return names
 
 
 def _check_layout(request: LoadRequest, block: Block, first: bytes, file: SourceFile) -> None:
@@ -202,7 +212,8 @@ def _check_first(
         names = list(parse_json(text))
     except (ValueError, TypeError):
         return  # a reject, once it is read
-    if names and not set(names) & set(fields):
+    heads = (path.partition(".")[0] for path in request.mapping.paths)
+    if names and not set(names) & {*fields, *heads}:
         if request.by_name:
             find_fields(list(map(str, names)), table, source=f"{file.path}: in the first record")
         raise UsageError(

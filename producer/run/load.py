@@ -16,7 +16,7 @@ from producer.inputs.stdin_spool import (
 )
 from producer.outputs.stdout import json_text
 from producer.plan.dialect_warnings import dialect_warnings
-from producer.plan.dry_run import dry_run_json, dry_run_text
+from producer.plan.dry_run import dry_run_code, dry_run_json, dry_run_text
 from producer.plan.field_notes import field_notes
 from producer.plan.json_layout import with_layout
 from producer.plan.load import plan_load
@@ -42,7 +42,6 @@ from producer.services.workers import (
     standing_ledger,
 )
 from producer.text import bytes_text, count_text
-from ringhaul.errors import EXIT_COMPLETE
 from ringhaul.ledger.labels import KIND_LABEL, PUBLISHES_LABEL, QUEUE_LABEL
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
@@ -107,13 +106,15 @@ def run_load(options: LoadOptions, services: Services) -> int:
                 services.opening.close()
         if options.dry_run:
             transforms = transforms_of(loaded.settings, job.transforms)
+            slots = job_workers.slots
+            plan = dry_run_json(job, slots, transforms, planned)
             text = (
-                json_text(dry_run_json(job, job_workers.slots, transforms, planned))
+                json_text(plan)
                 if options.as_json
-                else dry_run_text(job, job_workers.slots, transforms, planned)
+                else dry_run_text(job, slots, transforms, planned, plan)
             )
             print(as_standard_input(text, spool))
-            return EXIT_COMPLETE
+            return dry_run_code(plan, ErrorLimit.parse(request.max_errors))
         # Once the job exists, the spooled input belongs to it.
         with (
             reporting_lost_job(services.job_id, job),

@@ -6,7 +6,7 @@ found by the CSV scanner, with a dialect without quotes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -79,13 +79,16 @@ def read_objects(
     *,
     chosen: npt.NDArray[np.bool_] | None = None,
     parse: Callable[[bytes], Json] = parse_json,
+    paths: Collection[str] = (),
 ) -> JsonBlock:
     """Read the names `wanted` from a block's objects.
 
     Rejects records that are not a JSON object, and those with a name that is neither wanted nor in
     `ignored` (None: any name is allowed). `chosen`: bool per record; the others are skipped.
-    `parse`: like `parse_json`.
+    `parse`: like `parse_json`. `paths`: those of the names that lead to a value within objects, as
+    `user.name` does; what is on the way must be an object, or missing.
     """
+    steps = {name: name.split(".") for name in paths}
     rows: list[dict[str, Json]] = []
     records: list[int] = []
     rejects: list[FieldReject] = []
@@ -106,9 +109,17 @@ def read_objects(
             reason = f"no column is named {quote(name)}"
             rejects.append(FieldReject(record, None, reason, None))
             continue
+        if steps and (barred := _barred(row, steps)) is not None:
+            rejects.append(FieldReject(record, *barred, None))
+            continue
         rows.append(row)
         records.append(record)
-    columns = [[row.get(name) for row in rows] for name in wanted]
+    columns = [
+        [inner_value(row, steps[name]) for row in rows]
+        if name in steps
+        else [row.get(name) for row in rows]
+        for name in wanted
+    ]
     nulls = null_texts(dialect)
     if nulls:  # most loads name none
         columns = [with_nulls(column, nulls) for column in columns]
@@ -128,3 +139,23 @@ def null_texts(dialect: CsvDialect) -> frozenset[str]:
 def with_nulls(values: list[Json], nulls: frozenset[str]) -> list[Json]:
     """Return values with None for each string or number that is one of the texts."""
     return [None if isinstance(value, str) and value in nulls else value for value in values]
+
+
+def inner_value(row: Json, steps: Sequence[str]) -> Json:
+    """Return the value at the end of a path into an object; None if there is none."""
+    for step in steps:
+        if not isinstance(row, dict):
+            return None
+        row = row.get(step)
+    return row
+
+
+def _barred(row: Json, paths: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:
+    """Return a path on which there is a value that is not an object, and the reason."""
+    for name, steps in paths.items():
+        for count in range(1, len(steps)):
+            found = inner_value(row, steps[:count])
+            if found is not None and not isinstance(found, dict):
+                way = ".".join(steps[:count])
+                return name, f"{quote(way)} is not an object, so there is no {name} in it"
+    return None

@@ -58,6 +58,8 @@ class LoadSource:
     layout: tuple[FixedField, ...] = ()
     #: jsonl: objects may have names that are not fields; False: such a record is a reject.
     any_fields: bool = False
+    #: jsonl: fields that are paths into objects, such as `user.name`.
+    paths: tuple[str, ...] = ()
     #: With transforms: the columns that their result may have.
     results: tuple[str, ...] = ()
     #: Fields with the rows' write times and TTLs (`row_fields.py`). A mapped one is also loaded
@@ -148,6 +150,7 @@ class LoadSource:
             "format": self.format,
             "layout": [list(field) for field in self.layout],
             "any_fields": self.any_fields,
+            "paths": list(self.paths),
             "results": list(self.results),
             "timestamp_field": self.timestamp_field,
             "ttl_field": self.ttl_field,
@@ -176,6 +179,7 @@ class LoadSource:
             format=data["format"],
             layout=tuple(FixedField(*field) for field in data.get("layout", ())),
             any_fields=data["any_fields"],
+            paths=tuple(data.get("paths", ())),
             results=tuple(data["results"]),
             timestamp_field=data["timestamp_field"],
             ttl_field=data["ttl_field"],

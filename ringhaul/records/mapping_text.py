@@ -104,6 +104,20 @@ class MappingText:
         return [entry.left.text for entry in self.entries]
 
     @property
+    def paths(self) -> list[str]:
+        """The names with dots, which may be paths into objects; not those in quotes."""
+        sides = [e.right if e.left.times is not None else e.left for e in self.entries]
+        return [
+            side.text
+            for side in sides
+            if side is not None
+            and not side.quoted
+            and not _no_field(Entry(side))
+            and len(side.text.split(".")) > 1
+            and all(side.text.split("."))
+        ]
+
+    @property
     def positional(self) -> bool:
         """Whether fields are named only by their positions."""
         fields = [entry for entry in self.entries if not _no_field(entry)]

@@ -318,8 +318,8 @@ def test_too_many_rejects_in_the_last_unit_leave_nothing_to_resume(
     job = finished.err.split()[0]
     *_, verdict, following = finished.err.splitlines()
     assert verdict == (
-        f" stopped: more records were rejected than --max-errors allows; 1 record was written to {table}, "
-        "1 rejected, from 1 of 1 units"
+        f" stopped: more records were rejected than --max-errors allows; "
+        f"1 record was written to {table}, 1 rejected, from 1 of 1 units"
     )
     assert following == f" next     ringhaul errors {job} --export rejects.csv"
     assert_table(cassandra_session, table, "id, name, total", [(2, "b", 20)])

@@ -104,7 +104,10 @@ def test_jobs_are_listed_and_shown(fleet: Ringhaul, cassandra_session: Session, 
     # and status shows the job's final state, with the exit code of its load
     shown = fleet.run("status", job)
     assert shown.code == 1
-    assert f"complete with rejects: 2 records were written to {table}, 1 rejected" in shown.err + shown.out
+    assert (
+        f"complete with rejects: 2 records were written to {table}, 1 rejected"
+        in shown.err + shown.out
+    )
     assert status_of(fleet, job) == summary
     followed = fleet.run("status", "-f", job, "--json")
     assert (followed.code, followed.summary) == (1, summary)

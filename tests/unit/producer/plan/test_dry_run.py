@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from producer.plan import dry_run, unit_count
-from producer.plan.dry_run import dry_run_json, dry_run_text
+from producer.plan.dry_run import dry_run_code, dry_run_json, dry_run_text
 from producer.plan.sources import plan_source, plan_sources, with_empty
 from producer.plan.units import split_sources
 from producer.request.load import LoadRequest
 from producer.text import count_text
+from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import ORDINAL_END, LoadJob
 from ringhaul.records.unit import LoadUnit
 from ringhaul.sources.find import find_sources
@@ -87,6 +88,40 @@ def test_json_has_the_same_plan(tmp_path: Path) -> None:
     assert '"no"' in problem["reason"]
 
 
+@pytest.mark.parametrize(
+    ("text", "limit", "code"),
+    [
+        ("1,a\n", "0", 0),
+        ("1,a\nno,b\n", "1", 0),
+        ("1,a\nno,b\n", "0", 3),
+        ("no,b\n", "1000", 1),
+        ("no,b\n" * 1001, "1000", 3),
+        ("no,b\n" * 1001 + "1,a\n", "1000", 3),
+        ("no,b\n" * 1001, "-1", 1),
+        ("no,b\n" * 1001, "10%", 3),
+        ("", "1000", 0),
+    ],
+)
+def test_the_exit_code_says_whether_the_load_would_do(
+    tmp_path: Path, text: str, limit: str, code: int
+) -> None:
+    (tmp_path / "in.csv").write_text(f"id,v\n{text}")
+    plan = dry_run_json(planned(tmp_path), 1)
+    assert dry_run_code(plan, ErrorLimit.parse(limit)) == code
+
+
+def test_reasons_are_grouped_by_column(tmp_path: Path) -> None:
+    rows = "".join(f"x{n},{n}\n{n},{2**70 + n}\n\n" for n in range(500))
+    (tmp_path / "in.csv").write_text(f"id,n\n{rows}1,2,3\n")
+    request = LoadRequest(keyspace="shop", table="orders")
+    numbers = table_schema({"id": "int", "n": "int"}, ["id"])
+    source = plan_source(request, find_sources([str(tmp_path)])[0], numbers)
+    (shown,) = dry_run_json(load_job(numbers, source), 1)["samples"]
+    assert [(one["column"], one["stage"], one["count"]) for one in shown["problems"]] == [
+        ("id", "cast", 500), ("n", "cast", 500), (None, "parse", 1)
+    ]  # fmt: skip
+
+
 def test_the_sample_counts_what_the_load_will_reject(tmp_path: Path) -> None:
     # Given a file with seven bad records, and a quote that is never closed
     bad = "".join(f"no{n},b\n" for n in range(7))
@@ -94,7 +129,12 @@ def test_the_sample_counts_what_the_load_will_reject(tmp_path: Path) -> None:
     job = planned(tmp_path, unit_bytes=1 << 20)
     lines = dry_run_text(job, 2).splitlines()
     assert sampled(job) == ["10 records, 8 rejected"]
-    assert lines[-1] == "   8 problems, 3 more"
+    # Each reason is there once, over the whole sample
+    problem = f'   {tmp_path}/in.csv:3 id: cast int: "no0" is not a whole number'
+    assert lines[-3:-1] == [problem, "     and 6 more records for this reason"]
+    assert lines[-1].startswith(f"   {tmp_path}/in.csv:10 split: ")
+    (shown,) = dry_run_json(job, 2)["samples"]
+    assert [problem["count"] for problem in shown["problems"]] == [7, 1]
     # The quote divides the file into three units
     size = (tmp_path / "in.csv").stat().st_size
     assert any(f" 3 units of about {size // 3} bytes for " in line for line in lines)

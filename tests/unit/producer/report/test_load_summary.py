@@ -96,8 +96,8 @@ def verified(state: JobState, *, reasons: dict[str, int] | None = None) -> Summa
             JobState.QUARANTINED,
             4,
             [
-                " complete with quarantine: 200 records were written to shop.orders; 1 unit kept killing "
-                "their worker and were given up",
+                " complete with quarantine: 200 records were written to shop.orders; 1 unit "
+                "kept killing their worker and were given up",
                 " next     ringhaul resume ld-7f3a9c",
             ],
         ),
