@@ -100,7 +100,9 @@ def _writer(path: Path, first: pa.Table) -> Any:
 
     row_bytes = first.nbytes / max(first.num_rows, 1)
     page_rows = max(min(int(PAGE_BYTES_MAX / max(row_bytes, 1)), PAGE_ROWS_MAX), 1)
-    return pq.ParquetWriter(path, first.schema, write_batch_size=page_rows)
+    return pq.ParquetWriter(
+        path, first.schema, write_batch_size=page_rows, write_page_checksum=True
+    )
 
 
 def _reader(data: Any) -> pa.RecordBatchReader:
@@ -169,7 +171,7 @@ def read_file(path: Path) -> pa.Table:
     """Return the rows of a Parquet file."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
         return file.read()
 
 
@@ -197,7 +199,7 @@ def open_parts(folder: Path) -> pa.RecordBatchReader:
 
     def batches() -> Iterator[pa.RecordBatch]:
         for path in paths:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 yield from file.iter_batches()
 
     return pa.RecordBatchReader.from_batches(pq.read_schema(paths[0]), batches())
