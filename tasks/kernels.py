@@ -24,6 +24,7 @@ def warm_up() -> None:
             "tasks.child.statements",
             "tasks.child.verify",
             "ringhaul.formats.fixed_kernels",
+            "ringhaul.formats.footer_kernels",
             "ringhaul.sstables.build",
         ):
             importlib.import_module(name)

@@ -24,7 +24,7 @@ from ringhaul.records.mapping_text import EVERY
 from ringhaul.records.rejects import Reject
 from ringhaul.records.rows import Part, RowEncoder
 from ringhaul.records.unit import TO_THE_END
-from ringhaul.units.reading import parquet_metadata, read_records
+from ringhaul.units.reading import parquet_footer, read_records
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
@@ -308,7 +308,7 @@ def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position |
     source = job.sources[index]
     if counted.all_of_them:
         return None
-    if source.format == "parquet" and not parquet_metadata(source.file).num_row_groups:
+    if source.format == "parquet" and not parquet_footer(source.file).groups_count:
         return None
     # For later sources it would be necessary to count the records of the earlier ones.
     ordinal = job.ordinal_first if index and not job.bounds_per_source else 0

@@ -22,7 +22,7 @@ from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.files import open_whole
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import is_url
-from ringhaul.units.reading import open_records, parquet_metadata
+from ringhaul.units.reading import open_records, parquet_footer
 
 T = TypeVar("T")
 
@@ -84,7 +84,7 @@ def first_fields(block: Block, dialect: CsvDialect) -> Iterator[list[bytes]]:
 def records_count(source: LoadSource, dialect: CsvDialect, most: int) -> int:
     """Count the records of a planned source, up to `most`."""
     if source.format == "parquet":
-        return min(most, int(parquet_metadata(source.file).num_rows))
+        return min(most, parquet_footer(source.file).rows_count)
     if source.format == "fixed":
         dialect = fixed_dialect(dialect)
     elif source.format == "jsonl":

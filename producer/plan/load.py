@@ -27,7 +27,7 @@ from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.records.mapping_text import EVERY
 from ringhaul.sources.estimate import Estimate, estimate, most_records
 from ringhaul.sources.source import SourceFile
-from ringhaul.units.reading import parquet_metadata
+from ringhaul.units.reading import parquet_footer
 
 if TYPE_CHECKING:
     from cassandra.metadata import Metadata
@@ -239,7 +239,7 @@ def unit_bytes_auto(
 def _estimate(source: LoadSource, dialect: CsvDialect) -> Estimate:
     """Estimate how many records a source has."""
     if source.format == "parquet":
-        rows_count = int(parquet_metadata(source.file).num_rows)
+        rows_count = parquet_footer(source.file).rows_count
         return Estimate(rows_count, rows_count)
     return estimate(source.file, dialect)
 

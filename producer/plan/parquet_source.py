@@ -11,6 +11,9 @@ from producer.request.load import LoadRequest
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.typed import refusal
 from ringhaul.errors import SourceCorrupt, UsageError
+from ringhaul.formats.parquet_footer import Footer
+from ringhaul.formats.parquet_leaves import check_readable
+from ringhaul.formats.parquet_read import parquet_errors
 from ringhaul.formats.parquet_whole import check_one_file
 from ringhaul.records.job import LoadSource
 from ringhaul.records.mapping import RowFields, find_fields, other_case
@@ -24,15 +27,16 @@ def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> 
     _refuse_columns(request, file, "the names of its columns")
     try:
         with open_parquet(file) as opened:
-            schema, metadata = opened.schema_arrow, opened.metadata
+            schema, footer = opened.schema_arrow, opened.footer
         with open_stored(file, 0) as stored:
-            check_one_file(stored, file.size_bytes, metadata, file.path)
+            check_one_file(stored, file.size_bytes, footer, file.path)
     except SourceCorrupt as error:
         raise UsageError(str(error)) from error
     for name, count in Counter(schema.names).items():
         if count > 1:
             raise UsageError(f"{file.path}: {name!r} names {count} columns of the file")
     if request.transforms:
+        _check_readable(footer, schema.names, file)
         return LoadSource(file=file, fields=tuple(schema.names), mapping=(), format="parquet")
     row = request.row_fields(schema.names, file.path)
     targets = _targets_of(request, schema.names, row, file, table)
@@ -56,7 +60,18 @@ def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> 
         why = meant.refusal(schema.field(name).type)
         if why is not None:
             raise UsageError(f"{file.path}: {meant.option} {name}: {why}")
+    named = [name for name, *_ in (*targets.mapping, *source.row_fields, *columns)]
+    _check_readable(footer, named, file)
     return source
+
+
+def _check_readable(footer: Footer, names: Sequence[str], file: SourceFile) -> None:
+    """Raise `UsageError` if a column that is wanted cannot be read."""
+    try:
+        with parquet_errors(file.path):
+            check_readable(footer, names)
+    except SourceCorrupt as error:
+        raise UsageError(str(error)) from error
 
 
 def _targets_of(

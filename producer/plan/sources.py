@@ -233,7 +233,7 @@ def read_fields(
         at = START if request.header_at is None else header_position(request, file, table)
         with open_whole(file, request.dialect) as stream:
             skip_bytes(stream, at.offset_bytes)
-            names, start = read_header(stream, request.dialect, start=at)
+            names, start = read_header(stream, request.dialect, start=at, known=table.column_names)
         _refuse_separator(request, names)
         # A command that lists the fields, or by --mapping those to load, need not name the others;
         # a transform gets all fields by their names.

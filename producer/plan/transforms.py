@@ -34,7 +34,7 @@ from ringhaul.transform import RECORD
 from ringhaul.transform.chain import Chain, Transform, declared_columns
 from ringhaul.transform.errors import TransformError
 from ringhaul.transform.loading import check_names
-from ringhaul.units.reading import parquet_metadata, read_records
+from ringhaul.units.reading import parquet_footer, read_records
 from tasks.transforms import transforms_of
 
 #: Bytes read to find a record that is readable and wanted.
@@ -98,7 +98,7 @@ def first_records(
 
     `wanted_from`: the first record that the job wants, or one shortly before it.
     """
-    if source.format != "parquet" or parquet_metadata(source.file).num_row_groups:
+    if source.format != "parquet" or parquet_footer(source.file).groups_count:
         start = wanted_from or Position(source.start_offset_bytes, 0, source.start_line)
         skips = wanted_from is not None or source is job.sources[0] or job.bounds_per_source
         first = job.ordinal_first if skips else 0

@@ -9,7 +9,7 @@ from ringhaul.formats.parquet_read import row_groups
 from ringhaul.formats.split import Position, Stream, split_units
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.unit import TO_THE_END, UNCOUNTED, LoadUnit
-from ringhaul.units.reading import open_records, parquet_metadata
+from ringhaul.units.reading import open_records, parquet_footer
 
 #: Bytes of a compressed file that are counted between two checks whether the job has ended.
 COUNT_BYTES = 16 * 2**20
@@ -75,7 +75,7 @@ def _split(
     on_read: Callable[[int], None] | None,
 ) -> Iterator[LoadUnit]:
     if source.format == "parquet":
-        for group in row_groups(parquet_metadata(source.file), start.ordinal):
+        for group in row_groups(parquet_footer(source.file), start.ordinal):
             yield LoadUnit(
                 0,
                 group.number,

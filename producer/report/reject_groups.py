@@ -55,6 +55,8 @@ _PHRASES = (
     "has an exponent beyond",
     "is not hex",
     "invalid UTF-8",
+    "half of a surrogate pair",
+    "which JSON does not have",
     "holds a NUL byte",
     "null is not allowed",
     "an empty value is not allowed",

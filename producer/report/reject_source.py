@@ -18,7 +18,7 @@ from ringhaul.records.fields import AnyBlock
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import Reject
 from ringhaul.records.unit import TO_THE_END
-from ringhaul.units.reading import SKIP_BYTES, open_records, parquet_metadata, read_records
+from ringhaul.units.reading import SKIP_BYTES, open_records, parquet_footer, read_records
 
 
 @dataclass
@@ -87,7 +87,7 @@ class RejectReader:
         path, group = source.file.path, reject.offset
         rows = self._rows
         if rows is None or not rows.before(path, group, reject.line):
-            groups = row_groups(parquet_metadata(source.file), 0)
+            groups = row_groups(parquet_footer(source.file), 0)
             first_row = next(about.first_row for about in groups if about.number == group)
             start = Position(group, 0, first_row)
             following = read_records(source, self._job, start, 0, self._job.block_bytes)

@@ -105,7 +105,9 @@ class _Part:
         if self._writer is None:
             row_bytes = group.nbytes / max(group.num_rows, 1)
             page_rows = max(min(int(PAGE_BYTES_MAX / max(row_bytes, 1)), PAGE_ROWS_MAX), 1)
-            self._writer = pq.ParquetWriter(self._path, self._schema, write_batch_size=page_rows)
+            self._writer = pq.ParquetWriter(
+                self._path, self._schema, write_batch_size=page_rows, write_page_checksum=True
+            )
         self._held, self._rows, self._size = [], 0, 0
         self._writer.write_table(group, row_group_size=max(group.num_rows, 1))
 

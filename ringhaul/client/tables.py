@@ -164,7 +164,7 @@ def read_file(path: Path) -> pa.Table:
     """Return the rows of a Parquet file."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
         return file.read()
 
 
@@ -192,7 +192,7 @@ def open_parts(folder: Path) -> pa.RecordBatchReader:
 
     def batches() -> Iterator[pa.RecordBatch]:
         for path in paths:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 yield from file.iter_batches()
 
     return pa.RecordBatchReader.from_batches(pq.read_schema(paths[0]), batches())

@@ -45,7 +45,7 @@ from cassandra.policies import (
 from ringhaul.backoff import pause_s, spread
 from ringhaul.cluster.bundle import Bundle, bundle_context
 from ringhaul.cluster.connection import PromptConnection
-from ringhaul.cluster.errors import ConnectionsExhausted, translate_error
+from ringhaul.cluster.errors import ConnectionsExhausted, NodesTroubled, translate_error
 from ringhaul.cluster.lz4_codec import offer_lz4
 from ringhaul.cluster.metadata_service import ask_service
 from ringhaul.cluster.node_filter import NodeFilter
@@ -112,14 +112,15 @@ def open_session(config: ClusterConfig) -> Session:
     """Return a connected session of the calling process (never call it before a fork).
 
     A node that accepts no further connection is retried for `EXHAUSTED_WAIT_S`, because the
-    connections of commands come and go. Raises `ClusterError` (credentials, data centre or TLS
-    files are wrong) or `ClusterUnavailable` (no node answers), with messages for users.
+    connections of commands come and go; so is one that answers with an error that may pass. Raises
+    `ClusterError` (credentials, data centre or TLS files are wrong) or `ClusterUnavailable` (no
+    node answers, or none without an error), with messages for users.
     """
     give_up_at = time.monotonic() + EXHAUSTED_WAIT_S
     for tries in itertools.count(1):
         try:
             return _open_newest(config)
-        except ConnectionsExhausted:
+        except (ConnectionsExhausted, NodesTroubled):
             wait_s = spread(pause_s(tries, first_s=_PAUSE_FIRST_S, max_s=_PAUSE_MAX_S))
             if time.monotonic() + wait_s > give_up_at:
                 raise

@@ -11,12 +11,15 @@ import re
 
 from cassandra import (
     AuthenticationFailed,
+    FunctionFailure,
     OperationTimedOut,
+    RequestExecutionException,
     Unauthorized,
     UnresolvableContactPoints,
 )
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionException
+from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage
 
 from ringhaul.cluster.connection import CompressionNotOffered, ConnectionNotTaken
 from ringhaul.errors import ClusterError, ClusterUnavailable, RinghaulError
@@ -36,6 +39,10 @@ _HANDSHAKE_ENDED = re.compile(
     r"\w+ alert [\w ]+(?= \(_ssl)|tlsv1 unrecognized name|EOF occurred in violation of protocol"
     r"|Connection reset by peer|Broken pipe"
 )
+
+
+class NodesTroubled(ClusterUnavailable):
+    """Nodes answer, but with errors that may pass."""
 
 
 class ConnectionsExhausted(ClusterUnavailable):
@@ -83,6 +90,12 @@ def translate_error(
             f"no host name in {where} can be resolved; check the spelling "
             "(--contact-points, cluster.contact_points)"
         )
+    troubled = next((cause for cause in reversed(causes) if _may_pass(cause)), None)
+    if troubled is not None:
+        return NodesTroubled(
+            f"{where} answered with an error that may pass: {_first_line(troubled)}. Try again "
+            "later; if it stays, look into the log of the node"
+        )
     if isinstance(error, (NoHostAvailable, OperationTimedOut, ConnectionException, OSError)):
         reason = _first_line(causes[-1]) if causes else type(error).__name__
         if bundle:
@@ -95,6 +108,12 @@ def translate_error(
             "cluster.contact_points) and is the node up? `ringhaul local up` starts one to try with"
         )
     return ClusterError(f"the cluster at {where} answered: {_first_line(error)}")
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether a node answered that it, or other nodes, could not do something just now."""
+    troubles = (RequestExecutionException, OverloadedErrorMessage, IsBootstrappingErrorMessage)
+    return isinstance(error, troubles) and not isinstance(error, FunctionFailure)
 
 
 def _refused(cause: BaseException, where: str, user: str) -> ClusterError:

@@ -42,7 +42,7 @@ from ringhaul.cql.join import (
 )
 from ringhaul.cql.literal import parse_literal
 from ringhaul.cql.loose import parse_loose
-from ringhaul.cql.spelt_json import SPELT_DECODER, Json, compact_json, unique_names
+from ringhaul.cql.spelt_json import SPELT_DECODER, Json, strict_json, unique_names
 from ringhaul.cql.text import ENCODERS, encode_text
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
@@ -210,7 +210,9 @@ def _json_text(kind: CqlType, value: Json, fmt: TextFormat, row: int, faults: Fa
     if kind.name in ("text", "varchar", "ascii"):
         if fmt.accepts("json-text"):
             try:
-                return compact_json(value)
+                if (text := strict_json(value)) is not None:
+                    return text
+                words = f"{_kind_of(value)} holds NaN or Infinity, which JSON does not have"
             except RecursionError:
                 words = "its nesting is too deep"
         else:

@@ -45,3 +45,19 @@ def compact_json(value: Json) -> str:
         pairs = (f"{compact_json(name)}:{compact_json(item)}" for name, item in value.items())
         return f"{{{','.join(pairs)}}}"
     return json.dumps(value, ensure_ascii=False)
+
+
+def strict_json(value: Json) -> str | None:
+    """Return the JSON text of a value as `compact_json` does; None: it holds NaN or an infinity,
+    for which JSON has no text. Raises `RecursionError`."""
+    text = compact_json(value)
+    if "NaN" in text or "Infinity" in text:  # perhaps only in a string
+        try:
+            json.loads(text, parse_constant=_refuse, parse_int=str, parse_float=str)
+        except ValueError:
+            return None
+    return text
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(word)

@@ -1,6 +1,7 @@
 """text, ascii and blob from text: values whose bytes stay the same, or nearly."""
 
 import binascii
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,10 @@ from ringhaul.cql.column import (
 from ringhaul.cql.hints import western_hint
 from ringhaul.cql.text_format import TextFormat
 
-_HEX_FORM = r"^0[xX](?:[0-9a-fA-F]{2})*$"
+#: As PostgreSQL writes it, too.
+_HEX_FORM = r"^(?:0[xX]|\\x)(?:[0-9a-fA-F]{2})*$"
+#: What stands for `\ud800` to `\udfff` of JSON: not UTF-8, but an encoding of no character.
+_HALF_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 
 
 def encode_texts(column: TextColumn, cql_type: str, fmt: TextFormat | None) -> Encoded:
@@ -86,6 +90,8 @@ def _utf8_reason(value: bytes, fmt: TextFormat | None) -> str | None:
     try:
         value.decode()
     except UnicodeDecodeError as error:
+        if _HALF_PAIR.match(value, error.start):
+            return "half of a surrogate pair is no character; write both halves, or the character"
         reason = f"invalid UTF-8 at byte {error.start + 1} (0x{value[error.start]:02x})"
         if fmt is None:
             return reason
@@ -99,10 +105,14 @@ def _unhexlified(column: TextColumn) -> pa.BinaryArray | None:
     if (lengths < 2).any() or (lengths & 1).any():
         return None
     starts = column.offsets[:-1]
-    if (column.data[starts] != 0x30).any() or (column.data[starts + 1] | 0x20 != 0x78).any():
+    first, second = column.data[starts], column.data[starts + 1]
+    if (first != 0x30).any() and not ((first == 0x30) | (first == 0x5C) & (second == 0x78)).all():
+        return None
+    if (second | 0x20 != 0x78).any():
         return None
     digits = column.data.copy()
-    digits[starts + 1] = 0x30  # 0x becomes 00, an extra byte before each value
+    # 0x and \x become 00, an extra byte before each value.
+    digits[starts] = digits[starts + 1] = 0x30
     try:
         data = np.frombuffer(binascii.unhexlify(digits.tobytes()), np.uint8)
     except binascii.Error:
@@ -114,8 +124,8 @@ def _unhexlified(column: TextColumn) -> pa.BinaryArray | None:
 
 
 def _parse_any_blob(text: str) -> bytes:
-    """Parse hexadecimal digits after 0x, or base64. What could be both is hexadecimal."""
-    if text[:2] in ("0x", "0X"):
+    """Parse hexadecimal digits after 0x or \\x, or base64. What could be both is hexadecimal."""
+    if text[:2] in ("0x", "0X", "\\x"):
         try:
             return bytes.fromhex(text[2:])
         except ValueError:

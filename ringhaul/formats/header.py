@@ -1,7 +1,7 @@
 """Read the first record of a source as field names, and write names as a first record."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -28,13 +28,13 @@ class SourceEmpty(UsageError):
 
 
 def read_header(
-    stream: Stream, dialect: CsvDialect, *, start: Position = START
+    stream: Stream, dialect: CsvDialect, *, start: Position = START, known: Sequence[str] = ()
 ) -> tuple[list[str], Position]:
     """Read the names of the fields, and where the first record after them may begin.
 
-    `stream` is positioned at `start`. Blanks around names are dropped; names may be empty or
-    repeated, see `check_names`. Raises `SourceEmpty` for a source without records, and `UsageError`
-    for one that is not text or cannot be decoded.
+    `stream` is positioned at `start`. Blanks around names are dropped, except of those in `known`;
+    names may be empty or repeated, see `check_names`. Raises `SourceEmpty` for a source without
+    records, and `UsageError` for one that is not text or cannot be decoded.
     """
     bounded = replace(dialect, record_bytes_max=min(HEADER_BYTES_MAX, dialect.record_bytes_max))
     blocks = read_blocks(stream, bounded, block_bytes=HEADER_CHUNK_BYTES, start=start)
@@ -51,7 +51,7 @@ def read_header(
             "holds NUL bytes in its header, as UTF-16 text does; "
             f"give its encoding, for example {dialect.option('encoding')} utf-16"
         )
-    names = _decode_names(text, dialect)
+    names = _decode_names(text, dialect, set(known))
     line_end = block.data[end : end + 2]
     size_bytes = end + (2 if line_end == b"\r\n" else min(1, len(line_end)))
     position = Position(
@@ -121,16 +121,17 @@ def _written(name: str, dialect: CsvDialect) -> str:
     return "".join("_" if c in special else c for c in name)
 
 
-def _decode_names(text: bytes, dialect: CsvDialect) -> list[str]:
+def _decode_names(text: bytes, dialect: CsvDialect, known: Collection[str]) -> list[str]:
     if dialect.decoding == "block":
         text = decode_bytes(text, dialect.encoding)
     names = []
     for number, field in enumerate(parse_fields(text, dialect), start=1):
         try:
-            names.append(field.decode().strip())
+            name = field.decode()
         except UnicodeDecodeError as error:
             raise UsageError(
                 f"header: field {number} is not valid {dialect.encoding}"
                 f"{western_hint(field, error.start, dialect.option('encoding'))}"
             ) from None
+        names.append(name if name in known else name.strip())
     return names

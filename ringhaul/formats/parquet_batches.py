@@ -61,15 +61,15 @@ def bounded_batches(
     most twice that unless it is one row. Raises what pyarrow raises, and `pa.ArrowInvalid` if the
     number of rows differs from the footer's.
     """
-    about = file.metadata.row_group(group)
-    leaves = leaves_of(file.schema, about, names)
+    rows_count = file.footer.rows_of(group)
+    leaves = leaves_of(file.footer, group, names)
     worst_bytes = max(bytes_max, min(WORST_TIMES * bytes_max, WORST_BYTES_MAX))
-    sure = SureRows(file.stored, leaves, about.num_rows) if file.stored is not None else None
+    sure = SureRows(file.stored, leaves, rows_count) if file.stored is not None else None
     longest: dict[str, int] = {}
-    if about.num_rows > FIRST_ROWS:
+    if rows_count > FIRST_ROWS:
         longest = _longest_shared(file, group, names, leaves, sure, worst_bytes)
     as_indices = _long_ones(leaves, longest, worst_bytes)
-    pace = _Pace(about.num_rows, leaves, longest, as_indices, bytes_max, worst_bytes, sure)
+    pace = _Pace(rows_count, leaves, longest, as_indices, bytes_max, worst_bytes, sure)
     if not as_indices:
         yield from _glued(file, group, names, pace)
         return
@@ -126,7 +126,10 @@ def _read(
     )
     for read in batches:
         # pyarrow takes a name as the beginning of a path too, and may have read other columns.
-        batch = read.select(list(names))
+        try:
+            batch = read.select(list(names))
+        except KeyError as error:
+            raise pa.ArrowInvalid(f"its columns are others than planned: {error.args[0]}") from None
         if any(len(column) != batch.num_rows for column in batch.columns):
             break
         done += batch.num_rows

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from ringhaul.formats.parquet_sure import Stored
+from ringhaul.formats.parquet_footer import Footer, Stored, read_footer
+from ringhaul.storage.file_version import stamp
 
 #: Larger footers are not kept: they take many times their stored size in memory.
 KEPT_FOOTER_BYTES = 8 << 20
@@ -21,7 +22,7 @@ class _Kept(NamedTuple):
     """The footer of a file as it was at some time."""
 
     stamp: tuple[int, ...]
-    metadata: pq.FileMetaData
+    footer: Footer
 
 
 class Footers:
@@ -33,22 +34,18 @@ class Footers:
     def __init__(self) -> None:
         self._kept: _Kept | None = None
 
-    def find(self, descriptor: int) -> pq.FileMetaData | None:
+    def find(self, descriptor: int) -> Footer | None:
         """Return the footer of the file, if it was kept and the file has not changed since."""
         kept = self._kept
-        return kept.metadata if kept and kept.stamp == _stamp(os.fstat(descriptor)) else None
+        return kept.footer if kept and kept.stamp == stamp(os.fstat(descriptor)) else None
 
-    def keep(self, descriptor: int, metadata: pq.FileMetaData, *, now: float | None = None) -> None:
+    def keep(self, descriptor: int, footer: Footer, *, now: float | None = None) -> None:
         """Keep a footer, replacing the last one, unless it is large or the file is new."""
         about = os.fstat(descriptor)
         now = time.time() if now is None else now
         settled = max(about.st_mtime, about.st_ctime) + SETTLED_SECONDS < now
-        if settled and metadata.serialized_size <= KEPT_FOOTER_BYTES:
-            self._kept = _Kept(_stamp(about), metadata)
-
-
-def _stamp(about: os.stat_result) -> tuple[int, ...]:
-    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+        if settled and footer.metadata.serialized_size <= KEPT_FOOTER_BYTES:
+            self._kept = _Kept(stamp(about), footer)
 
 
 def _nothing() -> None:
@@ -62,17 +59,20 @@ class ParquetSource(pq.ParquetFile):  # type: ignore[misc]
         self,
         source: Any,
         *,
+        footer: Footer | None = None,
         stored: Stored | None = None,
         look: Callable[[], None] = _nothing,
         **options: Any,
     ) -> None:
         """`source`, `options`: as for `pq.ParquetFile`.
 
-        `stored`: the file's bytes, to check its pages before they are read. None: the file is
-        remote. `look`: to call after each read, before its rows are used; raises if the file is no
-        longer the one that was opened.
+        `footer`: None: it is read from `source`, an open file of pyarrow. `stored`: the file's
+        bytes, to check its pages before they are read. None: the file is remote. `look`: to call
+        after each read, before its rows are used; raises if the file is no longer the one that was
+        opened.
         """
-        super().__init__(source, **options)
+        self.footer = read_footer(Stored.of(source)) if footer is None else footer
+        super().__init__(source, metadata=self.footer.metadata, **options)
         self._source_and_options = source, options
         self.stored, self.look = stored, look
 
@@ -84,5 +84,5 @@ class ParquetSource(pq.ParquetFile):  # type: ignore[misc]
         """
         source, options = self._source_and_options
         return ParquetSource(
-            source, **{**options, "metadata": self.metadata, "read_dictionary": list(paths)}
+            source, footer=self.footer, **{**options, "read_dictionary": list(paths)}
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import pyarrow.parquet as pq
+from ringhaul.formats.parquet_footer import Footer
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 #: Bytes of a value in Arrow, if it is wider than in the file: a decimal, and a date or time that
@@ -30,26 +30,23 @@ class Leaf(NamedTuple):
     stored_bytes: int
 
 
-def leaves_of(
-    schema: pq.ParquetSchema, about: pq.RowGroupMetaData, names: Sequence[str]
-) -> list[Leaf]:
-    """Return the leaves of the columns `names` in a row group, in the order of the file."""
+def leaves_of(footer: Footer, group: int, names: Sequence[str]) -> list[Leaf]:
+    """Return the leaves of the columns `names` in a row group, in the order of the file.
+
+    Raises `Unreadable` for one that cannot be read.
+    """
     found = []
-    for number in range(about.num_columns):
-        chunk = about.column(number)
-        path = str(chunk.path_in_schema)
-        place = _place(path, names)
+    for number, path in enumerate(footer.paths):
+        place = place_of(path, names)
         if place is None:
             continue
-        column = schema.column(number)
-        physical = str(chunk.physical_type)
+        chunk = footer.chunk(group, number)
+        column = footer.schema.column(number)
+        physical = chunk.physical
         width = int(column.length) if physical == "FIXED_LEN_BYTE_ARRAY" else _WIDTHS.get(physical)
         if width:
             decimal = physical != "INT96" and column.logical_type.type == "DECIMAL"
             width = max(width, _DECIMAL_BYTES if decimal else _WIDTH_MIN)
-        data = int(chunk.data_page_offset)
-        # Some writers write 0 if there is no dictionary.
-        dictionary = int(chunk.dictionary_page_offset or data)
         found.append(
             Leaf(
                 path=path,
@@ -57,23 +54,26 @@ def leaves_of(
                 physical=physical,
                 flat=column.max_repetition_level == 0,
                 width=width or 0,
-                values_count=int(chunk.num_values),
-                plain_bytes=max(0, int(chunk.total_uncompressed_size)),
-                delta=any("DELTA" in encoding for encoding in chunk.encodings),
-                codec=str(chunk.compression),
-                start=min(data, dictionary),
-                stored_bytes=int(chunk.total_compressed_size),
+                values_count=chunk.values_count,
+                plain_bytes=max(0, chunk.unpacked_bytes),
+                delta=chunk.delta,
+                codec=chunk.codec,
+                start=chunk.start,
+                stored_bytes=chunk.stored_bytes,
             )
         )
     return found
 
 
-def place_of(chunk: pq.ColumnChunkMetaData, names: Sequence[str]) -> int | None:
-    """Return which of the columns `names` a chunk belongs to; None: to none."""
-    return _place(str(chunk.path_in_schema), names)
+def check_readable(footer: Footer, names: Sequence[str]) -> None:
+    """Raise `Unreadable` if one of the columns `names` cannot be read in some row group."""
+    for number, path in enumerate(footer.paths):
+        if place_of(path, names) is not None:
+            footer.check(number)
 
 
-def _place(path: str, names: Sequence[str]) -> int | None:
+def place_of(path: str, names: Sequence[str]) -> int | None:
+    """Return which of the columns `names` a leaf belongs to; None: to none."""
     path += "."
     for place, name in enumerate(names):
         if path.startswith(name) and path[len(name)] == ".":

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ringhaul.errors import SourceCorrupt
 from ringhaul.formats.parquet_batches import bounded_batches
 from ringhaul.formats.parquet_file import ParquetSource
+from ringhaul.formats.parquet_footer import Footer, Unreadable
 from ringhaul.formats.parquet_leaves import place_of
 from ringhaul.formats.parquet_sure import PagesTooLarge
 from ringhaul.formats.pieces import Position
@@ -64,7 +64,7 @@ def parquet_errors(path: str) -> Iterator[None]:
     """Turn what pyarrow raises about a file's bytes into `SourceCorrupt`."""
     try:
         yield
-    except PagesTooLarge as error:
+    except (PagesTooLarge, Unreadable) as error:
         raise SourceCorrupt(f"{path}: {error}") from error
     except (pa.ArrowException, OSError, EOFError) as error:
         if isinstance(error, OSError) and error.errno is not None:
@@ -75,16 +75,14 @@ def parquet_errors(path: str) -> Iterator[None]:
         ) from error
 
 
-def row_groups(metadata: pq.FileMetaData, first_ordinal: int) -> Iterator[RowGroup]:
+def row_groups(footer: Footer, first_ordinal: int) -> Iterator[RowGroup]:
     """Yield the row groups of a file in order; records are numbered from `first_ordinal`."""
     row = 0
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        size_bytes = sum(
-            group.column(column).total_compressed_size for column in range(group.num_columns)
-        )
-        yield RowGroup(number, group.num_rows, size_bytes, first_ordinal + row, row + 1)
-        row += group.num_rows
+    for number in range(footer.groups_count):
+        rows_count = footer.rows_of(number)
+        size_bytes = footer.stored_bytes(number)
+        yield RowGroup(number, rows_count, size_bytes, first_ordinal + row, row + 1)
+        row += rows_count
 
 
 class Reads(NamedTuple):
@@ -98,23 +96,19 @@ class Reads(NamedTuple):
     piece_bytes: int = 0
 
 
-def group_reads(
-    metadata: pq.FileMetaData, group: int, columns: Sequence[str], file_bytes: int
-) -> Reads:
+def group_reads(footer: Footer, group: int, columns: Sequence[str], file_bytes: int) -> Reads:
     """Return how to read the columns `columns` of a row group; pyarrow asks in this order.
 
     A group that fits in memory is read sequentially, if most of it is wanted. Otherwise its
     columns are read side by side, in pieces sized so that one of each column and those read ahead
     together take `HELD_BYTES`, or `COLUMN_BYTES` for each of many columns.
     """
-    about = metadata.row_group(group)
     group_end = total_bytes = 0
     wanted = []
-    for number in range(about.num_columns):
-        chunk = about.column(number)
-        start, end = _span(chunk, file_bytes)
+    for path, span in zip(footer.paths, footer.spans(group), strict=True):
+        start, end = _span(*span, file_bytes)
         group_end, total_bytes = max(group_end, end), total_bytes + end - start
-        place = place_of(chunk, columns)
+        place = place_of(path, columns)
         if place is not None and start < end:
             wanted.append((place, start, end))
     wanted_bytes = sum(end - start for _, start, end in wanted)
@@ -126,12 +120,9 @@ def group_reads(
     return Reads(lanes=lanes, piece_bytes=piece_bytes)
 
 
-def _span(chunk: pq.ColumnChunkMetaData, file_bytes: int) -> tuple[int, int]:
+def _span(start: int, stored_bytes: int, file_bytes: int) -> tuple[int, int]:
     """Return [start, end) of a column, within the file whatever a damaged footer says."""
-    data = chunk.data_page_offset
-    # Some writers write 0 if there is no dictionary.
-    start = min(data, chunk.dictionary_page_offset or data)
-    end = min(start + chunk.total_compressed_size, file_bytes)
+    end = min(start + stored_bytes, file_bytes)
     return (start, end) if 0 <= start < end else (0, 0)
 
 
@@ -150,7 +141,7 @@ def read_batches(
     see `parquet_batches`.
     """
     group = start.offset_bytes
-    total = max(1, file.metadata.row_group(group).num_rows)
+    total = max(1, file.footer.rows_of(group))
     bytes_max = min(BATCH_BLOCKS * block_bytes, BATCH_BYTES_MAX)
     done = 0
     for batch in bounded_batches(file, group, names, bytes_max):

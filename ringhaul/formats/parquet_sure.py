@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from ringhaul.formats.parquet_footer import Stored
 from ringhaul.formats.parquet_leaves import Leaf
 from ringhaul.formats.parquet_pages import (
     DELTA_BYTE_ARRAY,
     DICTIONARY,
     INDEX_ENCODINGS,
     Page,
-    ReadAt,
     longest_plain,
     pages,
     unpack,
@@ -48,13 +48,6 @@ _PADDING_BYTES = 100
 
 class PagesTooLarge(pa.ArrowInvalid):  # type: ignore[misc]
     """Pages that must be in memory at the same time are too large."""
-
-
-class Stored(NamedTuple):
-    """The bytes of a file that can be read at any place."""
-
-    read: ReadAt
-    size_bytes: int
 
 
 class Worst(NamedTuple):

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import io
 
-import pyarrow.parquet as pq
-
 from ringhaul.errors import SourceCorrupt
+from ringhaul.formats.parquet_footer import Footer
 
 _MAGIC = b"PAR1"
 #: Indexes of pages and filters, which may stand before a footer, are searched up to this size.
@@ -18,17 +17,13 @@ _INDEXES_BYTES_MAX = 1 << 20
 _TAIL_BYTES = 8  # size of the footer, magic
 
 
-def check_one_file(
-    file: io.RawIOBase, size_bytes: int, metadata: pq.FileMetaData, path: str
-) -> None:
+def check_one_file(file: io.RawIOBase, size_bytes: int, footer: Footer, path: str) -> None:
     """Raise `SourceCorrupt` if other Parquet files precede the last one in `file`."""
-    footer = size_bytes - _TAIL_BYTES - metadata.serialized_size
-    data_end = max(
-        map(_end_of_group, map(metadata.row_group, range(metadata.num_row_groups))),
-        default=len(_MAGIC),
-    )
+    footer_start = size_bytes - _TAIL_BYTES - footer.metadata.serialized_size
+    ends = (end for group in range(footer.groups_count) for end in map(sum, footer.spans(group)))
+    data_end = max(ends, default=len(_MAGIC))
     # What lies between the data and the footer; the size of earlier files adds to it.
-    begin = footer - data_end
+    begin = footer_start - data_end
     if begin < 2 * len(_MAGIC):
         return
     start = max(0, begin - _INDEXES_BYTES_MAX)
@@ -44,14 +39,3 @@ def check_one_file(
             "were put one after the other, and only the last one could be read; give the files "
             "one by one"
         )
-
-
-def _end_of_group(group: pq.RowGroupMetaData) -> int:
-    chunks = map(group.column, range(group.num_columns))
-    return max(
-        (
-            (chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size
-            for chunk in chunks
-        ),
-        default=len(_MAGIC),
-    )

@@ -104,7 +104,10 @@ def _put_parts(
 
         writer = ParquetWriter(output.format, out, names, types)
         for part in parts:
-            with staging.open(part.name) as file, pq.ParquetFile(file) as read:
+            with (
+                staging.open(part.name) as file,
+                pq.ParquetFile(file, page_checksum_verification=True) as read,
+            ):
                 for group in range(read.num_row_groups):
                     writer.append(read.read_row_group(group))
         writer.close()

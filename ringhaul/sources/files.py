@@ -13,15 +13,14 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ringhaul.errors import SourceChanged, SourceCorrupt
 from ringhaul.formats.compression import Decompressed
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.parquet_file import Footers, ParquetSource
+from ringhaul.formats.parquet_footer import Stored, read_footer
 from ringhaul.formats.parquet_leaves import leaves_of
 from ringhaul.formats.parquet_read import Reads, group_reads, parquet_errors
-from ringhaul.formats.parquet_sure import Stored
 from ringhaul.formats.parquet_watch import PageWatch
 from ringhaul.formats.pieces import Stream
 from ringhaul.formats.suffixes import compression_of
@@ -46,7 +45,11 @@ PARQUET_BUFFER_BYTES_MIN = 16 << 10
 LANE_BUFFER_BYTES = 64 << 10
 #: Timestamps of Spark, Hive and Impala (INT96) in microseconds, as they are in the years 1 to 9999:
 #: in nanoseconds, pyarrow's default, those outside of 1677 to 2262 come out as other times.
-_PARQUET: dict[str, Any] = {"pre_buffer": False, "coerce_int96_timestamp_unit": "us"}
+_PARQUET: dict[str, Any] = {
+    "pre_buffer": False,
+    "coerce_int96_timestamp_unit": "us",
+    "page_checksum_verification": True,
+}
 
 
 _FOOTERS = Footers()
@@ -114,15 +117,16 @@ def open_parquet(
             path = same if os.path.exists(same) else source.path
             with parquet_errors(source.path):
                 stored = Stored(partial(_pread, checked.fileno()), source.size_bytes)
+                footer = _FOOTERS.find(checked.fileno()) or read_footer(stored)
                 file = ParquetSource(
                     path,
+                    footer=footer,
                     stored=stored,
                     look=checked.look,
                     buffer_size=_buffer_bytes(columns),
-                    metadata=_FOOTERS.find(checked.fileno()),
                     **_PARQUET,
                 )
-                _FOOTERS.keep(checked.fileno(), file.metadata)
+                _FOOTERS.keep(checked.fileno(), footer)
             with file:
                 yield file
                 checked.look()
@@ -130,11 +134,11 @@ def open_parquet(
     with remote.open_ranges(_remote(source), 0) as reader:
         with parquet_errors(source.path):
             whole_reads = pa.PythonFile(remote.WholeReads(reader), mode="r")
-            metadata = pq.read_metadata(whole_reads)
+            footer = read_footer(Stored.of(whole_reads, source.size_bytes))
             reads, buffer_bytes = Reads(), 0
             if group is not None:
-                reads = group_reads(metadata, group, columns, source.size_bytes)
-                leaves = leaves_of(metadata.schema, metadata.row_group(group), columns)
+                reads = group_reads(footer, group, columns, source.size_bytes)
+                leaves = leaves_of(footer, group, columns)
                 places: RemoteReader | LaneReader = reader
                 if reads.lanes:
                     places = LaneReader(reader.request, reader, reads.lanes, reads.piece_bytes)
@@ -142,9 +146,7 @@ def open_parquet(
                 watched = remote.WholeReads(places, PageWatch(leaves).look)
                 whole_reads = pa.PythonFile(watched, mode="r")
             reader.expect(reads.window_bytes)
-            file = ParquetSource(
-                whole_reads, metadata=metadata, buffer_size=buffer_bytes, **_PARQUET
-            )
+            file = ParquetSource(whole_reads, footer=footer, buffer_size=buffer_bytes, **_PARQUET)
         with file:
             yield file
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pyarrow.parquet as pq
-
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.parquet_footer import Footer
 from ringhaul.formats.parquet_read import parquet_errors, read_batches
 from ringhaul.formats.record_end import Tick, no_tick
 from ringhaul.formats.split import Position, Stream, read_blocks
@@ -89,7 +88,7 @@ def open_records(
         yield stream
 
 
-def parquet_metadata(file: SourceFile) -> pq.FileMetaData:
+def parquet_footer(file: SourceFile) -> Footer:
     """Return the footer. Raises `SourceMissing`, `SourceChanged` and `SourceCorrupt`."""
     with open_parquet(file) as opened:
-        return opened.metadata
+        return opened.footer

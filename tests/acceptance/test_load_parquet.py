@@ -15,7 +15,14 @@ from cassandra.cluster import Session
 from tests.acceptance import all_types
 from tests.acceptance.all_types import arrow_table, assert_rows, make_table
 from tests.acceptance.command import Ringhaul
-from tests.acceptance.oracle import assert_report, assert_table, create_table, write_times
+from tests.acceptance.oracle import (
+    assert_report,
+    assert_table,
+    create_table,
+    read_rows,
+    write_times,
+)
+from tests.unit.formats.parquet_files import encrypted, footer_of, in_footer, tables, written
 
 
 def test_every_type_is_read_from_parquet(
@@ -148,6 +155,52 @@ def test_a_file_that_is_not_parquet_is_reported(
 
     assert done.code == 2
     assert "cannot be read as Parquet" in done.err
+
+
+def test_a_file_that_cannot_be_read_whole_is_refused_in_a_folder(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    # Given a folder with a file that has an encrypted column, and one like it without
+    columns = "id int PRIMARY KEY, v text, m double"
+    table = create_table(cassandra_session, keyspace, columns)
+    rows = tables()[0].select(["id", "v", "m"])
+    folder = fleet.cwd / "in"
+    folder.mkdir()
+    pq.write_table(rows, folder / "a.parquet")
+    later = rows.set_column(0, "id", pa.array(range(100, 140)))
+    (folder / "b.parquet").write_bytes(encrypted(later, "v", plaintext_footer=True))
+    # When it is loaded, looked at or used for values
+    exec_it = ["exec", f"UPDATE {table} SET v = ? WHERE id = ?", "--params", folder / "b.parquet"]
+    for command in (
+        ["load", folder, "-t", table],
+        ["load", folder, "-t", table, "--dry-run"],
+        ["verify", folder, "-t", table],
+        [*exec_it, "--values-mapping", "v=v,id=id"],
+    ):
+        # Then it is refused in words that name the file, before any row
+        done = fleet.run(*command)
+        assert done.code in (2, 4), done
+        assert "b.parquet: column v is encrypted" in done.err
+    assert read_rows(cassandra_session, table, "id") == []
+    # And without the column every row is loaded
+    done = fleet.run("load", folder, "-t", table, "--skip-columns", "v", "--json")
+    assert_report(done, rows=80)
+    found = {row[0]: row[1] for row in read_rows(cassandra_session, table, "id, m")}
+    both = pa.concat_tables([rows, later])
+    assert found == dict(zip(both["id"].to_pylist(), both["m"].to_pylist(), strict=True))
+    # And a name that is not UTF-8, or a flipped bit in a page, is refused with the file's name
+    data = written(rows, store_schema=False, write_page_checksum=True, compression="none")
+    start, _ = footer_of(data)
+    at = data.index(b"x0\x02\0\0\0x1")
+    for bad, words in (
+        (in_footer(data, b"\x02id", b"\x02i\xe4"), "b'i\\xe4' is not UTF-8"),
+        (data[:at] + b"y" + data[at + 1 :], "CRC checksum"),
+    ):
+        (folder / "b.parquet").write_bytes(bad)
+        assert at < start
+        done = fleet.run("load", folder, "-t", table)
+        assert done.code in (2, 4), done
+        assert "b.parquet: " in done.err and words in done.err
 
 
 def test_dry_run_shows_a_sample_of_parquet(

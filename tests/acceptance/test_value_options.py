@@ -144,6 +144,43 @@ def test_local_times_around_changes_of_clocks_are_exact_or_said(
     assert_table(cassandra_session, table, "sensor, at", [first, skipped, summer])
 
 
+def test_odd_names_and_spellings_are_read_or_refused_rightly(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    # Given a column whose name begins with a blank, unloaded to CSV
+    columns = 'id int PRIMARY KEY, " lead" text, doc text, raw blob'
+    table = create_table(cassandra_session, keyspace, columns)
+    cassandra_session.execute(f"INSERT INTO {table} (id, \" lead\", raw) VALUES (1, 'x', 0xcafe)")
+    names, rows = 'id, " lead", doc, raw', [(1, "x", None, b"\xca\xfe")]
+    out = tmp_path / "out"
+    assert fleet.run("unload", "-t", table, "-o", out).code == 0
+    again = create_table(cassandra_session, keyspace, columns, "again")
+    # Then the folder and its file load
+    for source in (out, next(out.glob("*.csv"))):
+        cassandra_session.execute(f"TRUNCATE {again}")
+        assert fleet.run("load", source, "-t", again).code == 0
+        assert_table(cassandra_session, again, names, rows)
+    # And what PostgreSQL's COPY writes for a bytea is a blob
+    path = tmp_path / "pg.txt"
+    path.write_bytes(b"1\tx\t\\N\t\\\\xcafe\n2\t\\N\t\\N\t\\\\x\n")
+    table = create_table(cassandra_session, keyspace, columns, "pg")
+    listed = ["--dialect", "postgresql", "-m", '0=id,1=" lead",2=doc,3=raw']
+    done = fleet.run("load", path, "-t", table, *listed)
+    assert done.code == 0, done
+    assert_table(cassandra_session, table, names, [*rows, (2, None, None, b"")])
+    # And half a character, and what is not JSON, are rejects that say so
+    path = tmp_path / "odd.jsonl"
+    path.write_text(
+        '{"id": 3, "doc": "\\ud83d"}\n{"id": 4, "doc": [NaN]}\n{"id": 5, "doc": ["NaN", 1.50]}\n'
+    )
+    done = fleet.run("load", path, "-t", table, "--accept", "json-text", "--json")
+    said = reasons(fleet, done)
+    assert "half of a surrogate pair" in said and "--encoding" not in said
+    assert "a JSON array holds NaN or Infinity, which JSON does not have" in said
+    kept = (5, None, '["NaN",1.50]', None)
+    assert_table(cassandra_session, table, names, [*rows, (2, None, None, b""), kept])
+
+
 #: How the same two objects may lie in a file, the option that reads them, and what is said without.
 LAYOUTS = [
     ('[{"id": 1, "a": "x"},\n {"id": 2, "a": "y"}]', "documents", "begins with ["),

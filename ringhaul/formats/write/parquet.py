@@ -105,6 +105,7 @@ class ParquetWriter:
                 self._schema,
                 compression=self._compression,
                 write_statistics=True,
+                write_page_checksum=True,
                 use_dictionary=[path for path in _paths(self._schema) if path not in plain],
                 column_encoding={
                     name: _DELTA for name in plain if _is_whole(self._schema.field(name).type)

@@ -37,7 +37,7 @@ cpu, rows, blocks, most, ids, total = time.process_time(), 0, 0, 0, 0, 0
 encode_typed(parse_type("text"), pa.array(["warm"]), TextFormat())
 start_mib = peak_mib()
 with open_parquet(file) as opened:
-    groups = list(row_groups(opened.metadata, 0))
+    groups = list(row_groups(opened.footer, 0))
 for group in groups:
     with open_parquet(file, group.number, list(kinds)) as opened:
         at = Position(group.number, group.first_ordinal, group.first_row)

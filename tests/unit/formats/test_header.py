@@ -46,6 +46,15 @@ def test_names_and_the_position_after_them(
     assert text[position.offset_bytes :] in (b"", b"1,x\n", b"1,x\r\n", b"1")
 
 
+def test_blanks_of_names_that_are_known_stay() -> None:
+    dialect = CsvDialect()
+    text = write_header(["id", " lead", "name"], dialect) + b"1,x,y\n"
+    known = ["id", " lead", "tail "]
+    for data in (text, text.replace(b"name", b" name "), text.replace(b" lead", b'" lead"')):
+        assert read_header(io.BytesIO(data), dialect, known=known)[0] == ["id", " lead", "name"]
+    assert read_header(io.BytesIO(text), dialect)[0] == ["id", "lead", "name"]
+
+
 @pytest.mark.parametrize(
     ("names", "unneeded", "message"),
     [

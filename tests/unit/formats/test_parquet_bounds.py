@@ -173,7 +173,7 @@ def test_values_read_as_dictionary_indices_are_complete(name: str, tmp_path: Pat
     arrow = NESTED[name]
     rows = pa.array([value_of(arrow, n) for n in range(3000)], arrow)
     path = write(tmp_path / "v.parquet", {"v": rows}, store_schema=True)
-    with ParquetSource(path) as file:
+    with ParquetSource(pa.OSFile(str(path))) as file:
         blocks = list(
             read_batches(file, ["v"], size_bytes=1, start=Position(0, 0, 1), block_bytes=256 << 10)
         )
@@ -193,7 +193,7 @@ def test_fewer_rows_than_the_footer_says_are_an_error(tmp_path: Path) -> None:
     more = write(
         tmp_path / "more.parquet", {"v": ids(1001)}, compression="none", use_dictionary=False
     )
-    with ParquetSource(more) as file:
-        metadata = file.metadata
-    with ParquetSource(few, metadata=metadata) as file, pytest.raises((pa.ArrowException, OSError)):
+    with ParquetSource(pa.OSFile(str(more))) as file:
+        footer = file.footer
+    with ParquetSource(few, footer=footer) as file, pytest.raises((pa.ArrowException, OSError)):
         list(read_batches(file, ["v"], size_bytes=1, start=Position(0, 0, 1), block_bytes=1 << 20))

@@ -20,10 +20,11 @@ from ringhaul.errors import SourceCorrupt
 from ringhaul.formats import parquet_pages, parquet_sure
 from ringhaul.formats.parquet_batches import BATCH_ROWS
 from ringhaul.formats.parquet_file import Footers
+from ringhaul.formats.parquet_footer import Stored, read_footer
 from ringhaul.formats.parquet_leaves import Leaf, leaves_of
 from ringhaul.formats.parquet_pages import Page, longest_plain, pages, parse_page
 from ringhaul.formats.parquet_read import parquet_errors, read_batches
-from ringhaul.formats.parquet_sure import PagesTooLarge, Stored, SureRows
+from ringhaul.formats.parquet_sure import PagesTooLarge, SureRows
 from ringhaul.formats.parquet_watch import PageWatch
 from ringhaul.formats.pieces import Position
 from ringhaul.sources.files import open_parquet
@@ -59,9 +60,9 @@ def stored(data: bytes) -> Stored:
 
 
 def leaves(data: bytes, names: list[str] | None = None) -> list[Leaf]:
-    metadata = pq.read_metadata(pa.BufferReader(data))
-    names = names or metadata.schema.to_arrow_schema().names
-    return leaves_of(metadata.schema, metadata.row_group(0), names)
+    footer = read_footer(stored(data))
+    names = names or footer.schema.to_arrow_schema().names
+    return leaves_of(footer, 0, names)
 
 
 def pages_of(data: bytes, leaf: Leaf) -> list[Page]:
@@ -254,15 +255,15 @@ def test_pages_are_checked_beside_columns_read_as_dictionary_indices(
 def test_the_footer_of_a_file_is_read_once_until_it_changes(tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     path.write_bytes(written())
-    metadata = pq.read_metadata(path)
+    footer = read_footer(stored(path.read_bytes()))
     footers = Footers()
     with path.open("rb") as file:
         # A file that was written a moment ago may still change
-        footers.keep(file.fileno(), metadata)
+        footers.keep(file.fileno(), footer)
         assert footers.find(file.fileno()) is None
     with path.open("rb") as file:
         about = os.fstat(file.fileno())
-        footers.keep(file.fileno(), metadata, now=about.st_ctime + 60)
-        assert footers.find(file.fileno()) is metadata
+        footers.keep(file.fileno(), footer, now=about.st_ctime + 60)
+        assert footers.find(file.fileno()) is footer
         os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns + 1))
         assert footers.find(file.fileno()) is None

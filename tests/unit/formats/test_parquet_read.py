@@ -12,6 +12,7 @@ import pytest
 
 from ringhaul.formats.parquet_batches import BATCH_ROWS
 from ringhaul.formats.parquet_file import ParquetSource
+from ringhaul.formats.parquet_footer import Footer, Stored, read_footer
 from ringhaul.formats.parquet_read import (
     BATCH_BLOCKS,
     Reads,
@@ -123,7 +124,7 @@ def test_a_group_without_rows_has_no_block() -> None:
     assert blocks({"v": pa.array([], pa.int64())}, ["v"]) == []
 
 
-def four_columns() -> tuple[pq.FileMetaData, list[tuple[int, int]], int]:
+def four_columns() -> tuple[Footer, list[tuple[int, int]], int]:
     """A file of one row group: its footer, the byte ranges of its columns, and its size."""
     sink = io.BytesIO()
     values = pa.array(range(10_000), pa.int64())
@@ -134,21 +135,23 @@ def four_columns() -> tuple[pq.FileMetaData, list[tuple[int, int]], int]:
         (chunk.dictionary_page_offset, chunk.dictionary_page_offset + chunk.total_compressed_size)
         for chunk in chunks
     ]
-    return metadata, places, len(sink.getvalue())
+    data = sink.getvalue()
+    footer = read_footer(Stored(lambda at, size: data[at : at + size], len(data)))
+    return footer, places, len(data)
 
 
 def test_wanted_columns_are_read_in_sequence_or_side_by_side(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    metadata, places, file_bytes = four_columns()
-    assert group_reads(metadata, 0, ["d", "a"], file_bytes) == Reads(window_bytes=places[3][1])
+    footer, places, file_bytes = four_columns()
+    assert group_reads(footer, 0, ["d", "a"], file_bytes) == Reads(window_bytes=places[3][1])
     # Less than half of it, or more than may be held: side by side, in the order in which
     # pyarrow requests them; adjacent columns are merged up to the size of a piece
-    (a,) = group_reads(metadata, 0, ["a"], file_bytes).lanes
+    (a,) = group_reads(footer, 0, ["a"], file_bytes).lanes
     assert a == places[0]
     monkeypatch.setattr("ringhaul.formats.parquet_read.HELD_BYTES", 100_000)
     monkeypatch.setattr("ringhaul.formats.parquet_read.COLUMN_BYTES", 1 << 20)
-    reads = group_reads(metadata, 0, ["d", "a", "b"], file_bytes)
+    reads = group_reads(footer, 0, ["d", "a", "b"], file_bytes)
     assert reads.lanes == [places[3], (places[0][0], places[1][1])]
     assert reads.piece_bytes == (3 << 20) // (3 + LANES_AHEAD)
 
@@ -157,7 +160,7 @@ def test_a_wrong_footer_leads_to_no_read_outside_the_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("ringhaul.formats.parquet_read.HELD_BYTES", 1)
-    metadata, places, _ = four_columns()
+    footer, places, _ = four_columns()
     end = places[1][0] + 10
-    assert group_reads(metadata, 0, list("abcd"), end).lanes == [(places[0][0], end)]
-    assert not group_reads(metadata, 0, ["d"], end).lanes
+    assert group_reads(footer, 0, list("abcd"), end).lanes == [(places[0][0], end)]
+    assert not group_reads(footer, 0, ["d"], end).lanes
