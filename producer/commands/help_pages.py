@@ -54,7 +54,7 @@ OPTION_GROUPS = {
         *("--ttl", "--ttl-field", "--timestamp", "--timestamp-field", "--exact-timestamps"),
         *("--preserve-timestamp", "--preserve-ttl"),
     ),
-    "New table": ("--create-table", "--primary-key", "--yes"),
+    "New table": ("--create-table", "--primary-key", "--type", "--yes"),
     "SSTables": ("--to-sstables", "--via", "--sstable-size", "--sstable-version"),
     "Trials": ("--budget", "--in-place", "--write", "--no-write", "--overwrite"),
     "Output": (

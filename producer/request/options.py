@@ -182,6 +182,7 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     profile_dir: Path | None = None
     create_table: bool = False
     primary_key: str | None = None
+    types: tuple[str, ...] = ()  #: of new columns, COLUMN=TYPE each
     via: str = "cql"  #: or streaming, import, sidecar
     to_sstables: Path | None = None  #: a folder
     sstable_size: str | None = None

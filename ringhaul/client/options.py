@@ -104,6 +104,7 @@ class LoadOptions(JobOptions, total=False):
     true_words: Listed
     ttl: int
     ttl_field: Value
+    type: Repeated
     unit_size: Value
     via: Literal["cql", "streaming", "import", "sidecar"]
     where: Value

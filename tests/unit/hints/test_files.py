@@ -156,7 +156,10 @@ WITHOUT_CASE = {
         "producer/plan/arguments.py:_types",
         "producer/plan/empties.py:with_empties",
         "producer/plan/files.py:settled",
-        "producer/plan/new_table.py:_pairs",
+        "producer/plan/column_types.py:as_given",
+        "producer/plan/column_types.py:check_arrow",
+        "producer/plan/column_types.py:given_types",
+        "producer/plan/table_sample.py:_pairs",
         "producer/plan/selection.py:_known",
         "producer/plan/selection.py:_time_items",
         "ringhaul/cql/text_format.py:__post_init__",
@@ -207,6 +210,9 @@ WITHOUT_CASE = {
         "producer/plan/marker_order.py:order_warning",  # test_lookup_exec
         "producer/plan/marker_order.py:refuse_unsaid_order",  # test_lookup_exec
         "producer/plan/sources.py:plan_source",  # test_values, for statements
+        "ringhaul/records/infer.py:_as_json",  # test_new_table
+        "ringhaul/records/infer.py:vector_type",  # test_new_table
+        "ringhaul/records/infer_arrow.py:infer_arrow",  # test_new_table
         "ringhaul/formats/pieces.py:_take_defect",  # test_bad_records
         "ringhaul/formats/signature.py:binary_kind",  # test_refused_sources
     ),
