@@ -389,6 +389,7 @@ class PeekOptions(TypedDict, total=False):
     columns: Listed
     keyspace: Value
     rows: int
+    table: Value
     where: Value
 
 
