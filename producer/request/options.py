@@ -226,6 +226,7 @@ class RowsOutput(ValueSpelling):
     line_end: str | None = None
     json_layout: str | None = None
     json_nulls: bool | None = None
+    decimal_type: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -179,6 +179,7 @@ class UnloadOptions(JobOptions, total=False):
     compression: Value
     date_format: Repeated
     decimal_sep: Value
+    decimal_type: Listed
     delimiter: Value
     dialect: Literal["mysql", "postgresql", "hive", "excel"]
     empty_word: Value
@@ -242,6 +243,7 @@ class LookupOptions(JobOptions, total=False):
     comment: Value
     date_format: Repeated
     decimal_sep: Value
+    decimal_type: Listed
     empty_word: Value
     encoding: Value
     epoch: Value
@@ -316,6 +318,7 @@ class ExecOptions(JobOptions, total=False):
     comment: Value
     date_format: Repeated
     decimal_sep: Value
+    decimal_type: Listed
     empty_word: Value
     encoding: Value
     epoch: Value
