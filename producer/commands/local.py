@@ -52,9 +52,9 @@ def up(nodes: int | None, heap: str | None, auth: bool | None) -> None:
         started = stack.up(nodes, heap=heap, auth=auth, on_progress=show)
     ends = started.endpoints
     click.echo("the local stack is up" if started.anything else "already up", err=True)
-    nodes, valkey = ends.contact_points, stack.valkey.port
-    taken = _taken(nodes, ends.port, CQL_PORT)
-    click.echo(f"  cassandra  {', '.join(nodes)} port {ends.port}{taken}", err=True)
+    hosts, valkey = ends.contact_points, stack.valkey.port
+    taken = _taken(hosts, ends.port, CQL_PORT)
+    click.echo(f"  cassandra  {', '.join(hosts)} port {ends.port}{taken}", err=True)
     taken = _taken(["127.0.0.1"], valkey, VALKEY_PORT)
     click.echo(f"  valkey     127.0.0.1 port {valkey}{taken}", err=True)
     click.echo("  other ringhaul commands find it automatically", err=True)

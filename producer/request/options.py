@@ -329,7 +329,7 @@ class ResumeOptions(Connection, Following, ResultPlace):
 class ThrottleOptions:
     """`throttle`."""
 
-    rate: Limits | None
+    rate: Limits | None = None
     rows_per_second: int | None
     mb_per_second: float | None
     in_flight: int | None

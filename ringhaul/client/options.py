@@ -392,7 +392,6 @@ class PeekOptions(TypedDict, total=False):
     columns: Listed
     keyspace: Value
     rows: int
-    table: Value
     where: Value
 
 
