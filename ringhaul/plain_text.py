@@ -17,6 +17,8 @@ _HOSTILE = (
     r"\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f"
 )
 _IN_LINES = re.compile(f"[{_HOSTILE}]")
+#: The no-break spaces, and those of a typographer. U+3000 is as wide as it is.
+_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f]")
 _IN_A_LINE = re.compile(f"[{_HOSTILE}\t\n]")
 
 
@@ -42,6 +44,12 @@ def as_message(text: str) -> str:
 def as_line(text: str) -> str:
     """Return the text on one line: line ends and tabs become escapes, too."""
     return text if text.isprintable() else _IN_A_LINE.sub(_escaped, text)
+
+
+def as_quoted(text: str) -> str:
+    """Return the text of a value on one line, with spaces visible that are not the ordinary one:
+    a value with U+00A0 or U+202F is not the number that it looks like."""
+    return text if text.isprintable() else _SPACES.sub(_escaped, as_line(text))
 
 
 def as_lines(text: str) -> str:

@@ -39,7 +39,7 @@ ARGUMENTS: Mapping[str, frozenset[str]] = {
     "query": frozenset({"output", "format"}),
     "lookup": OF_FILES | {"table", "keys"},
     "exec": OF_FILES | {"params"},
-    "peek": frozenset({"format"}),
+    "peek": frozenset({"table", "format"}),
     "resume": frozenset({"output", "format"}),
 }
 #: Shared by all commands that run a job.

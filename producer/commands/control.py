@@ -11,6 +11,7 @@ from producer.commands.options import connection_options, following_options, led
 from producer.commands.query import RESULT_FORMATS
 from producer.request.options import ResumeOptions, ThrottleOptions
 from producer.request.password import prompting_for_password
+from producer.request.rate import Rate
 from producer.request.values import given_options
 from producer.startup import take_sigterm
 
@@ -87,6 +88,12 @@ def resume_command(**params: Any) -> int:
 
 @click.command("throttle")
 @click.argument("job")
+@click.option(
+    "--rate",
+    type=Rate(),
+    metavar="ROWS/S",
+    help="Rows, or bytes as 50MB/s, over all workers: as --rate of the job's own command.",
+)
 @click.option(
     "--rows-per-second", type=click.IntRange(1), metavar="N", help="Rows, over all workers."
 )

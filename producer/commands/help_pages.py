@@ -23,7 +23,13 @@ _RECORDS = (
     *("--escape", "--null", "--null-quoted", "--empty", "--empty-word", "--fill-empty"),
     *("--fill-quoted", "--trim", "--dialect", "--escape-style"),
     *("--line-end", "--comment", "--encoding", "--compression", "--columns-at", "--layout"),
-    *("--json-layout", "--json-nulls", "--allow-extra-fields", "--allow-missing-fields"),
+    *(
+        "--json-layout",
+        "--json-nulls",
+        "--decimal-type",
+        "--allow-extra-fields",
+        "--allow-missing-fields",
+    ),
     "--allow-nul",
 )
 #: How values are spelt in them.
@@ -33,7 +39,7 @@ _SPELLING = (
     *("--decimal-sep", "--thousands-sep", "--accept", "--overflow", "--rounding"),
 )
 #: How records are written, but never read.
-_ONLY_WRITTEN = ("--quote-all", "--compression", "--json-nulls")
+_ONLY_WRITTEN = ("--quote-all", "--compression", "--json-nulls", "--decimal-type")
 #: Which fields of a statement's values are used, and of which records.
 _OF_VALUES = ("--columns", "--mapping", "--skip-columns", "--skip-rows", "--max-rows", "--rows-per")
 
@@ -54,7 +60,7 @@ OPTION_GROUPS = {
         *("--ttl", "--ttl-field", "--timestamp", "--timestamp-field", "--exact-timestamps"),
         *("--preserve-timestamp", "--preserve-ttl"),
     ),
-    "New table": ("--create-table", "--primary-key", "--yes"),
+    "New table": ("--create-table", "--primary-key", "--type", "--yes"),
     "SSTables": ("--to-sstables", "--via", "--sstable-size", "--sstable-version"),
     "Trials": ("--budget", "--in-place", "--write", "--no-write", "--overwrite"),
     "Output": (

@@ -96,6 +96,13 @@ from ringhaul.ledger.kinds import JobKind
     metavar="A,B|(A,B),C",
     help="Key of the new table: partition key, clustering columns [id, or the first column].",
 )
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    metavar="COLUMN=TYPE",
+    help="Type of a column of the new table, instead of the one that its values suggest.",
+)
 @click.option("--yes", is_flag=True, help="Create the table without asking.")
 @click.option("--dry-run", is_flag=True, help="Check a sample, print the plan, write nothing.")
 @click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")

@@ -6,6 +6,7 @@ Data goes to stdout (`status`, `env`), everything else to stderr.
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,15 +43,20 @@ def local() -> None:
 )
 def up(nodes: int | None, heap: str | None, auth: bool | None) -> None:
     """Start the stack, or its missing servers, and wait until it answers."""
+    from producer.local.layout import CQL_PORT
     from producer.local.progress import step_display
+    from producer.local.stack import VALKEY_PORT
 
     stack = _stack()
     with step_display() as show:
         started = stack.up(nodes, heap=heap, auth=auth, on_progress=show)
     ends = started.endpoints
     click.echo("the local stack is up" if started.anything else "already up", err=True)
-    click.echo(f"  cassandra  {', '.join(ends.contact_points)} port {ends.port}", err=True)
-    click.echo(f"  valkey     127.0.0.1 port {stack.valkey.port}", err=True)
+    hosts, valkey = ends.contact_points, stack.valkey.port
+    taken = _taken(hosts, ends.port, CQL_PORT)
+    click.echo(f"  cassandra  {', '.join(hosts)} port {ends.port}{taken}", err=True)
+    taken = _taken(["127.0.0.1"], valkey, VALKEY_PORT)
+    click.echo(f"  valkey     127.0.0.1 port {valkey}{taken}", err=True)
     click.echo("  other ringhaul commands find it automatically", err=True)
 
 
@@ -105,12 +111,22 @@ def env() -> None:
 @click.argument(
     "file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
+@click.option(
+    "-f",
+    "--file",
+    "given_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Run the statements of this file and end, as cqlsh -f.",
+)
 @click.option("-e", "--execute", "statements", metavar="STATEMENTS", help="Run these and end.")
-def cql(file: Path | None, statements: str | None) -> None:
+def cql(file: Path | None, given_file: Path | None, statements: str | None) -> None:
     """Open cqlsh on the stack: a shell for CQL, also to create keyspaces and tables.
 
     Statements come from FILE, from -e or from standard input; on a terminal there is a prompt.
     """
+    if file is not None and given_file is not None:
+        raise click.UsageError("FILE and -f name two files: give one")
+    file = file or given_file
     if file is not None and statements is not None:
         raise click.UsageError("give FILE or -e: both have statements")
     from producer.local.cql import run_cqlsh
@@ -119,6 +135,15 @@ def cql(file: Path | None, statements: str | None) -> None:
     arguments = [] if file is None else ["--file", str(file)]
     arguments += [] if statements is None else ["--execute", statements]
     run_cqlsh(_stack().endpoints(), settings.state_dir / "local", arguments)
+
+
+def _taken(addresses: Sequence[str], port: int, usual: int) -> str:
+    """Return why a server does not have its usual port, if that is taken."""
+    from producer.local.ports import is_free
+
+    if port == usual or all(is_free(address, usual) for address in addresses):
+        return ""
+    return f" (another program has the usual port, {usual})"
 
 
 def _shown(value: str) -> str:

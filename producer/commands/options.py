@@ -292,6 +292,11 @@ def output_options(command: Command) -> Command:
                 help="JSON: members that are null [yes].",
             ),
             click.option(
+                "--decimal-type",
+                metavar="P,S",
+                help="Parquet: decimals have P digits, S of them after the point [they are text].",
+            ),
+            click.option(
                 "--escape",
                 metavar="CHAR",
                 help="CSV: escape character, instead of doubled quotes [none].",

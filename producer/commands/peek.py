@@ -7,11 +7,12 @@ from typing import Any
 import rich_click as click
 
 from producer.commands.options import connection_options
+from producer.commands.table_argument import table_argument
 from producer.request.options import PeekOptions
 
 
 @click.command("peek")
-@click.argument("table", metavar="KEYSPACE.TABLE")
+@table_argument(required=True)
 @click.option(
     "-n",
     "--rows",
@@ -20,7 +21,6 @@ from producer.request.options import PeekOptions
     show_default=True,
     help="At most this many rows.",
 )
-@click.option("-k", "--keyspace", metavar="NAME", help="Keyspace, if TABLE does not name it.")
 @click.option("--where", metavar="CONDITION", help="Only rows for which this holds, as in SQL.")
 @click.option("--columns", metavar="A,B,...", help="Columns that are wanted [all].")
 @click.option(

@@ -15,6 +15,7 @@ from producer.commands.options import (
     sharing_options,
     skip_failed_option,
 )
+from producer.commands.table_argument import table_argument
 from producer.request.options import CountOptions, QueryOptions
 from ringhaul.ledger.kinds import JobKind
 
@@ -39,8 +40,7 @@ def result_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("count")
-@click.option("-k", "--keyspace", metavar="NAME", help="Keyspace of the table.")
-@click.option("-t", "--table", required=True, metavar="NAME", help="Table, or KEYSPACE.TABLE.")
+@table_argument(required=True)
 @click.option("--where", metavar="CONDITION", help="Rows to count, as in SQL.")
 @click.option(
     "--by",

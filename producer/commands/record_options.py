@@ -82,7 +82,8 @@ def spelling_options(prefix: str = "", about: str = "") -> list[Callable[[Comman
         renamed = [f"{prefix}{one}".replace("-", "_") for one in own]
         full = "/".join(option_name(part.removeprefix("--"), prefix) for part in name.split("/"))
         text = given.pop("help")
-        shown = f"{about}{text[0].lower()}{text[1:]}" if about else text
+        first = text[0] if text[:2].isupper() else text[0].lower()  # not of JSON
+        shown = f"{about}{first}{text[1:]}" if about else text
         return click.option(*short, full, *renamed, help=shown, **given)
 
     return [

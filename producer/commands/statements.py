@@ -16,6 +16,7 @@ from producer.commands.options import (
     sharing_options,
 )
 from producer.commands.record_options import values_options
+from producer.commands.table_argument import table_argument
 from producer.commands.value_options import spelling_options
 from producer.request.options import ExecOptions, LookupOptions
 from ringhaul.ledger.kinds import JobKind
@@ -61,8 +62,7 @@ def answer_options(command: Command) -> Command:
 
 
 @click.command("lookup")
-@click.option("-k", "--keyspace", metavar="NAME", help="Keyspace of the table.")
-@click.option("-t", "--table", required=True, metavar="NAME", help="Table, or KEYSPACE.TABLE.")
+@table_argument(required=True)
 @click.option(
     "--keys",
     required=True,

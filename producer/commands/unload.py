@@ -15,14 +15,14 @@ from producer.commands.options import (
     sharing_options,
     skip_failed_option,
 )
+from producer.commands.table_argument import table_argument
 from producer.commands.value_options import spelling_options
 from producer.request.options import UnloadOptions
 from ringhaul.ledger.kinds import JobKind
 
 
 @click.command("unload")
-@click.option("-k", "--keyspace", metavar="NAME", help="Keyspace of the table.")
-@click.option("-t", "--table", metavar="NAME", help="Table, or KEYSPACE.TABLE.")
+@table_argument(required=False)
 @click.option(
     "--columns",
     metavar="A,B,...",

@@ -166,12 +166,12 @@ def dry_run_text(
     for column, value in (*job.sources[0].constants, *job.sources[0].filled):
         lines.append(f" {value!r:<24} {column}")
     if plan["not_loaded"]:
-        lines.append(f" not loaded: {', '.join(plan['not_loaded'])}")
+        lines.append(f" not loaded: {', '.join(map(_field_text, plan['not_loaded']))}")
     lines += [
         "",
         f" statement  {plan['statement']}",
         f" plan       {'about ' if plan['units_more'] else ''}"
-        f"{count_text(plan['units'], 'unit')} of {_unit_size_text(plan)} for "
+        f"{count_text(plan['units'], 'unit')} of {_unit_size_text(job, plan)} for "
         f"{count_text(plan['worker_processes'], 'worker process', 'worker processes')}, "
         f"strategy {plan['strategy']}",
         f" timestamps {_timestamps_text(plan, dict(source.fixed_times).get(EVERY))}",
@@ -192,10 +192,18 @@ def _target_text(job: LoadJob, plan: dict[str, Any]) -> str:
     return f"{plan['table']} at {plan['consistency']}"
 
 
-def _unit_size_text(plan: dict[str, Any]) -> str:
-    """Return the size of a unit, which is never more than there is to load."""
+def _field_text(name: str) -> str:
+    """Return the name of a field in a list of them."""
+    return name if name.strip() else f"{name!r} (a field without a name)"
+
+
+def _unit_size_text(job: LoadJob, plan: dict[str, Any]) -> str:
+    """Return the size of a unit, which is never more than there is to load. A row group of Parquet
+    and a compressed file are one unit, however large they are."""
     units = max(plan["units"], 1)
-    size_bytes = min(plan["unit_bytes"], plan["bytes"] // units)
+    size_bytes = plan["bytes"] // units
+    if all(source.format != "parquet" and not source.file.whole for source in job.sources):
+        size_bytes = min(plan["unit_bytes"], size_bytes)  # --max-rows may want a part of it all
     size = count_text(size_bytes, "byte") if size_bytes < 1024 else bytes_text(size_bytes)
     return size if units == 1 and not plan["units_more"] else f"about {size}"
 

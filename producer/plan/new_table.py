@@ -2,53 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 
+from producer.plan.column_types import UserTypes, as_given, check_arrow, given_types, misfits
 from producer.plan.files import each_file
-from producer.plan.sources import read_fields
+from producer.plan.table_sample import ArrowColumn, Sample, read_sample
 from producer.request.load import LoadRequest
 from producer.text import count_text
 from ringhaul.cluster.schema import TableSchema
-from ringhaul.cql.nested import parse_json
-from ringhaul.errors import SourceCorrupt, UsageError
-from ringhaul.formats.csv_read import read_block
-from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.fixed_read import fixed_dialect, read_fixed
+from ringhaul.errors import UsageError
 from ringhaul.formats.header import SourceEmpty
-from ringhaul.formats.jsonl_read import (
-    line_dialect,
-    null_texts,
-    plain_json,
-    record_texts,
-    with_nulls,
-)
-from ringhaul.formats.split import START, Block, Position, read_blocks
-from ringhaul.formats.suffixes import format_of
-from ringhaul.records.infer import (
-    TYPED_JSON,
-    Inferred,
-    NoType,
-    infer_arrow,
-    infer_json,
-    infer_text,
-    widened,
-)
-from ringhaul.records.mapping import NO_ROW_FIELDS, mapped_fields, refuse_row_functions
-from ringhaul.records.new_table import NewTable, column_names, new_table, repeated_keys
-from ringhaul.records.unit import TO_THE_END
-from ringhaul.sources.files import open_parquet
+from ringhaul.records.infer import Inferred, NoType, widened
+from ringhaul.records.new_table import NewTable, new_table, repeated_keys
 from ringhaul.sources.source import SourceFile
-from ringhaul.units.reading import open_records
-
-#: Bytes of text read from each sampled file.
-SAMPLE_BYTES = 2 << 20
-#: Bytes that are searched for records after those that --skip-rows skips.
-SAMPLE_BLOCKS_MAX = 100
 
 
 @dataclass(frozen=True)
@@ -59,168 +29,50 @@ class Planned:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Sample:
-    """The beginning of one file: the values of each column that the table would get."""
-
-    file: SourceFile
-    columns: Mapping[str, Any]  #: column -> its values, or its Arrow type
-    infer: Callable[[Any], Inferred]
-    records: int  #: 0: only types were read
-
-
-def plan_new_table(request: LoadRequest, files: Sequence[SourceFile]) -> Planned:
+def plan_new_table(
+    request: LoadRequest,
+    files: Sequence[SourceFile],
+    *,
+    user_types: UserTypes = (),
+    vectors: bool = True,
+) -> Planned:
     """Return the table that fits a sample of the files: the first, one in the middle, the last.
 
-    Raises `UsageError` for files without names of fields, without records, or whose types differ,
-    and for values that no type holds.
+    `user_types`: those of the keyspace. `vectors`: whether the cluster has vectors. Raises
+    `UsageError` for files without names of fields, without records, or whose types differ, and for
+    values that no type holds.
     """
     sampled = [*dict.fromkeys([files[0], files[len(files) // 2], files[-1]])]
     samples = [
         sample
-        for sample in each_file(sampled, lambda file: _sample(request, file, file == files[0]))
+        for sample in each_file(
+            sampled, lambda file: read_sample(request, file, file == files[0], vectors)
+        )
         if sample is not None
     ]
     if not samples:
         raise SourceEmpty(f"{files[0].path}: --create-table needs records, and there are none")
-    columns = _joined(samples)
-    table = new_table(request.keyspace, request.table, columns, request.primary_key)
-    return Planned(table, tuple(_notes(table.schema, samples, len(files))))
+    names = [*dict.fromkeys(name for sample in samples for name in sample.columns)]
+    given = given_types(request.types, names, user_types)
+    columns = _joined(samples, names, given)
+    table = new_table(request.keyspace, request.table, columns, request.primary_key, user_types)
+    notes = _notes(table.schema, samples, len(files))
+    return Planned(table, (*notes, *_misfit_notes(request, table.schema, samples, given)))
 
 
-def _sample(request: LoadRequest, file: SourceFile, first: bool) -> _Sample | None:
-    """Return the sample of a file; None if it has no records. `first`: it holds the records that
-    --skip-rows skips."""
-    skip = request.skip_rows if first or request.rows_per_file else 0
-    by_format = {
-        "csv": _sample_csv,
-        "fixed": _sample_csv,
-        "jsonl": _sample_jsonl,
-        "parquet": _sample_parquet,
-    }
-    try:
-        return by_format[format_of(file.path, request.file_format)](request, file, skip)
-    except SourceEmpty:
-        return None
-
-
-def _sample_csv(request: LoadRequest, file: SourceFile, skip: int) -> _Sample | None:
-    fields: Sequence[str] = request.columns
-    start = START
-    if request.header:
-        nothing = TableSchema(
-            keyspace=request.keyspace,
-            table=request.table,
-            columns=(),
-            partition_key=(),
-            clustering_key=(),
-        )
-        fields, start = read_fields(request, file, nothing)
-    pairs = _pairs(request, fields, file)
-    wanted = [field for field, _ in pairs]
-    dialect = fixed_dialect(request.dialect) if request.layout else request.dialect
-    block = _first_block(file, dialect, start, skip)
-    if block is None:
-        return None
-    if request.layout:
-        text = read_fixed(block, dialect, request.layout, wanted)
-    else:
-        text = read_block(block, dialect, fields, wanted)
-    keep = pa.array(text.records + block.position.ordinal >= skip)
-    values = [array.filter(keep) for array in text.columns]
-    return _Sample(
-        file,
-        {column: array for (_, column), array in zip(pairs, values, strict=True)},
-        lambda array: infer_text(array, request.text),
-        len(values[0]),
-    )
-
-
-def _sample_jsonl(request: LoadRequest, file: SourceFile, skip: int) -> _Sample | None:
-    dialect = line_dialect(request.dialect)
-    block = _first_block(file, dialect, START, skip)
-    if block is None:
-        return None
-    rows: list[dict[str, Any]] = []
-    for number, text in enumerate(record_texts(block, dialect), block.position.ordinal):
-        try:
-            row = parse_json(plain_json(text, dialect), TYPED_JSON)
-        except ValueError:
-            continue  # a reject, once it is read
-        if isinstance(row, dict) and number >= skip:
-            rows.append(row)
-    names = [*dict.fromkeys(name for row in rows for name in row)]
-    if not names:
-        raise UsageError(f"{file.path}: no record of the sample is a JSON object with a name")
-    # As in a load, a name of --mapping is not a position, and may be missing in the first records.
-    known = [*dict.fromkeys([*names, *request.mapping.named])]
-    nulls = null_texts(dialect)
-    columns = {
-        column: with_nulls([row.get(field) for row in rows], nulls)
-        for field, column in _pairs(request, known, file)
-    }
-    return _Sample(file, columns, lambda values: infer_json(values, request.text), len(rows))
-
-
-def _sample_parquet(request: LoadRequest, file: SourceFile, skip: int) -> _Sample | None:
-    try:
-        with open_parquet(file) as opened:
-            schema = opened.schema_arrow
-    except SourceCorrupt as error:
-        raise UsageError(str(error)) from error
-    pairs = _pairs(request, schema.names, file)
-    types = {column: schema.field(schema.names.index(field)).type for field, column in pairs}
-    return _Sample(file, types, infer_arrow, 0)
-
-
-def _pairs(request: LoadRequest, fields: Sequence[str], file: SourceFile) -> list[tuple[str, str]]:
-    """Return the fields that get a column, each with the column's name."""
-    row = NO_ROW_FIELDS
-    if format_of(file.path, request.file_format) == "jsonl":
-        row = request.wanted_row_fields  # a rare name may not be in the sample
-    else:
-        row = request.row_fields(fields, file.path)
-    if request.mapping:
-        plain = request.mapping.plain
-        if plain is None:
-            raise UsageError(
-                "--create-table makes columns for the fields that --mapping names: give only "
-                "FIELD=COLUMN pairs, each field once"
-            )
-        wanted = mapped_fields(fields, plain, file.path)
-    else:
-        wanted = column_names([name for name in fields if name not in row])
-    pairs = [
-        (field, wanted[field])
-        for field in fields
-        if field in wanted and field not in request.skip_columns
-    ]
-    if not request.mapping:
-        refuse_row_functions([field for field, _ in pairs], file.path)
-    if not pairs:
-        raise UsageError(f"{file.path}: every field is left out; a table needs a column")
-    return pairs
-
-
-def _first_block(file: SourceFile, dialect: CsvDialect, start: Position, skip: int) -> Block | None:
-    """Return the first records of a text file from `start` on, behind the first `skip`; None if
-    there are none."""
-    with open_records(file, start.offset_bytes, TO_THE_END, dialect) as stream:
-        blocks = read_blocks(stream, dialect, block_bytes=SAMPLE_BYTES, start=start)
-        for block in islice(blocks, SAMPLE_BLOCKS_MAX):
-            if block.defect is None and block.position.ordinal + block.records_count > skip:
-                return block
-    return None
-
-
-def _joined(samples: Sequence[_Sample]) -> dict[str, Inferred]:
-    """Return the columns of all samples, each with the type that holds its values in all of them.
+def _joined(
+    samples: Sequence[Sample], names: Sequence[str], given: Mapping[str, str]
+) -> dict[str, Inferred]:
+    """Return the columns `names` of all samples, each with the type that holds its values in all of
+    them, or with the `given` one.
 
     Samples of text are taken together; those of typed files have to agree.
     """
     found: dict[str, Inferred] = {}
-    names = dict.fromkeys(name for sample in samples for name in sample.columns)
     for name in names:
+        if name in given:
+            found[name] = as_given(given[name])
+            continue
         having = [sample for sample in samples if name in sample.columns]
         for place, inferred in _types_of(name, having):
             before = found.get(name)
@@ -233,15 +85,18 @@ def _joined(samples: Sequence[_Sample]) -> dict[str, Inferred]:
                     f"{place}: column {name!r} would be {inferred.cql_type}, and in an earlier "
                     f"file {before.cql_type}: load such files into separate tables"
                 )
-            found[name] = before if wide == before.cql_type else inferred
+            if wide == before.cql_type:
+                continue
+            same = wide == inferred.cql_type
+            found[name] = inferred if same else Inferred(wide, f"{before.reason}, or other ones")
     return found
 
 
-def _types_of(name: str, samples: Sequence[_Sample]) -> list[tuple[str, Inferred]]:
+def _types_of(name: str, samples: Sequence[Sample]) -> list[tuple[str, Inferred]]:
     """Return the type of a column in each group of samples, with the path of one of its files."""
     texts = [sample for sample in samples if isinstance(sample.columns[name], pa.Array)]
     lists = [sample for sample in samples if isinstance(sample.columns[name], list)]
-    groups: list[tuple[_Sample, Any]] = []
+    groups: list[tuple[Sample, Any]] = []
     if texts:
         groups.append((texts[0], pa.concat_arrays([one.columns[name] for one in texts])))
     if lists:
@@ -253,12 +108,12 @@ def _types_of(name: str, samples: Sequence[_Sample]) -> list[tuple[str, Inferred
             found.append((sample.file.path, sample.infer(values)))
         except NoType as error:
             raise UsageError(
-                f"{sample.file.path}: column {name!r}: {error}; leave it out with --skip-columns"
+                f"{sample.file.path}: column {name!r}: {error}; or leave it out with --skip-columns"
             ) from None
     return found
 
 
-def _notes(table: TableSchema, samples: Sequence[_Sample], files: int) -> list[str]:
+def _notes(table: TableSchema, samples: Sequence[Sample], files: int) -> list[str]:
     """Return what the sample says: how large it is, and keys that are missing or repeated."""
     records = sum(sample.records for sample in samples)
     of_files = count_text(files, "file")
@@ -289,6 +144,33 @@ def _notes(table: TableSchema, samples: Sequence[_Sample], files: int) -> list[s
             f"warning: {count_text(again, 'sampled record')} with a primary key that another one "
             "has: the later one overwrites the earlier. Name more columns with --primary-key"
         )
+    return notes
+
+
+def _misfit_notes(
+    request: LoadRequest,
+    table: TableSchema,
+    samples: Sequence[Sample],
+    given: Mapping[str, str],
+) -> list[str]:
+    """Return a warning for each type that --type gives, and that does not hold sampled values."""
+    notes = []
+    for name in given:
+        kind, faults = table.parsed_type(name), list[str]()
+        for sample in samples:
+            values = sample.columns.get(name)
+            if isinstance(values, ArrowColumn):
+                try:
+                    check_arrow(values.type, kind)
+                except UsageError as error:
+                    raise UsageError(f"{sample.file.path}: column {name!r}: {error}") from None
+            elif values is not None:
+                faults += misfits(name, values, kind, request.text)
+        if faults:
+            notes.append(
+                f"warning: {count_text(len(faults), 'sampled value')} of {name} would be rejected: "
+                f"{faults[0]}"
+            )
     return notes
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from producer.report.next_command import next_command
+from producer.report.recent import recent_snapshot
 from producer.report.snapshot import retrying
 from producer.text import count_text
 from ringhaul.errors import (
@@ -103,11 +104,12 @@ def damaged_closing(error: JobDamaged) -> Closing:
 def unfinished(status: JobStatus, part: str) -> list[str]:
     """Return the verdict on a job that is still running or paused; `part` says what is done."""
     limits = [f" limits   {status.pace}"] if str(status.pace) else []
+    share = f"{recent_snapshot(status, ()).share:.0%}"
     if status.paused:
-        return [f" paused: {part}", *limits, next_line(f"resume {status.job}")]
+        return [f" paused: {share}, {part}", *limits, next_line(f"resume {status.job}")]
     reason = retrying(status)
     return [
-        f" still running: {part}",
+        f" still running: {share}, {part}",
         *([f" retrying {reason}"] if reason else []),
         *limits,
         next_line(f"status -f {status.job}"),

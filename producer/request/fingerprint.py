@@ -66,6 +66,7 @@ def fingerprint_of(context: click.Context | None = None) -> str:
         _name(parameter): _text(parameter.name or "", values[parameter.name or ""])
         for parameter in context.command.params
         if parameter.name not in left_out
+        and parameter.name in values  # the argument TABLE is the option's value
         and _is_asked(parameter, values[parameter.name or ""], context)
     }
     return json.dumps(found)

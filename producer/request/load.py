@@ -102,6 +102,7 @@ class LoadRequest:
     #: The table is created first, for what the files hold; with this key, or the usual one.
     create_table: bool = False
     primary_key: str | None = None
+    types: Mapping[str, str] = field(default_factory=dict)  #: column -> its type, of --type
     via: str = "cql"  #: cql | streaming | import | sidecar: how rows reach the cluster
     to_sstables: Path | None = None  #: write SSTables to this folder, and no rows to the cluster
     sstable_version: SSTableVersion = SSTableVersion.NB  #: of those in this folder
@@ -276,14 +277,15 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         times=options.times,
         create_table=options.create_table,
         primary_key=options.primary_key,
+        types=_column_types(options.types),
         via=options.via,
         to_sstables=options.to_sstables,
         sstable_version=SSTableVersion(options.sstable_version),
     )
     refuse_blank("--primary-key", options.primary_key, "A,B or (A,B),C")
-    for name in ("primary_key", "yes"):
+    for name in ("primary_key", "types", "yes"):
         if name in options.given and not options.create_table:
-            option = f"--{name.replace('_', '-')}"
+            option = "--type" if name == "types" else f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} needs --create-table: give both, or leave it out")
     if "sstable_size" in options.given and request.via == "cql" and not request.to_sstables:
         raise UsageError(
@@ -299,6 +301,19 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         _refuse_beside(f"--via {request.via}", options.given)
     check_request(request)
     return request
+
+
+def _column_types(given: Sequence[str]) -> dict[str, str]:
+    """Return column -> its type from COLUMN=TYPE. Raises `UsageError` for another form."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, sign, cql_type = (part.strip() for part in text.rpartition("="))
+        if not sign or not name or not cql_type:
+            raise UsageError(f"--type {text!r}: give COLUMN=TYPE, such as total=decimal")
+        if name in found:
+            raise UsageError(f"--type gives {name!r} two types: give one")
+        found[name] = cql_type
+    return found
 
 
 def _refuse_beside(via: str, given: Collection[str]) -> None:

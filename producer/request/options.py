@@ -183,6 +183,7 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     profile_dir: Path | None = None
     create_table: bool = False
     primary_key: str | None = None
+    types: tuple[str, ...] = ()  #: of new columns, COLUMN=TYPE each
     via: str = "cql"  #: or streaming, import, sidecar
     to_sstables: Path | None = None  #: a folder
     sstable_size: str | None = None
@@ -226,6 +227,7 @@ class RowsOutput(ValueSpelling):
     line_end: str | None = None
     json_layout: str | None = None
     json_nulls: bool | None = None
+    decimal_type: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,6 +330,7 @@ class ResumeOptions(Connection, Following, ResultPlace):
 class ThrottleOptions:
     """`throttle`."""
 
+    rate: Limits | None = None
     rows_per_second: int | None
     mb_per_second: float | None
     in_flight: int | None

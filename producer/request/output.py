@@ -26,6 +26,7 @@ _OF_CSV = (
     *("trim", "line_end"),
 )
 _OF_JSON = ("json_layout", "json_nulls")
+_OF_PARQUET = ("decimal_type",)
 
 
 def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
@@ -44,7 +45,7 @@ def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
         raise UsageError("-o - cannot be Parquet, whose files end with an index: give a folder")
     given = {
         name: value
-        for name in (*_OF_CSV, *_OF_JSON, "compression", "encoding")
+        for name in (*_OF_CSV, *_OF_JSON, *_OF_PARQUET, "compression", "encoding")
         if (value := getattr(options, name)) is not None
     }
     if options.dialect is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from producer.request.input_format import (
@@ -28,6 +29,16 @@ _VALUES = VALUES_PREFIX.replace("-", "_")
 _ONCE = ("create", "alter", "drop", "truncate", "use", "describe", "grant", "revoke", "list")
 
 
+#: A marker, outside of strings and quoted names.
+_MARKER = re.compile(r"\?|:\w")
+_QUOTED = re.compile(r"'(?:[^']|'')*+'|\"(?:[^\"]|\"\")*+\"|\$\$.*?\$\$|--[^\n]*", re.DOTALL)
+
+
+def _plain(statement: str) -> str:
+    """Return a statement without its strings, quoted names and comments."""
+    return _QUOTED.sub(" ", statement)
+
+
 def wanted_names(options: LookupOptions) -> tuple[list[str], list[str]]:
     """Return the columns that --key and --columns name. Raises `UsageError` for an invalid name."""
     return read_names(options.key, "--key"), read_names(options.columns, "--columns")
@@ -40,6 +51,13 @@ def check_inputs(options: ExecOptions) -> None:
         raise UsageError(
             f"exec cannot run {word[0].upper()}, which has no values: use cqlsh, or for the local "
             "stack "
+            f"`ringhaul local cql -e {shlex.quote(options.statement)}`"
+        )
+    if not options.params and not options.ranges and not _MARKER.search(_plain(options.statement)):
+        raise UsageError(
+            "exec runs a statement for each row of values, and this one has no marker (?) for "
+            "them. Put ? in the place of its values and give --params FILE; to run it once as it "
+            "is, use cqlsh, or for the local stack "
             f"`ringhaul local cql -e {shlex.quote(options.statement)}`"
         )
     if (options.params is not None) == bool(options.ranges):

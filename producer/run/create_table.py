@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cassandra import AlreadyExists, DriverException
 from cassandra.cluster import NoHostAvailable, Session
+from cassandra.metadata import Metadata
 from cassandra.protocol import ErrorMessage
 
 from config.settings import Settings
@@ -16,7 +17,13 @@ from producer.report.reporter import Shown
 from producer.request.load import LoadRequest
 from producer.request.options import LoadOptions
 from ringhaul.cluster.errors import translate_error
-from ringhaul.cluster.schema import TableMissing, TableSchema, find_keyspace, find_table
+from ringhaul.cluster.schema import (
+    TableMissing,
+    TableSchema,
+    find_keyspace,
+    find_table,
+    user_types_of,
+)
 from ringhaul.errors import EXIT_CANCELLED, ClusterError, ClusterUnavailable, Terminal, UsageError
 from ringhaul.plain_text import lines_of
 from ringhaul.records.job import LoadJob
@@ -28,6 +35,8 @@ from tasks.connect import cluster_config
 CREATE_TIMEOUT_S = 60.0
 #: How long nodes may take to agree on the schema; a load would meet nodes without the table.
 AGREEMENT_TIMEOUT_S = 60.0
+#: Release of Cassandra.
+VECTORS_SINCE = 5
 
 
 class NotCreated(Terminal):
@@ -45,8 +54,10 @@ def wanted_table(
     `find_keyspace` do.
     """
     metadata = session.cluster.metadata
-    find_keyspace(metadata, request.keyspace)
-    planned = plan_new_table(request, files)
+    keyspace = find_keyspace(metadata, request.keyspace)
+    planned = plan_new_table(
+        request, files, user_types=user_types_of(keyspace), vectors=_has_vectors(metadata)
+    )
     try:
         found = find_table(metadata, request.keyspace, request.table)
     except TableMissing:
@@ -59,6 +70,12 @@ def wanted_table(
         )
     shown.say(f"{found.name} exists already, and matches the files")
     return None
+
+
+def _has_vectors(metadata: Metadata) -> bool:
+    """Return whether all nodes know the type `vector`."""
+    releases = [str(host.release_version or "").partition(".")[0] for host in metadata.all_hosts()]
+    return all(release.isdigit() and int(release) >= VECTORS_SINCE for release in releases)
 
 
 def create_table(

@@ -36,11 +36,19 @@ def run_throttle(job: str, config_file: Path | None, options: ThrottleOptions) -
 
 def wanted_pace(options: ThrottleOptions) -> Pace | None:
     """Return the limits to set, or None to show the present ones. Raises `UsageError`."""
+    rate = options.rate or NO_LIMITS
     limits = Limits(
-        rows_per_s=options.rows_per_second or 0,
-        bytes_per_s=max(1, round(options.mb_per_second * 1e6)) if options.mb_per_second else 0,
+        rows_per_s=rate.rows_per_s or options.rows_per_second or 0,
+        bytes_per_s=rate.bytes_per_s
+        or (max(1, round(options.mb_per_second * 1e6)) if options.mb_per_second else 0),
         in_flight=options.in_flight or 0,
     )
+    for own, name, given in (
+        (rate.rows_per_s, "rows-per-second", options.rows_per_second),
+        (rate.bytes_per_s, "mb-per-second", options.mb_per_second),
+    ):
+        if own and given:
+            raise UsageError(f"--rate and --{name} both limit the same: give one of them")
     hours = options.between or options.timezone is not None
     if options.off:
         if limits != NO_LIMITS or hours:
@@ -49,8 +57,8 @@ def wanted_pace(options: ThrottleOptions) -> Pace | None:
     if limits == NO_LIMITS:
         if hours:
             raise UsageError(
-                "--between says when limits apply: give --rows-per-second, --mb-per-second or "
-                "--in-flight, too"
+                "--between says when limits apply: give --rate, --rows-per-second, "
+                "--mb-per-second or --in-flight, too"
             )
         return None
     return Pace.of(limits, options.between, options.timezone)

@@ -105,6 +105,7 @@ class LoadOptions(JobOptions, total=False):
     true_words: Listed
     ttl: int
     ttl_field: Value
+    type: Repeated
     unit_size: Value
     via: Literal["cql", "streaming", "import", "sidecar"]
     where: Value
@@ -181,6 +182,7 @@ class UnloadOptions(JobOptions, total=False):
     compression: Value
     date_format: Repeated
     decimal_sep: Value
+    decimal_type: Listed
     delimiter: Value
     dialect: Literal["mysql", "postgresql", "hive", "excel"]
     empty_word: Value
@@ -245,6 +247,7 @@ class LookupOptions(JobOptions, total=False):
     comment: Value
     date_format: Repeated
     decimal_sep: Value
+    decimal_type: Listed
     empty_word: Value
     encoding: Value
     epoch: Value
@@ -321,6 +324,7 @@ class ExecOptions(JobOptions, total=False):
     comment: Value
     date_format: Repeated
     decimal_sep: Value
+    decimal_type: Listed
     empty_word: Value
     encoding: Value
     epoch: Value

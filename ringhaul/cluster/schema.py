@@ -183,7 +183,7 @@ def find_table(
         ),
         partition_key=tuple(column.name for column in found.partition_key),
         clustering_key=tuple(column.name for column in found.clustering_key),
-        user_types=_user_types(found_keyspace),
+        user_types=user_types_of(found_keyspace),
     )
 
 
@@ -217,7 +217,8 @@ def keyspace_statement(metadata: Metadata, keyspace: str) -> str:
     )
 
 
-def _user_types(keyspace: KeyspaceMetadata) -> tuple[tuple[str, Fields], ...]:
+def user_types_of(keyspace: KeyspaceMetadata) -> tuple[tuple[str, Fields], ...]:
+    """Return the user-defined types of a keyspace: name, and its fields as (name, CQL type)."""
     return tuple(
         (name, tuple(zip(found.field_names, found.field_types, strict=True)))
         for name, found in keyspace.user_types.items()

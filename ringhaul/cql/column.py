@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ringhaul.cql.cells import Cells
-from ringhaul.plain_text import as_line
+from ringhaul.plain_text import as_quoted
 
 SHOWN_CHARACTERS_MAX = 64
 _SPACE = 0x20
@@ -149,7 +149,7 @@ def all_bad(
 def quote(text: str) -> str:
     """Return `text` for a message: in double quotes, on one line, at most 64 characters."""
     short = text if len(text) <= SHOWN_CHARACTERS_MAX else text[:SHOWN_CHARACTERS_MAX] + "..."
-    return f'"{as_line(short)}"'
+    return f'"{as_quoted(short)}"'
 
 
 def merge_variable(pieces: Sequence[tuple[Rows, pa.BinaryArray]]) -> pa.BinaryArray:

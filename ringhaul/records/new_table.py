@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ringhaul.cluster.schema import ColumnSchema, TableSchema, nearest
 from ringhaul.cql.names import spell_name
+from ringhaul.cql.types import Fields
 from ringhaul.errors import UsageError
 from ringhaul.plain_text import Lines, as_line, lines_of
 from ringhaul.records.infer import Inferred
@@ -68,9 +69,10 @@ def new_table(
     table: str,
     columns: Mapping[str, Inferred],
     primary_key: str | None,
+    user_types: tuple[tuple[str, Fields], ...] = (),
 ) -> NewTable:
     """Return the table for columns, in their order. `primary_key`: `a,b` or `(a,b),c`; None: the
-    column `id`, or the first.
+    column `id`, or the first. `user_types`: those of the keyspace.
 
     Raises `UsageError` for names that no table can have and for an impossible key.
     """
@@ -98,6 +100,7 @@ def new_table(
         ),
         partition_key=tuple(partition),
         clustering_key=tuple(clustering),
+        user_types=user_types,
     )
     reasons = {name: found.reason for name, found in columns.items()}
     return NewTable(schema=schema, reasons=reasons, key_reason=reason)

@@ -51,6 +51,7 @@ NUL = (
     "holds a NUL byte; if the file is UTF-16 give --encoding utf-16, "
     "if NUL belongs to the data give --allow-nul"
 )
+DATA = "if NUL belongs to the data give --allow-nul"
 INT = "is outside -2147483648..2147483647"
 
 CASES: dict[str, tuple[bytes, list[Row], list[Bad]]] = {
@@ -84,7 +85,7 @@ CASES: dict[str, tuple[bytes, list[Row], list[Bad]]] = {
         [(1, "a", 10), (4, "d", 40)],
         [
             Bad(3, "parse", "name", NUL, b"2,b\0b,20"),
-            Bad(4, "parse", "id", NUL, b"\0\0,c,30"),
+            Bad(4, "parse", "id", f"holds a NUL byte; {DATA}", b"\0\0,c,30"),
         ],
     ),
     "values out of range": (

@@ -224,6 +224,57 @@ def test_json_and_parquet_keep_their_types(
     ]
 
 
+def test_types_can_be_given_and_embeddings_are_vectors(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    # Given a type of the keyspace, a German CSV file, and JSON with embeddings and odd objects
+    cassandra_session.execute(f"CREATE TYPE {keyspace}.address (zip int, city text)")
+    rows = [f"{n};{n % 28 + 1:02}.05.2024;1.{n:03},50\n" for n in range(300)]
+    (fleet.cwd / "german.csv").write_text(f"id;am;umsatz\n{''.join(rows)}301;01.06.2024;#NV\n")
+    objects = [
+        {
+            "id": n,
+            "v": [n / 2, -0.25] * 192,
+            "home": {"zip": n, "city": None},
+            "o": {"a": 1, "b": ""},
+        }
+        for n in range(20)
+    ]
+    (fleet.cwd / "in.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in objects))
+    new = ("--create-table", "--yes")
+
+    # When the tables are created, each by what the messages of a first try name
+    german = (
+        *("load", "german.csv", "-t", f"{keyspace}.german", *new, "-d", ";", "--decimal-sep", ","),
+        *("--thousands-sep", ".", "--date-format", "dd.MM.yyyy"),
+    )
+    assert '"#NV" is not a number' in fleet.run(*german, "--dry-run").out
+    done = fleet.run(*german, "--type", "umsatz=decimal")
+    assert done.code == 1 and "1 sampled value of umsatz would be rejected" in done.err, done
+    lines = ("load", "in.jsonl", "-t", f"{keyspace}.lines", *new)
+    refused = fleet.run(*lines)
+    assert refused.code == 2 and "--accept json-text keeps" in refused.err, refused
+    lines = (*lines, "--accept", "json-text", "--type", "home=frozen<address>")
+    for _ in range(2):  # the second time the table is there
+        assert fleet.run(*lines).code == 0
+
+    # Then types and all rows are right
+    types, _, _ = schema_of(cassandra_session, keyspace, "german")
+    assert types == {"id": "bigint", "am": "date", "umsatz": "decimal"}
+    found = cassandra_session.execute(f"SELECT id, am, umsatz FROM {keyspace}.german")
+    assert sorted((row[0], str(row[1]), row[2]) for row in found) == [
+        (n, f"2024-05-{n % 28 + 1:02}", Decimal(f"1{n:03}.50")) for n in range(300)
+    ]
+    types, _, _ = schema_of(cassandra_session, keyspace, "lines")
+    assert types == {
+        "id": "bigint", "v": "vector<float, 384>", "home": "frozen<address>", "o": "text",
+    }  # fmt: skip
+    found = cassandra_session.execute(f"SELECT id, v, home, o FROM {keyspace}.lines")
+    assert sorted((row[0], list(row[1]), tuple(row[2]), row[3]) for row in found) == [
+        (n, [n / 2, -0.25] * 192, (n, None), '{"a":1,"b":""}') for n in range(20)
+    ]
+
+
 def test_names_of_any_kind_are_quoted(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:

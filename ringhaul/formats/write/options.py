@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -29,6 +30,11 @@ SUFFIXES: Mapping[str, str] = {
     "lz4": ".lz4",
     "brotli": ".br",
 }
+
+
+#: The most digits of Parquet's decimals, as Arrow writes them.
+DECIMAL_DIGITS_MAX = 76
+_DECIMAL_TYPE = re.compile(r"\s*([0-9]{1,3})\s*,\s*([0-9]{1,3})\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +78,8 @@ class OutputFormat:
     json_layout: str | None = None
     #: JSON only: False leaves out members that are null.
     json_nulls: bool | None = None
+    #: Parquet only: `P,S`, precision and scale of columns of decimals; None: they are text.
+    decimal_type: str | None = None
     #: How values are spelled in text; None: in the usual way. Not for Parquet.
     values: TextFormat | None = None
 
@@ -95,6 +103,7 @@ class OutputFormat:
                 object.__setattr__(self, option, None)
         self._check_json()
         self._check_encoding()
+        self._check_decimals()
         for option, default in _CSV_DEFAULTS.items():
             if self.kind == "csv" and getattr(self, option) is None:
                 object.__setattr__(self, option, default)
@@ -118,6 +127,27 @@ class OutputFormat:
                 "format: Parquet has types, and options that spell values are for text: leave them "
                 "out"
             )
+
+    def _check_decimals(self) -> None:
+        if self.decimal_type is None:
+            return
+        if self.kind != "parquet":
+            raise UsageError(
+                f"decimal-type: applies only to Parquet, and the format is {self.kind}"
+            )
+        precision, scale = self.decimal_digits or (0, 0)
+        if not 1 <= precision <= DECIMAL_DIGITS_MAX or scale > precision:
+            raise UsageError(
+                f"decimal-type: {self.decimal_type!r}: give all digits and those after the "
+                f"point, such as 20,4; at most {DECIMAL_DIGITS_MAX} in all"
+            )
+
+    @property
+    def decimal_digits(self) -> tuple[int, int] | None:
+        """Digits of decimals in Parquet, in all and after the point; None if they are text or the
+        option is wrong."""
+        found = _DECIMAL_TYPE.fullmatch(self.decimal_type or "")
+        return (int(found[1]), int(found[2])) if found else None
 
     def _check_encoding(self) -> None:
         if self.encoding is None:

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ringhaul.cql.column import quote
 from ringhaul.cql.types import CqlType
+from ringhaul.errors import OutputUnusable
 from ringhaul.formats.write.compress import Stream
 from ringhaul.formats.write.options import OutputFormat
 
@@ -31,6 +33,7 @@ _SAMPLE_VALUES, _REPEATED_MIN = 1024, 4
 _DELTA = "DELTA_BINARY_PACKED"
 #: A column that is mostly null gives fewer samples, and has less to gain.
 _PRESENT_MIN = 512
+_DECIMAL_128_DIGITS_MAX = 38
 #: Key of a field's metadata: the CQL type of the column, as text.
 CQL_TYPE = b"cql_type"
 
@@ -42,7 +45,11 @@ class ParquetWriter:
         self, fmt: OutputFormat, stream: Stream, names: Sequence[str], types: Sequence[CqlType]
     ) -> None:
         fields = [
-            pa.field(name, file_form(cql_type), metadata={CQL_TYPE: str(cql_type).encode()})
+            pa.field(
+                name,
+                file_form(cql_type, fmt.decimal_digits),
+                metadata={CQL_TYPE: str(cql_type).encode()},
+            )
             for name, cql_type in zip(names, types, strict=True)
         ]
         self._schema = pa.schema(fields)
@@ -87,7 +94,9 @@ class ParquetWriter:
         for number, field in enumerate(self._schema):
             chunks = [batch.column(number) for batch in self._held]
             column = pa.chunked_array(chunks)
-            if column.type != field.type:
+            if pa.types.is_decimal(field.type):
+                column = _decimals(column, field)
+            elif column.type != field.type:
                 storage = [chunk.cast(field.type.storage_type) for chunk in chunks]
                 column = pa.chunked_array(
                     [pa.ExtensionArray.from_storage(field.type, chunk) for chunk in storage]
@@ -112,6 +121,31 @@ class ParquetWriter:
                 },
             )
         return self._writer
+
+
+def _decimals(texts: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """Return a column of decimals in the type that was asked for.
+
+    Raises `OutputUnusable`, which shows the first value that the type cannot hold exactly.
+    """
+    try:
+        return texts.cast(field.type)
+    except pa.ArrowInvalid:
+        found = (text for text in texts.to_pylist() if text is not None)
+        value = next(text for text in found if not _fits(text, field.type))
+    digits = f"{field.type.precision},{field.type.scale}"
+    raise OutputUnusable(
+        f"column {field.name} holds {quote(value)}, which does not fit --decimal-type {digits} "
+        "exactly: give more digits, or leave it out to write decimals as text"
+    )
+
+
+def _fits(text: str, decimal: pa.DataType) -> bool:
+    try:
+        pa.array([text]).cast(decimal)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _without_dictionary(first: pa.Table) -> list[str]:
@@ -147,8 +181,12 @@ def _hardly_repeats(column: pa.ChunkedArray) -> bool:
     return bool(present >= _PRESENT_MIN and repeated < _REPEATED_MIN)
 
 
-def file_form(cql_type: CqlType) -> Any:
-    """Return the Arrow type of a column in the file."""
+def file_form(cql_type: CqlType, decimal_digits: tuple[int, int] | None = None) -> Any:
+    """Return the Arrow type of a column in the file. `decimal_digits`: of a column of decimals, in
+    all and after the point; those inside of nested types are text."""
+    if cql_type.name == "decimal" and decimal_digits is not None:
+        large = decimal_digits[0] > _DECIMAL_128_DIGITS_MAX
+        return (pa.decimal256 if large else pa.decimal128)(*decimal_digits)
     if cql_type.name in ("uuid", "timeuuid"):
         return pa.uuid()
     return cql_type.arrow()

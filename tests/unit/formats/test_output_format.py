@@ -1,9 +1,12 @@
 """Options of an output: which are accepted, and how the others are refused."""
 
 import io
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ringhaul.cql.types import CqlType
@@ -32,6 +35,10 @@ from ringhaul.formats.write import OutputFormat, open_writer, refuse_blank_lines
         ({"kind": "jsonl", "empty_word": "E"}, "empty-word: applies only to CSV"),
         ({"kind": "jsonl", "trim": "text"}, "trim: applies only to CSV"),
         ({"kind": "parquet", "encoding": "utf-16"}, "encoding: Parquet is not text"),
+        ({"decimal_type": "20,4"}, "decimal-type: applies only to Parquet"),
+        ({"kind": "parquet", "decimal_type": "4,20"}, "decimal-type: '4,20': give all digits"),
+        ({"kind": "parquet", "decimal_type": "77,2"}, "decimal-type: '77,2': give all digits"),
+        ({"kind": "parquet", "decimal_type": "20"}, "decimal-type: '20': give all digits"),
     ],
 )
 def test_options_that_cannot_be_used_are_named(options: dict[str, Any], message: str) -> None:
@@ -142,3 +149,31 @@ def test_a_row_of_one_null_is_not_a_blank_line() -> None:
         OutputFormat(kind="parquet"),
     ):
         refuse_blank_lines(fmt, ["total"])
+
+
+@pytest.mark.parametrize(("digits", "arrow"), [("10,2", pa.decimal128), ("50,2", pa.decimal256)])
+def test_decimals_are_written_as_such_when_told(digits: str, arrow: Callable[..., Any]) -> None:
+    kinds = [CqlType("decimal"), CqlType("list", (CqlType("decimal"),)), CqlType("varint")]
+    fmt = OutputFormat(kind="parquet", decimal_type=digits)
+    assert OutputFormat.from_json(fmt.to_json()) == fmt
+    stream = io.BytesIO()
+    writer = open_writer(fmt, stream, ["d", "l", "v"], kinds)
+    texts = ["1.5", None, "-12345678.90", "1E+3", "0E-20"]
+    rows = {"d": texts, "l": [["1.5"]] * 5, "v": ["7"] * 5}
+    schema = pa.schema([(n, kind.arrow()) for n, kind in zip(rows, kinds, strict=True)])
+    writer.write(pa.RecordBatch.from_pydict(rows, schema))
+    writer.close()
+    table = pq.read_table(io.BytesIO(stream.getvalue()))
+    assert table.schema.field("d").type == arrow(*map(int, digits.split(",")))
+    assert table.column("d").to_pylist() == [text and Decimal(text) for text in texts]
+    assert table.column("l").to_pylist() == rows["l"]
+
+    # And a value that does not fit is shown, not rounded
+    for wrong in ("0.125", "", "1E+60"):
+        writer = open_writer(fmt, io.BytesIO(), ["d"], kinds[:1])
+        writer.write(pa.RecordBatch.from_pydict({"d": ["1.5", wrong]}))
+        with pytest.raises(OutputUnusable, match=r"column d holds .* does not fit") as error:
+            writer.close()
+        assert f'holds "{wrong}"' in str(error.value)
+        assert f"--decimal-type {digits} exactly" in str(error.value)
+        writer.abandon()

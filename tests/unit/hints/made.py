@@ -11,11 +11,12 @@ from pathlib import Path
 from producer.commands.registry import find_command
 
 ROOT = Path(__file__).parents[3]
-#: Rooms whose messages are about input. Others name options of jobs, outputs and services, none of
-#: which changes a value.
-ROOMS = ("ringhaul/cql", "ringhaul/formats", "ringhaul/records", "producer/plan", "producer/inputs")
-#: Writing has its own messages: they are about the output's format.
-NOT_READING = ("ringhaul/formats/write",)
+#: Rooms whose messages are about input, and about the format of output. Others name options of jobs
+#: and services, none of which changes a value.
+ROOMS = (
+    *("ringhaul/cql", "ringhaul/formats", "ringhaul/records"),
+    *("producer/plan", "producer/inputs", "producer/request"),
+)
 _OPTION = re.compile(r"--[a-z][a-z-]*")
 _CALLS = ("option", "reading", "known", "western_hint", "number_hint", "option_name")
 
@@ -39,8 +40,7 @@ def hint_makers() -> set[str]:
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
-            if not name.startswith(NOT_READING):
-                found |= {f"{name}:{function}" for function in _makers(ast.parse(path.read_text()))}
+            found |= {f"{name}:{function}" for function in _makers(ast.parse(path.read_text()))}
     return found
 
 

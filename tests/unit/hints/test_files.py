@@ -17,6 +17,7 @@ from tests.unit.hints.follow import options_named
 from tests.unit.hints.load import Row, load
 from tests.unit.hints.made import hint_makers
 from tests.unit.hints.test_values import MAKERS
+from tests.unit.hints.test_written import MAKERS as WRITTEN
 
 TABLE = table_schema({"id": "int", "n": "bigint", "note": "text"}, ["id"])
 KEYED = table_schema({"id": "int", "part": "text", "note": "text"}, ["id", "part"])
@@ -156,7 +157,10 @@ WITHOUT_CASE = {
         "producer/plan/arguments.py:_types",
         "producer/plan/empties.py:with_empties",
         "producer/plan/files.py:settled",
-        "producer/plan/new_table.py:_pairs",
+        "producer/plan/column_types.py:as_given",
+        "producer/plan/column_types.py:check_arrow",
+        "producer/plan/column_types.py:given_types",
+        "producer/plan/table_sample.py:_pairs",
         "producer/plan/selection.py:_known",
         "producer/plan/selection.py:_time_items",
         "ringhaul/cql/text_format.py:__post_init__",
@@ -167,6 +171,8 @@ WITHOUT_CASE = {
         "ringhaul/formats/dialect.py:_check_delimiter",
         "ringhaul/formats/dialect.py:_check_empty_word",
         "ringhaul/formats/dialect.py:_check_null_strings",
+        "ringhaul/formats/write/csv.py:_encoded_head",
+        "ringhaul/formats/write/options.py:_check_escaped",
         "ringhaul/records/condition.py:record_condition",
         "ringhaul/records/mapping.py:check_skips",
         "ringhaul/records/mapping.py:find_row_fields",
@@ -207,8 +213,50 @@ WITHOUT_CASE = {
         "producer/plan/marker_order.py:order_warning",  # test_lookup_exec
         "producer/plan/marker_order.py:refuse_unsaid_order",  # test_lookup_exec
         "producer/plan/sources.py:plan_source",  # test_values, for statements
+        "ringhaul/records/infer.py:_as_json",  # test_new_table
+        "ringhaul/records/infer.py:vector_type",  # test_new_table
+        "ringhaul/records/infer_arrow.py:infer_arrow",  # test_new_table
         "ringhaul/formats/pieces.py:_take_defect",  # test_bad_records
         "ringhaul/formats/signature.py:binary_kind",  # test_refused_sources
+    ),
+    "before any file is read they refuse options that do not go together, and name one to leave "
+    "out or the one that is lacking": (
+        "producer/request/conflicts.py:_detaching",
+        "producer/request/conflicts.py:refuse_workers_of_others",
+        "producer/request/cqlshrc.py:_draft_of",
+        "producer/request/cqlshrc.py:_parse",
+        "producer/request/cqlshrc.py:_parsed",
+        "producer/request/cqlshrc.py:apply_cqlshrc",
+        "producer/request/input_format.py:dialect_of",
+        "producer/request/input_format.py:empty_of",
+        "producer/request/input_format.py:fields_of",
+        "producer/request/input_format.py:header_at_of",
+        "producer/request/input_format.py:layout_of",
+        "producer/request/input_format.py:mapping_of",
+        "producer/request/input_format.py:rows_per_file",
+        "producer/request/load.py:_column_types",
+        "producer/request/load.py:_refuse_beside",
+        "producer/request/load.py:_refuse_untyped",
+        "producer/request/load.py:check_request",
+        "producer/request/load.py:load_request",
+        "producer/request/load.py:parse_timestamp_us",
+        "producer/request/load.py:refuse_unread",
+        "producer/request/one_file.py:with_file_format",
+        "producer/request/output.py:output_of",
+        "producer/request/output.py:refuse_two_on_stdout",
+        "producer/request/password.py:_ask",
+        "producer/request/password.py:note_password_flag",
+        "producer/request/password.py:prompting_for_file",
+        "producer/request/result_output.py:check_result_output",
+        "producer/request/scan.py:check_wanted",
+        "producer/request/scan.py:listed_items",
+        "producer/request/settings.py:settle",
+        "producer/request/statements.py:check_inputs",
+        "producer/request/statements.py:wanted_names",
+        "producer/request/unload.py:_mapping",
+        "producer/request/unload.py:_wanted",
+        "producer/request/unload.py:unload_request",
+        "producer/request/values.py:table_names",
     ),
     "they make parts of hints": (
         "ringhaul/cql/hints.py:given_patterns",
@@ -221,7 +269,7 @@ WITHOUT_CASE = {
 
 
 def test_every_hint_is_followed() -> None:
-    followed = {case.maker for case in CASES} | MAKERS
+    followed = {case.maker for case in CASES} | MAKERS | WRITTEN
     others = {maker for makers in WITHOUT_CASE.values() for maker in makers}
     assert not followed & others
     assert hint_makers() == followed | others

@@ -122,7 +122,7 @@ def verified(state: JobState, *, reasons: dict[str, int] | None = None) -> Summa
             JobState.RUNNING,
             7,
             [
-                " still running: at least 200 records were written to shop.orders so far",
+                " still running: 62%, at least 200 records were written to shop.orders so far",
                 " next     ringhaul status -f ld-7f3a9c",
             ],
         ),

@@ -27,6 +27,12 @@ def wanted(*arguments: str) -> Pace | None:
         ([], None),
         (["--off"], NO_PACE),
         (["--rows-per-second", "500"], Pace(limits=Limits(500))),
+        (["--rate", "500"], Pace(limits=Limits(500))),
+        (["--rate", "1.5MB/s"], Pace(limits=Limits(bytes_per_s=1_500_000))),
+        (
+            ["--rate", "500", "--mb-per-second", "1", "--between", "08:00-18:00"],
+            Pace.of(Limits(500, 1_000_000), ("08:00-18:00",)),
+        ),
         (["--mb-per-second", "1.5"], Pace(limits=Limits(bytes_per_s=1_500_000))),
         (["--mb-per-second", "1e-9"], Pace(limits=Limits(bytes_per_s=1))),
         (
@@ -47,9 +53,12 @@ def test_limits(arguments: list[str], pace: Pace | None) -> None:
     ("arguments", "words"),
     [
         (["--off", "--in-flight", "1"], "--off removes all limits"),
+        (["--off", "--rate", "1"], "--off removes all limits"),
+        (["--rate", "1", "--rows-per-second", "1"], "--rate and --rows-per-second both limit"),
+        (["--rate", "1MB/s", "--mb-per-second", "1"], "--rate and --mb-per-second both limit"),
         (["--off", "--between", "08:00-18:00"], "--off removes all limits"),
-        (["--between", "08:00-18:00"], "give --rows-per-second"),
-        (["--timezone", "UTC"], "give --rows-per-second"),
+        (["--between", "08:00-18:00"], "give --rate, --rows-per-second"),
+        (["--timezone", "UTC"], "give --rate, --rows-per-second"),
         (["--in-flight", "1", "--timezone", "UTC"], "give some"),
         (["--in-flight", "1", "--between", "8-18"], "give HH:MM-HH:MM"),
         (["--in-flight", "1", "--between", "8:00-9:00", "--timezone", "X"], "no time zone"),
