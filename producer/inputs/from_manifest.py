@@ -6,7 +6,6 @@ Options on the command line take precedence.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +19,8 @@ from ringhaul.formats.suffixes import format_of, suffixes_of
 from ringhaul.formats.write import OutputFormat
 from ringhaul.output.manifest import VERSION, Manifest, read_manifest
 from ringhaul.sources.find import named
-from ringhaul.sources.source import SourceFile
-from ringhaul.sources.unloaded import find_unfinished
 from ringhaul.storage.access import WEB_SCHEMES, is_url, mask_url, scheme_of
-from ringhaul.storage.hidden import MANIFEST, MANIFESTS
+from ringhaul.storage.hidden import MANIFESTS
 from ringhaul.storage.remote import read_small
 
 #: Options of `load` that a manifest knows, and how they are called in messages.
@@ -113,21 +110,6 @@ def _lacking(found: Mapping[str, Manifest | None]) -> list[str]:
         "first are " + ", ".join(one.place for one in written.missing[:3])
         for source, written in found.items()
         if written is not None and written.missing
-    ]
-
-
-def unfinished_warnings(sources: Iterable[str], files: Iterable[SourceFile]) -> list[str]:
-    """Return warnings about folders with parts of unloads that did not finish.
-
-    `files`: those that `sources` name. A part that is a source itself is as the user wants it.
-    """
-    named_paths = {os.path.abspath(source) for source in sources}
-    paths = (file.path for file in files if file.path not in named_paths)
-    return [
-        f"warning: {mask_url(folder)} has parts of the unload {job} and no {MANIFEST}: that unload "
-        f"did not finish (`ringhaul resume {job}` continues it), or the list was not copied with "
-        "its files; rows may be missing"
-        for folder, job in find_unfinished(paths).items()
     ]
 
 

@@ -89,6 +89,8 @@ def offered_columns(
     request: LoadRequest, file: SourceFile, table: TableSchema
 ) -> dict[str, str | None]:
     """Return the values that the folders of a file have for columns of the table, by column."""
+    if "=" not in posixpath.dirname(file.path):
+        return {}
     try:
         values = _values(file)
     except UsageError:

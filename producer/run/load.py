@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 
-from producer.inputs.from_manifest import unfinished_warnings
+from producer.inputs.file_notes import file_notes
 from producer.inputs.stdin_spool import (
     as_standard_input,
     naming_standard_input,
@@ -45,7 +45,6 @@ from producer.text import bytes_text, count_text
 from ringhaul.ledger.labels import KIND_LABEL, PUBLISHES_LABEL, QUEUE_LABEL
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
-from ringhaul.sources.left_out import left_out
 from ringhaul.storage.streams import is_stream
 from tasks.connect import open_ledger
 from tasks.tracing import job_trace
@@ -64,11 +63,8 @@ def run_load(options: LoadOptions, services: Services) -> int:
         files = spool_sources(
             options.sources, request.dialect, request.file_format, spool, given.places
         )
-        for line in unfinished_warnings(options.sources, files):
-            shown.warn(line)
-        if hidden := left_out(options.sources, request.file_format):
-            more = f" and {len(hidden) - 1:,} more" if len(hidden) > 1 else ""
-            shown.say(f"not read: {hidden[0]}{more}, as names with _ count as hidden unless given")
+        for line in file_notes(options.sources, files, request.file_format):
+            (shown.warn if line.startswith("warning") else shown.say)(line)
         ledger = standing_ledger(services)
         with Visibility(ledger) as visibility:
             visibility.start(files)

@@ -25,6 +25,8 @@ import numpy.typing as npt
 COMPILED_BYTES_MIN = 2**17
 #: What `walk` is within: what separates records, an object, text that is neither.
 _NOTHING, _OBJECT, _STRAY = range(3)
+#: What `walk` returns if nothing follows and a comment is open.
+_IN_COMMENT = 2
 
 Offsets = npt.NDArray[np.int64]
 _Walked = tuple[int, int, int, int, int]
@@ -46,10 +48,11 @@ class Nesting(NamedTuple):
 
     depth: int = 0
     lowest: int = 0
+    in_comment: bool = False  #: nothing follows, and a comment `/*` is not closed
 
-    def and_then(self, depth: int, lowest: int) -> Nesting:
-        """Return the nesting after further bytes, which by themselves have `depth`, `lowest`."""
-        return Nesting(self.depth + depth, min(self.lowest, self.depth + lowest))
+    def and_then(self, depth: int, lowest: int, in_comment: bool) -> Nesting:
+        """Return the nesting after further bytes, which have these values by themselves."""
+        return Nesting(self.depth + depth, min(self.lowest, self.depth + lowest), in_comment)
 
 
 def scan_documents(
@@ -74,7 +77,7 @@ def scan_documents(
         count, at, complete, depth, lowest = run(
             data, at, length, comments, final, found[0], found[1]
         )
-        nesting = nesting.and_then(depth, lowest)
+        nesting = nesting.and_then(depth, lowest, complete == _IN_COMMENT)
         starts.append(found[0, :count])
         ends.append(found[1, :count])
         if complete or (first and count):
@@ -87,7 +90,8 @@ def walk(
     """Note where records begin and end, as many as fit.
 
     Returns their number, the place up to which `buffer` has been walked over, whether that is all
-    of it but an incomplete record, and the `Nesting` of what was walked over.
+    of it but an incomplete record (`_IN_COMMENT`: it is, and ends in a comment that is not closed),
+    and the depth and lowest depth of arrays in what was walked over.
     """
     count, state, start, depth, at = 0, _NOTHING, begin, 0, begin
     arrays, lowest = 0, 0
@@ -150,7 +154,7 @@ def walk(
         return count, start, 1, arrays, lowest
     elif comment != 0 and not final:
         return count, opened, 1, arrays, lowest
-    return count, length, 1, arrays, lowest
+    return count, length, _IN_COMMENT if comment == 2 else 1, arrays, lowest
 
 
 @lru_cache(maxsize=1)

@@ -185,8 +185,13 @@ class _Cutter:
 
     def check_end(self, path: str) -> None:
         """Raise `SourceCorrupt` if the brackets of a file of JSON show that it was cut short."""
-        if self.nesting is None or self.nesting == (0, 0):
+        if self.nesting is None or self.nesting == Nesting():
             return
+        if self.nesting.in_comment:
+            raise SourceCorrupt(
+                f"{path}: a comment that begins with /* is not closed at the end of the file: the "
+                "file was cut short, or what follows the comment was not read; close it with */"
+            )
         if self.nesting.lowest < 0:
             raise SourceCorrupt(
                 f"{path}: a ] stands where no JSON array is open: the file is damaged, or parts of "

@@ -36,6 +36,7 @@ from ringhaul.storage.access import (
 )
 from ringhaul.storage.file_version import version_text
 from ringhaul.storage.hidden import (
+    ICEBERG,
     MANIFESTS,
     MARKS,
     TABLE_LOGS,
@@ -170,7 +171,7 @@ def _refuse_table(here: str, names: Sequence[str]) -> None:
             raise _is_table(here, TABLE_LOGS[log])
     folder = here.rstrip("/")
     if any(is_iceberg_metadata(os.path.basename(folder), name) for name in names):
-        raise _is_table(os.path.dirname(folder), "Apache Iceberg")
+        raise _is_table(os.path.dirname(folder), ICEBERG)
 
 
 def _is_table(folder: str, table_format: str) -> UsageError:
@@ -301,7 +302,7 @@ def _refuse_remote_table(path: str, folder: str) -> None:
         if name in TABLE_LOGS:
             raise _is_table(folder + "/".join(names[:at]), TABLE_LOGS[name])
     if len(names) > 1 and is_iceberg_metadata(names[-2], names[-1]):
-        raise _is_table(folder + "/".join(names[:-2]), "Apache Iceberg")
+        raise _is_table(folder + "/".join(names[:-2]), ICEBERG)
 
 
 def _remote_matches(url: str) -> tuple[list[RemoteFile], list[str]]:

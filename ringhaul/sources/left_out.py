@@ -1,6 +1,5 @@
-"""Find data files that are left out because their names begin with an underscore.
-
-Users who do not know the convention may mean them, so that a command names them.
+"""Find what a user may not expect of files that were found: others were left out because their
+names begin with an underscore, or they belong to a table whose log says which of them count.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from ringhaul.formats.suffixes import plain_name, suffixes_of
 from ringhaul.sources.find import local_path
 from ringhaul.sources.globs import expand
-from ringhaul.storage.hidden import MANIFESTS
+from ringhaul.storage.hidden import ICEBERG, MANIFESTS, TABLE_LOGS
 from ringhaul.storage.remote import is_remote
 
 _MARK = "_"
@@ -27,6 +26,26 @@ def left_out(args: Iterable[str], file_format: str = "auto") -> list[str]:
         if not is_remote(arg):
             found |= dict.fromkeys(sorted(_left_out_of(local_path(arg), suffixes)))
     return list(found)
+
+
+def find_tables(paths: Iterable[str]) -> dict[str, str]:
+    """Return the folders on this host that are tables of another format, each with the format, and
+    to which files belong. `find_sources` refuses such a folder, but not a glob or a file in it."""
+    folders = {os.path.dirname(path) for path in paths if not is_remote(path)}
+    roots = set[str]()
+    for folder in folders:
+        while "=" in os.path.basename(folder):  # named after a value
+            folder = os.path.dirname(folder)
+        roots.add(folder)
+    found: dict[str, str] = {}
+    for root in sorted(roots):
+        for log, table_format in TABLE_LOGS.items():
+            if os.path.isdir(os.path.join(root, log)):
+                found[root] = table_format
+        table, name = os.path.split(root)
+        if name == "data" and glob.glob(f"{glob.escape(table)}/metadata/*.metadata.json"):
+            found[table] = ICEBERG
+    return found
 
 
 def _left_out_of(path: str, suffixes: tuple[str, ...]) -> Iterator[str]:

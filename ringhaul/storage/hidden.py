@@ -20,6 +20,8 @@ MANIFESTS = (MANIFEST, "manifest.json")
 MARKS = ("_", ".")
 #: The folder in which a table format keeps its log -> the format.
 TABLE_LOGS = {"_delta_log": "Delta Lake", ".hoodie": "Apache Hudi"}
+#: The format whose log is in a folder `metadata`.
+ICEBERG = "Apache Iceberg"
 
 
 def is_hidden_file(name: str) -> bool:

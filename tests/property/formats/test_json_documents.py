@@ -218,6 +218,21 @@ def test_complete_files_are_not_damaged(objects: list[Any], size: int, chunk: in
         assert sum(block.records_count for block in commented) == len(objects) or not data
 
 
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_a_comment_that_is_not_closed_hides_nothing(size: int) -> None:
+    def read_whole(data: bytes) -> int:
+        blocks = read_blocks(
+            io.BytesIO(data), COMMENTED, block_bytes=size, start=START, complete="x.json"
+        )
+        return sum(block.records_count for block in blocks)
+
+    for data in (b'{"id": 1} /* {"id": 2}', b'[{"id": 1}, /*', b'/* {"id": 1}' * 2000):
+        with pytest.raises(SourceCorrupt, match=r"a comment that begins with /\* is not closed"):
+            read_whole(data)
+    for data in (b'{"id": 1} // /*', b'{"id": 1} /* */', b'{"a": "/*"}', b'/**/ {"id": 1} # /*'):
+        assert read_whole(data) == 1
+
+
 def test_an_object_that_is_not_closed_stays_a_reject() -> None:
     assert split(b'[{"id": 1},\n{"id": 2, "inner": [') == 2
 

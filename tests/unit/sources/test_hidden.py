@@ -14,7 +14,7 @@ import pytest
 from producer.schedule.listing import find_strange, list_arrivals
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.sources.find import find_sources
-from ringhaul.sources.left_out import left_out
+from ringhaul.sources.left_out import find_tables, left_out
 from ringhaul.storage.access import SCHEMES, Access, access, set_access
 from ringhaul.storage.hidden import MANIFEST, MANIFESTS, matches
 
@@ -161,6 +161,7 @@ def test_the_folder_of_a_table_format_is_refused_in_words(
         # A glob takes files as they are, as the message says, and never those of the log.
         paths = [source.path for source in find_sources([f"{place}/**/*.parquet"])]
         assert paths == [f"{at}/{TABLES[name][-1]}"]
+        assert find_tables(paths) == ({at: name} if place == f"{tmp_path}/t" else {})
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS)

@@ -10,11 +10,10 @@ from typing import Any
 import fsspec
 import pytest
 
-from producer.inputs.from_manifest import as_unloaded, unfinished_warnings
+from producer.inputs.from_manifest import as_unloaded
 from ringhaul.errors import SourceUnavailable, UsageError
 from ringhaul.formats.write import OutputFormat
 from ringhaul.output.manifest import Manifest, write_manifest
-from ringhaul.sources.find import find_sources
 from ringhaul.storage import web
 from ringhaul.storage.access import SCHEMES, Access, access, set_access
 from tests.options import parse_options
@@ -221,23 +220,3 @@ def test_a_source_with_a_secret_is_shown_without_it(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refusal:
         changes_of(out, "https://me:pa55@host/x.csv?sig=5ecret")
     assert "https://host/x.csv?... is not" in str(refusal.value)
-
-
-def test_parts_without_their_list_give_a_warning(tmp_path: Path) -> None:
-    # Given the partitioned folder of an unload that failed, one that is complete, and one of Spark
-    name = "part-000000-000000-ul-1a2b3c-a1.csv"
-    for place in ("failed/g=1/h=2", "done/g=1", "spark"):
-        (tmp_path / place).mkdir(parents=True)
-    for path in ("failed/g=1/h=2/" + name, "done/g=1/" + name, "spark/part-00000-12345678-9.csv"):
-        (tmp_path / path).write_text("id\n1\n")
-    folder(tmp_path / "done")
-    sources = [str(tmp_path / place) for place in ("failed", "done/*/*.csv", "spark")]
-    files = find_sources(sources)
-    assert len(files) == 3
-    (line,) = unfinished_warnings(sources, files)
-    assert line == (
-        f"warning: {tmp_path}/failed has parts of the unload ul-1a2b3c and no _manifest.json: that "
-        "unload did not finish (`ringhaul resume ul-1a2b3c` continues it), or the list was not "
-        "copied with its files; rows may be missing"
-    )
-    assert unfinished_warnings([file.path for file in files], files) == []
