@@ -42,6 +42,9 @@ FIRST = (
     "tests/acceptance/test_unreadable_ranges",
 )
 
+#: Where the locks are: the user's temporary folder. Tests may get one of their own later.
+_TEMPORARY = tempfile.gettempdir()
+
 #: In the command line of a process that xdist has started.
 _EXECNET = "exec(eval(sys.stdin.readline()))"
 
@@ -111,5 +114,5 @@ def remove_locks() -> None:
 
 def _locks(pid: int) -> tuple[Path, Path]:
     """Paths of the door lock and the room lock, by the id of the main process."""
-    stem = Path(tempfile.gettempdir(), f"ringhaul-tests-{pid}")
+    stem = Path(_TEMPORARY, f"ringhaul-tests-{pid}")
     return stem.with_suffix(".door"), stem.with_suffix(".room")

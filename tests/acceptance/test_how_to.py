@@ -154,11 +154,13 @@ def test_delete_keys(fleet: Ringhaul, shop: str, cassandra_session: Session) -> 
 
 
 def test_counters(fleet: Ringhaul, shop: str, new: str, cassandra_session: Session) -> None:
-    add, _, unload, move = lines_of("counters.md")
+    add, _, read, unload, move = lines_of("counters.md")
+    assert all("--consistency ALL" in line for line in (read, unload))
     hits = [(n, f"/{n}") for n in range(1, 101)]
     write(fleet.cwd / "hits.csv", hits, "n,page")
     (fleet.cwd / "new.toml").write_text("")
     run(fleet, shop, add)
+    run(fleet, shop, read)
     run(fleet, shop, unload)
     run(fleet, new, move)
     for keyspace in (shop, new):
