@@ -12,11 +12,14 @@ import re
 from cassandra import (
     AuthenticationFailed,
     OperationTimedOut,
+    Timeout,
     Unauthorized,
+    Unavailable,
     UnresolvableContactPoints,
 )
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionException
+from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage
 
 from ringhaul.cluster.connection import CompressionNotOffered, ConnectionNotTaken
 from ringhaul.errors import ClusterError, ClusterUnavailable, RinghaulError
@@ -27,6 +30,10 @@ NOT_TAKEN_HINT = (
     "raise native_transport_max_concurrent_connections (or ..._per_ip) in its cassandra.yaml"
 )
 
+#: A server's answers that say that it cannot answer now.
+_NOT_NOW = (Timeout, Unavailable, OverloadedErrorMessage, IsBootstrappingErrorMessage)
+#: How a server refuses a log-in whose tables it could not read: not because of the password.
+_NOT_CHECKED = re.compile("Unable to perform authentication")
 #: The server's message inside the driver's `Error from server: code=0100 [...]`.
 _SERVER_WORDS = re.compile(r'message="(.+)"')
 #: OpenSSL's reason for distrusting a certificate; the driver keeps only this text of it.
@@ -59,6 +66,11 @@ def translate_error(
         return error
     causes = list(_causes(error))
     for cause in reversed(causes):  # the first contains the text of all others
+        if isinstance(cause, _NOT_NOW) or _NOT_CHECKED.search(str(cause)):
+            return ClusterUnavailable(
+                f"the cluster at {where} cannot answer now: {_first_line(cause)}. Try again when "
+                "its nodes are up and less busy"
+            )
         if isinstance(cause, AuthenticationFailed):
             return _refused(cause, where, user)
         reset = isinstance(cause, ConnectionResetError) and tls_cert is None  # while connecting
