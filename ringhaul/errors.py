@@ -109,6 +109,12 @@ class ClusterUnavailable(Transient):
     exit_code = EXIT_FATAL
 
 
+class WorkersUnavailable(Transient):
+    """The command's own processes do not start in time, or die again and again."""
+
+    exit_code = EXIT_FATAL
+
+
 class LedgerUnavailable(Transient):
     """The ledger's Redis did not answer within the time allowed."""
 

@@ -28,6 +28,7 @@ from producer.local import processes
 from producer.local.errors import LocalStackError, PortTaken
 from producer.local.ports import choose_port, is_open, keep_port
 from producer.local.state import locked, private_dir, read_json, write_json, write_private
+from ringhaul.errors import WorkersUnavailable
 from ringhaul.plain_text import lines_of
 
 ADDRESS = "127.0.0.1"
@@ -247,7 +248,7 @@ class EmbeddedValkey:
                 kind = PortTaken if is_open(ADDRESS, self.port) else LocalStackError
                 raise kind(self._with_log("Valkey ended while starting.")) from problem
             if time.monotonic() >= deadline:
-                raise LocalStackError(
+                raise WorkersUnavailable(
                     self._with_log(f"Valkey did not answer within {START_TIMEOUT_S} s.")
                 ) from problem
             time.sleep(_READY_POLL_S)

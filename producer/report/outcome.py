@@ -11,6 +11,7 @@ from producer.report.next_command import next_command
 from producer.report.recent import recent_snapshot
 from producer.report.snapshot import retrying
 from producer.text import count_text
+from ringhaul.causes import QUARANTINED, TOO_MANY_REJECTS, is_transient
 from ringhaul.errors import (
     EXIT_CANCELLED,
     EXIT_COMPLETE,
@@ -37,6 +38,12 @@ EXIT_CODES: Mapping[JobState, int] = {
     JobState.FAILED: EXIT_FATAL,
 }
 
+
+#: Causes that a state says by itself.
+_CAUSES: Mapping[JobState, str] = {
+    JobState.STOPPED: TOO_MANY_REJECTS,
+    JobState.QUARANTINED: QUARANTINED,
+}
 
 #: How reading results, specs and rejects fails that something else was written over.
 UNREADABLE = (ValueError, KeyError, IndexError, TypeError, zlib.error)
@@ -122,8 +129,20 @@ def next_line(command: str) -> str:
 
 
 def error_json(status: JobStatus) -> dict[str, Any]:
-    """Return a job's last error, and whether it is stuck because of it, for programs."""
-    return {"last_error": status.last_error, "retrying": retrying(status)}
+    """Return a job's last error, whether it is stuck because of it, and why it ended early, for
+    programs."""
+    cause = cause_of_end(status)
+    return {
+        "last_error": status.last_error,
+        "retrying": retrying(status),
+        "cause": cause or None,
+        "transient": is_transient(cause),
+    }
+
+
+def cause_of_end(status: JobStatus) -> str:
+    """Return why a job ended early; empty: it did not, or that is not known."""
+    return _CAUSES.get(status.state, "") or status.cause
 
 
 def sharing_json(status: JobStatus) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def _continue(options: JobOptions, kind: JobKind) -> tuple[int | None, bool]:
     from producer.request.output import STDOUT
     from producer.request.result_output import check_result_output, result_output
     from producer.request.settings import connection_flags, settle
-    from producer.services.ledger import ledger_of
+    from producer.services.ledger import ledger_of, on_behalf_of
     from ringhaul.ledger.reading import JobMissing
     from ringhaul.ledger.states import JobState
 
@@ -83,14 +83,28 @@ def _continue(options: JobOptions, kind: JobKind) -> tuple[int | None, bool]:
             raise UsageError(f"--job-id {job_id}: the job with this id is a {found}")
         _refuse_other(options, status)
         running = status.state is JobState.RUNNING
+        interrupted = _was_interrupted(status)
+        if interrupted and not status.sealed and kind.scans:
+            ledger.resume(job_id, by=on_behalf_of())
+            return None, True
         if running and not status.sealed and kind.scans:
             return None, True
-        if not running and status.state not in (JobState.FAILED, JobState.QUARANTINED):
+        unfinished = running or interrupted
+        if not unfinished and status.state not in (JobState.FAILED, JobState.QUARANTINED):
             _refuse_gone_rows(ledger, status)
             return _report_end(options, ledger, status), False
     if running and kind.runs_statements:
         return _follow_statements(options, loaded, job_id), False
     return _resume(options, loaded, job_id), False
+
+
+def _was_interrupted(status: JobStatus) -> bool:
+    """Return whether the job ended only because its command did. A job that a user cancelled stays
+    cancelled."""
+    from ringhaul.causes import INTERRUPTED
+    from ringhaul.ledger.states import JobState
+
+    return status.state is JobState.CANCELLED and status.cause == INTERRUPTED
 
 
 def _refuse_other(options: JobOptions, status: JobStatus) -> None:
@@ -124,10 +138,15 @@ def _refuse_gone_rows(ledger: Ledger, status: JobStatus) -> None:
 
 
 def _resume(options: JobOptions, loaded: Loaded, job_id: str) -> int:
-    """Run what is missing of a job, or follow it while others do; return the exit code."""
+    """Run what is missing of a job, or follow it while others do; return the exit code.
+
+    A command that was killed may still be ending, and take the job with it while this one follows:
+    then its rest is run, too.
+    """
     from producer.request.output import STDOUT
     from producer.run.resume import run_resume
     from producer.services.ledger import ledger_of
+    from ringhaul.errors import EXIT_CANCELLED
     from ringhaul.ledger.reading import JobOver
     from ringhaul.ledger.states import SETTLED, JobState
 
@@ -137,14 +156,20 @@ def _resume(options: JobOptions, loaded: Loaded, job_id: str) -> int:
         # This command decides where the result goes, not the one that created the job.
         place = options.output or STDOUT
         resumed = replace(resumed, output=place, result_format=options.result_format)
-    try:
-        return run_resume(resumed)
-    except JobOver:  # it ended a moment ago, or must not run twice
+    while True:
+        try:
+            code = run_resume(resumed)
+        except JobOver:  # it ended a moment ago, or must not run twice
+            with ledger_of(loaded) as ledger:
+                status = ledger.status(job_id)
+                if status.state not in (*SETTLED, JobState.FAILED, JobState.CANCELLED):
+                    raise
+                return _report_end(options, ledger, status)
+        if code != EXIT_CANCELLED:
+            return code
         with ledger_of(loaded) as ledger:
-            status = ledger.status(job_id)
-            if status.state not in (*SETTLED, JobState.FAILED):
-                raise
-            return _report_end(options, ledger, status)
+            if not _was_interrupted(ledger.status(job_id)):
+                return code
 
 
 def _report_end(options: JobOptions, ledger: Ledger, status: JobStatus) -> int:

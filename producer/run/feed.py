@@ -14,6 +14,7 @@ import time
 from config.secrets import mask
 from producer.plan.units import _Stopped, split_sources
 from producer.text import count_text
+from ringhaul.causes import cause_of
 from ringhaul.errors import LedgerUnavailable, RinghaulError, SourceChanged
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import LedgerRefused
@@ -64,7 +65,7 @@ class Feeder:
                 if self.error is None:
                     self._feed()
                 else:
-                    self._ledger.fail(self._job_id, _words(self.error))
+                    self._ledger.fail(self._job_id, _words(self.error), cause=cause_of(self.error))
                 return
             except LedgerUnavailable:
                 # Units are identified by number: starting again adds only those that are missing.

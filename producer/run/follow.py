@@ -13,6 +13,7 @@ from producer.report.reporter import Shown, close_job
 from producer.run.watch import Detached, Watch
 from producer.services.embedded import EmbeddedBroker, EmbeddedWorker
 from producer.services.ledger import on_behalf_of
+from ringhaul.causes import INTERRUPTED
 from ringhaul.errors import EXIT_STILL_RUNNING, LedgerUnavailable
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.job_status import JobStatus
@@ -34,7 +35,7 @@ def cancelled_by_interrupt(ledger: Ledger, job_id: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         with suppress(JobMissing, LedgerUnavailable):
-            ledger.cancel(job_id, by=on_behalf_of())
+            ledger.cancel(job_id, by=on_behalf_of(), cause=INTERRUPTED)
         raise
 
 

@@ -149,6 +149,7 @@ def _run(stack: ExitStack, options: JobOptions, services: Services, plan: Plan, 
             pace=options.pace,
             priority=options.priority,
             labels=trace.labels,
+            adopted=options.adopted,
         )
         plan.on_created()
         if options.job_id is not None:
@@ -190,8 +191,10 @@ def create_job(
     pace: Pace = NO_PACE,
     priority: str = NORMAL,
     labels: Mapping[str, str] | None = None,
+    adopted: bool = False,
 ) -> None:
-    """Put the job and all its units into the ledger. `labels`: further ones."""
+    """Put the job and all its units into the ledger. `labels`: further ones; `adopted`: the job
+    exists, and lacks units."""
     ledger.create(
         job_id,
         {
@@ -212,20 +215,20 @@ def create_job(
     )
     if plan.split is not None:
         return
-    _hand_out(ledger, job_id, plan.units)
+    _hand_out(ledger, job_id, plan.units, ledger.status(job_id).epoch if adopted else 1)
 
 
-def _hand_out(ledger: Ledger, job_id: str, units: Sequence[str]) -> None:
+def _hand_out(ledger: Ledger, job_id: str, units: Sequence[str], epoch: int) -> None:
     """Append the units and seal the job; append again what Redis loses in between."""
     known = 0
     while True:
         if known < len(units):
             first = known
-            answer = ledger.add_units(job_id, 1, first, units[first : first + BATCH_UNITS])
+            answer = ledger.add_units(job_id, epoch, first, units[first : first + BATCH_UNITS])
             if answer is None or answer == first:
                 return  # cancelled already, or sealed by another command with fewer units
         else:
-            answer = ledger.seal(job_id, 1, len(units))
+            answer = ledger.seal(job_id, epoch, len(units))
             if answer is None or answer >= len(units):
                 return
         known = answer

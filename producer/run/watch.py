@@ -15,6 +15,7 @@ from producer.report.recent import recent_snapshot
 from producer.report.snapshot import Snapshot
 from producer.services.embedded import EmbeddedBroker, EmbeddedWorker
 from producer.services.ledger import on_behalf_of
+from ringhaul.causes import INTERRUPTED
 from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.audit import JobDamaged
@@ -248,7 +249,7 @@ class Watch:
                 raise Detached
             self._note_detaching()
             return
-        self._ledger.cancel(self._job_id, by=on_behalf_of())
+        self._ledger.cancel(self._job_id, by=on_behalf_of(), cause=INTERRUPTED)
         if self._interrupts >= 2 and self._worker is not None:
             self._worker.stop(now=True)
 

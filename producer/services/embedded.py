@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from config.cores import usable_cores
 from config.settings import Settings
 from producer.outputs.state_folder import using_state
-from ringhaul.errors import ClusterError, RinghaulError, UsageError
+from ringhaul.errors import RinghaulError, UsageError, WorkersUnavailable
 from ringhaul.run_folder import remove_dead
 from tasks.private_queues import private_queue, remove_queue
 
@@ -172,12 +172,12 @@ class EmbeddedWorker:
         return True
 
     def revive(self) -> None:
-        """Restart the worker if it died. Raises `ClusterError` if it keeps dying."""
+        """Restart the worker if it died. Raises `WorkersUnavailable` if it keeps dying."""
         assert self._process is not None
         if self._process.poll() is None:
             return
         if self._restarts >= RESTARTS_MAX:
-            raise ClusterError(f"the worker process keeps dying; see {self.log}")
+            raise WorkersUnavailable(f"the worker process keeps dying; see {self.log}")
         self._restarts += 1
         self._start()
 

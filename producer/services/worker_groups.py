@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from config.settings import Settings
 from producer.services.embedded import LOAD_PREFIX, EmbeddedWorker
-from ringhaul.errors import ClusterError, RinghaulError
+from ringhaul.errors import RinghaulError, WorkersUnavailable
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Workers
 from tasks.private_queues import private_queue, remove_queue
@@ -51,13 +51,15 @@ class WorkerGroups:
                 self._forget()
 
     def wait(self, ledger: Ledger) -> None:
-        """Wait until all processes take units. Raises `ClusterError` if they do not start."""
+        """Wait until all processes take units. Raises `WorkersUnavailable` if they do not start."""
         workers = Workers(ledger.caller)
         give_up_s = time.monotonic() + START_TIMEOUT_S
         wanted = {group.registered for group in self._groups}
         while not wanted <= set(workers.alive()):
             if time.monotonic() > give_up_s:
-                raise ClusterError(f"the worker processes do not start; see {self._groups[0].log}")
+                raise WorkersUnavailable(
+                    f"the worker processes do not start; see {self._groups[0].log}"
+                )
             self.revive()
             wanted = {group.registered for group in self._groups}
             time.sleep(LOOK_EVERY_S)

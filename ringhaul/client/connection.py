@@ -77,7 +77,7 @@ class Connection:
     ) -> Messages:
         """Run a command that writes JSON Lines; return what it wrote and how it ended."""
         display = open_display(progress)
-        heard = Messages(display.show, self.own_jobs if self.no_broker else set())
+        heard = Messages(display.show, self.own_jobs if self.no_broker else set(), timeout)
         try:
             heard.ended = run(
                 self.argv(command, options, names),
@@ -99,7 +99,11 @@ class Connection:
         argv = self.argv(command, options, names)
         ended = run(argv, self.env, lines.append, password=self.password)
         text = b"".join(lines).strip()
-        return (json.loads(text) if text else None), ended
+        try:
+            return (json.loads(text) if text else None), ended
+        except ValueError as error:
+            said = text[:200].decode("utf-8", "replace")
+            raise CommandFailed(f"the command printed no JSON, but {said!r}") from error
 
 
 class Messages:
@@ -107,9 +111,12 @@ class Messages:
 
     ended: Ended
 
-    def __init__(self, show: Callable[[Progress], None], jobs: set[str]) -> None:
-        """Pass progress to `show`, and add the job's id to `jobs`."""
-        self._show, self._jobs = show, jobs
+    def __init__(
+        self, show: Callable[[Progress], None], jobs: set[str], timeout: float | None = None
+    ) -> None:
+        """Pass progress to `show`, and add the job's id to `jobs`. `timeout`: of the call, in
+        seconds."""
+        self._show, self._jobs, self.timeout = show, jobs, timeout
         self._last: Figures = {}  #: the last `status` message
         self.summary: Figures | None = None
         self.plan: Figures | None = None
@@ -154,11 +161,18 @@ class Messages:
 
     def error(self) -> ClientError:
         """Return the error of a command without a result, or one that was interrupted."""
-        if self.ended.timed_out:
-            job = f"job {self.job}" if self.job else "the command"
-            text = f"{job} took too long, and was interrupted"
-            return TimedOut(text, job=self.job, exit_code=self.ended.exit_code)
-        return self.ended.error()
+        if not self.ended.timed_out:
+            return self.ended.error()
+        job = f"job {self.job}" if self.job else "the command, which had no job yet,"
+        last = Progress.read(self._last) if self._last else None
+        done = "" if last is None else f", at {last.done:.0%} and {last.rows:,} rows"
+        return TimedOut(
+            f"{job} took longer than {self.timeout:g} s and was interrupted{done}",
+            job=self.job,
+            exit_code=self.ended.exit_code,
+            seconds=self.timeout,
+            progress=last,
+        )
 
 
 def settings_env(settings: Mapping[str, object]) -> dict[str, str]:

@@ -1,15 +1,19 @@
 """What a call of the client raises: one class for each way in which a command can fail.
 
-The classes follow the command's exit code, and where that is not enough the name of the error that
-the command reports. `transient` says whether the same call may succeed later.
+The classes and `transient`, which says whether the same call may succeed later, follow from the
+cause that the command reports: see `ringhaul.causes`.
 """
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ringhaul import causes
+
 if TYPE_CHECKING:
+    from ringhaul.client.progress import Progress
     from ringhaul.client.results import JobResult
 
 #: Exit codes of the command. The table in its documentation explains them.
@@ -45,6 +49,18 @@ class CommandMissing(ClientError):
 
 class CommandFailed(ClientError):
     """The command cannot continue, for a reason that no other class describes."""
+
+
+class CommandUnavailable(CommandFailed):
+    """Another service, or a worker process of the command, was away."""
+
+    transient = True
+
+
+class CommandKilled(CommandFailed):
+    """A signal ended the command: of a user, of a scheduler, or for want of memory."""
+
+    transient = True
 
 
 class ClusterError(CommandFailed):
@@ -90,6 +106,9 @@ class CommandCrashed(ClientError):
 class JobError(ClientError):
     """A job that did not end well. `result` has its figures."""
 
+    #: Why it ended early: a name in `ringhaul.causes`; empty: not known.
+    cause = ""
+
     def __init__(self, message: str, result: JobResult, *, notes: Sequence[str] = ()) -> None:
         super().__init__(message, exit_code=result.exit_code, notes=notes)
         self.result = result
@@ -108,34 +127,34 @@ class JobFailed(JobError):
 
 
 class JobCancelled(JobError):
-    """The job was cancelled, by another program or by a signal."""
+    """The job was cancelled: by a user, or (`transient`) because its command was interrupted."""
 
 
 class JobStillRunning(JobError):
     """The command was detached from its job, which continues."""
 
+    transient = True
+
 
 class TimedOut(ClientError):
-    """The call took longer than its `timeout`. `job` is its job, if there was one already."""
+    """The call took longer than its `timeout`. `job` is its job, if there was one already,
+    `seconds` the timeout, and `progress` the last that was heard of the job."""
 
     transient = True
 
-    def __init__(self, message: str, *, job: str | None, exit_code: int) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        job: str | None,
+        exit_code: int,
+        seconds: float | None = None,
+        progress: Progress | None = None,
+    ) -> None:
         super().__init__(message, exit_code=exit_code)
-        self.job = job
+        self.job, self.seconds, self.progress = job, seconds, progress
 
 
-#: The error that a command reports -> class. Others follow the exit code.
-_BY_NAME: dict[str, type[ClientError]] = {
-    "ClusterError": ClusterError,
-    "ClusterUnavailable": ClusterUnavailable,
-    "LedgerUnavailable": BrokerUnavailable,
-    "OutputUnavailable": OutputUnavailable,
-    "OutputUnusable": OutputError,
-    "SourceChanged": SourceError,
-    "SourceCorrupt": SourceError,
-    "SourceUnavailable": SourceUnavailable,
-}
 _BY_CODE: dict[int, type[ClientError]] = {
     USAGE: UsageError,
     FATAL: CommandFailed,
@@ -148,6 +167,13 @@ _OF_JOB: dict[int, type[JobError]] = {
     STILL_RUNNING: JobStillRunning,
     INTERRUPTED: JobCancelled,
 }
+#: Causes that follow from the exit code of a command with a job.
+_CAUSES = {STILL_RUNNING: causes.DETACHED, INTERRUPTED: causes.INTERRUPTED}
+#: Signals that a process gets for a defect of its own.
+_DEFECTS = (
+    *(signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP),
+)
+_SIGNALLED, _SIGNALS_END = 128, 192
 
 
 def command_error(
@@ -155,15 +181,38 @@ def command_error(
 ) -> ClientError:
     """Return the error of a command without a result. `names`: the class of the error that it
     reported, such as `ClusterUnavailable`, and its bases; empty: none."""
-    kind = _BY_CODE.get(exit_code, CommandFailed)
-    if exit_code == FATAL:
-        kind = next((_BY_NAME[name] for name in names if name in _BY_NAME), kind)
+    if exit_code < 0:  # of the leash
+        exit_code = _SIGNALLED - exit_code
+    cause = causes.CAUSES.get(causes.named_cause(names))
+    if cause is not None and cause.exit_code == exit_code:
+        kind = _BY_NAME[cause.error]
+    elif _SIGNALLED < exit_code < _SIGNALS_END:
+        number = exit_code - _SIGNALLED
+        name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
+        kind = CommandCrashed if number in _DEFECTS else CommandKilled
+        message = f"the signal {name} ended the command; its last words: {message}"
+    else:
+        kind = _BY_CODE.get(exit_code, CommandFailed)
     return kind(message, exit_code=exit_code, notes=notes)
 
 
 def job_error(result: JobResult, *, message: str = "", notes: Sequence[str] = ()) -> JobError:
     """Return the error of a job that ended with another exit code than 0. `message`: what the
-    command said; empty: the job's last error, or its state."""
+    command said; empty: the job's last error, or its state.
+
+    Its class says how the job ended; `transient` follows from the cause.
+    """
     kind = _OF_JOB.get(result.exit_code, JobFailed)
     text = message or result.last_error or f"it is {result.state}"
-    return kind(f"job {result.job}: {text}", result, notes=notes)
+    error = kind(f"job {result.job}: {text}", result, notes=notes)
+    error.cause = _CAUSES.get(result.exit_code) or str(result.figures.get("cause") or "")
+    error.transient = causes.is_transient(error.cause)
+    return error
+
+
+#: Name -> class, for what `causes` says.
+_BY_NAME: dict[str, type[ClientError]] = {
+    kind.__name__: kind
+    for kind in list(globals().values())
+    if isinstance(kind, type) and issubclass(kind, ClientError)
+}

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from ringhaul.client.errors import UsageError
+
 BAR_WIDTH = 30
 #: Seconds between two lines where no bar can be redrawn.
 LINE_EVERY_S = 30.0
@@ -133,13 +135,13 @@ class NotebookBar(Quiet):
 
 
 def open_display(watcher: Watcher) -> Display:
-    """Return the display for `progress=`. Raises `TypeError` for anything else."""
+    """Return the display for `progress=`. Raises `UsageError` for anything else."""
     if watcher is None:
         return Quiet()
     if callable(watcher):
         return Called(watcher)
     if watcher != "bar":
-        raise TypeError(f"progress is a function or 'bar', not {watcher!r}")
+        raise UsageError(f"progress is a function or 'bar', not {watcher!r}")
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is not None and hasattr(shell, "kernel"):  # in a terminal it has none

@@ -30,6 +30,8 @@ NOT_TAKEN_HINT = (
     "raise native_transport_max_concurrent_connections (or ..._per_ip) in its cassandra.yaml"
 )
 
+#: How a server refuses a log-in whose tables it could not read: not because of the password.
+_NOT_CHECKED = re.compile("Unable to perform authentication")
 #: The server's message inside the driver's `Error from server: code=0100 [...]`.
 _SERVER_WORDS = re.compile(r'message="(.+)"')
 #: OpenSSL's reason for distrusting a certificate; the driver keeps only this text of it.
@@ -66,6 +68,11 @@ def translate_error(
         return error
     causes = list(_causes(error))
     for cause in reversed(causes):  # the first contains the text of all others
+        if _may_pass(cause):
+            return NodesTroubled(
+                f"{where} answered with an error that may pass: {_first_line(cause)}. Try again "
+                "later; if it stays, look into the log of the node"
+            )
         if isinstance(cause, AuthenticationFailed):
             return _refused(cause, where, user)
         reset = isinstance(cause, ConnectionResetError) and tls_cert is None  # while connecting
@@ -90,12 +97,6 @@ def translate_error(
             f"no host name in {where} can be resolved; check the spelling "
             "(--contact-points, cluster.contact_points)"
         )
-    troubled = next((cause for cause in reversed(causes) if _may_pass(cause)), None)
-    if troubled is not None:
-        return NodesTroubled(
-            f"{where} answered with an error that may pass: {_first_line(troubled)}. Try again "
-            "later; if it stays, look into the log of the node"
-        )
     if isinstance(error, (NoHostAvailable, OperationTimedOut, ConnectionException, OSError)):
         reason = _first_line(causes[-1]) if causes else type(error).__name__
         if bundle:
@@ -111,7 +112,9 @@ def translate_error(
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Whether a node answered that it, or other nodes, could not do something just now."""
+    """Return whether a node answered that it, or other nodes, could not do something just now."""
+    if _NOT_CHECKED.search(str(error)):
+        return True
     troubles = (RequestExecutionException, OverloadedErrorMessage, IsBootstrappingErrorMessage)
     return isinstance(error, troubles) and not isinstance(error, FunctionFailure)
 

@@ -154,6 +154,9 @@ local function finish(state, reason, event)
     redis.call('HSET', META, 'last_error', reason)
   end
   event = event or {}
+  if event.cause and event.cause ~= '' then
+    redis.call('HSET', META, 'end_cause', event.cause)
+  end
   local words = reason and reason ~= '' and reason or event.text
   note_event('ended', words and state .. ': ' .. words or state, event.by, event.unit)
   take_sample()

@@ -52,6 +52,8 @@ class JobStatus:
     finished_ms: int | None
     now_ms: int  #: The server's clock at this moment.
     last_error: str | None  #: Of the job, or of the unit last released with blame.
+    #: Why a FAILED or CANCELLED job ended (see `ringhaul.causes`); empty: not known.
+    cause: str = ""
     error_ms: int | None = None  #: When a unit was last released with blame.
     error_done: int = 0  #: Units that were committed at that time.
     #: Why a worker could not take a unit, while none was worked on. None: one was claimed since.

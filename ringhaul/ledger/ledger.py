@@ -11,6 +11,7 @@ from typing import Any
 import redis
 
 from ringhaul.breadcrumb import Loss
+from ringhaul.causes import CANCELLED
 from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
 from ringhaul.ledger.answers import (
@@ -156,16 +157,22 @@ class Ledger(Reader):
         count_open_units(self.caller)
         return None if count < 0 else count
 
-    def cancel(self, job: str, *, by: str = BY_COMMAND) -> JobState:
-        """End a running job; workers stop at their next block. Returns the state after it."""
-        return self._end(job, JobState.CANCELLED, "", by)
+    def cancel(self, job: str, *, by: str = BY_COMMAND, cause: str = CANCELLED) -> JobState:
+        """End a running job; workers stop at their next block. Returns the state after it.
 
-    def fail(self, job: str, reason: str, *, epoch: int | None = None, by: str = "") -> JobState:
+        `cause`: `INTERRUPTED` if its command ends and nobody decided about the job.
+        """
+        return self._end(job, JobState.CANCELLED, "", by, cause=cause)
+
+    def fail(
+        self, job: str, reason: str, *, epoch: int | None = None, by: str = "", cause: str = ""
+    ) -> JobState:
         """End a running job that cannot continue. Returns the state after it.
 
-        `epoch`: end the job only in this epoch; a job that was resumed since continues.
+        `epoch`: end the job only in this epoch; a job that was resumed since continues. `cause`:
+        see `ringhaul.causes`.
         """
-        return self._end(job, JobState.FAILED, reason, by, epoch)
+        return self._end(job, JobState.FAILED, reason, by, epoch, cause=cause)
 
     def resume(
         self, job: str, *, error_limit: ErrorLimit | None = None, by: str = BY_COMMAND
@@ -364,14 +371,16 @@ class Ledger(Reader):
         blamed: bool = False,
         delay_ms: int = 0,
         fatal: bool = False,
+        cause: str = "",
     ) -> Lease:
         """Give the unit back unfinished, to be retried after `delay_ms`.
 
         Not counted as a start. `blamed`: the unit's own error (not a shutdown or an outage); one
-        blame more than `fails_max` fails the job with `reason`. `fatal`: the job fails at once. An
-        attempt that has lost its unit changes nothing.
+        blame more than `fails_max` fails the job with `reason`. `fatal`: the job fails at once.
+        `cause`: of the failure (see `ringhaul.causes`). An attempt that has lost its unit changes
+        nothing.
         """
-        words = (reason[:_REASON_CHARS_MAX], int(blamed), delay_ms, int(fatal))
+        words = (reason[:_REASON_CHARS_MAX], int(blamed), delay_ms, int(fatal), cause)
         return Lease(self._script("release", job, unit, token, *words).decode())
 
     def stop(self, job: str, unit: int, token: str, live: Live, extra: bytes) -> Lease:
@@ -414,10 +423,18 @@ class Ledger(Reader):
             raise damage from error
 
     def _end(
-        self, job: str, state: JobState, reason: str, by: str, epoch: int | None = None
+        self,
+        job: str,
+        state: JobState,
+        reason: str,
+        by: str,
+        epoch: int | None = None,
+        *,
+        cause: str,
     ) -> JobState:
         meant = "" if epoch is None else epoch
-        return self._state_after("end", job, state.value, reason[:_REASON_CHARS_MAX], meant, by)
+        words = (reason[:_REASON_CHARS_MAX], meant, by, cause)
+        return self._state_after("end", job, state.value, *words)
 
     def _state_after(self, name: str, job: str, *arguments: str | int) -> JobState:
         """Run a script that returns the job's state. Raises JobMissing."""

@@ -24,6 +24,7 @@ from ringhaul.ledger.states import JobState
 OWN_FIELDS = frozenset(
     """
     state epoch units left next sealed silent created_ms started_ms finished_ms last_error
+    end_cause
     records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
     error_ms error_done trouble trouble_ms declined declined_ms paused_ms paused_total_ms idle_ms
     pace priority progress_ms
@@ -355,6 +356,7 @@ class Reader:
             finished_ms=time_ms("finished_ms"),
             now_ms=seconds * 1000 + micros // 1000,
             last_error=meta.get("last_error"),
+            cause=meta.get("end_cause", ""),
             error_ms=time_ms("error_ms"),
             error_done=int(meta.get("error_done", "0")),
             declined=meta.get("declined"),

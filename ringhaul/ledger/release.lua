@@ -1,5 +1,6 @@
 -- Gives a unit back unfinished; it will be issued again. The attempt does not count as a start.
--- ARGV: unit, token, reason or '', blamed 0|1, delay_ms, fatal 0|1
+-- ARGV: unit, token, reason or '', blamed 0|1, delay_ms, fatal 0|1, cause or '' (see causes.py; not
+--   from older versions)
 -- Returns OK; LOST: the lease is not (or no longer) this attempt's.
 -- A unit given back with blame more than `fails_max` times fails the job with the last reason; a
 -- fatal release fails it at once.
@@ -9,7 +10,7 @@ if redis.call('HGET', OWNER, unit) ~= token then
 end
 local m = redis.call('HMGET', META, 'state', 'fails_max', 'units', 'left', 'paused_ms')
 if m[1] == 'RUNNING' and ARGV[6] == '1' then
-  finish('FAILED', reason, { by = host_of(token), unit = unit })
+  finish('FAILED', reason, { by = host_of(token), unit = unit, cause = ARGV[7] })
   m[1] = 'FAILED'
 end
 if m[1] ~= 'RUNNING' then
@@ -30,7 +31,7 @@ if blamed == '1' then
   add_total('failed', 1)
 end
 if blamed == '1' and redis.call('HINCRBY', FAILS, unit, 1) > tonumber(m[2]) then
-  finish('FAILED', reason, { by = host_of(token), unit = unit })
+  finish('FAILED', reason, { by = host_of(token), unit = unit, cause = ARGV[7] })
 elseif blamed == '1' then
   note_event('unit retried', reason, host_of(token), unit)
 elseif not m[5] then -- each unit is given back at a pause, which is an event itself

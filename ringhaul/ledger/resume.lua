@@ -39,7 +39,7 @@ redis.call('HSET', META, 'state', 'RUNNING', 'next', '0',
 if m[4] and m[5] then -- a job's time starts at its first claim
   redis.call('HINCRBY', META, 'idle_ms', text(math.max(now - tonumber(m[5]), 0)))
 end
-redis.call('HDEL', META, 'finished_ms', 'last_error', 'error_ms', 'error_done', 'declined',
+redis.call('HDEL', META, 'finished_ms', 'last_error', 'end_cause', 'error_ms', 'error_done', 'declined',
   'declined_ms', 'silent', 'trouble', 'trouble_ms')
 note_progress()
 each_key(function(key) redis.call('PERSIST', key) end)

@@ -16,6 +16,8 @@ from typing import Any
 
 from config.secrets import mask
 from ringhaul.breadcrumb import TRAIL, Loss
+from ringhaul.causes import cause_of
+from ringhaul.cluster.errors import translate_error
 from ringhaul.dataplane.base import ConnectionsRefused
 from ringhaul.dataplane.pacing import BOUNDLESS
 from ringhaul.errors import (
@@ -135,14 +137,18 @@ def work(
     except JobDamaged as error:
         log.error("unit %s of %s is dropped: %s", unit, job_id, error)
         with suppress(JobDamaged, JobMissing):  # no worker can run it: do not let it look running
-            ledger.fail(job_id, mask(str(error)), epoch=epoch, by=worker_host())
+            ledger.fail(
+                job_id, mask(str(error)), epoch=epoch, by=worker_host(), cause=cause_of(error)
+            )
         return {"unit": unit, "skipped": "damaged"}
     except (ValueError, TypeError, KeyError, Terminal) as error:
         # Written by another version of ringhaul: every attempt would fail like this one.
         reason = mask(f"{child.name} cannot read the job ({type(error).__name__}: {error})")
         log.error("job %s cannot continue: %s", job_id, reason)
         advice = "use one version of ringhaul on all hosts"
-        ledger.fail(job_id, f"{reason}; {advice}", epoch=epoch, by=worker_host())
+        ledger.fail(
+            job_id, f"{reason}; {advice}", epoch=epoch, by=worker_host(), cause=cause_of(error)
+        )
         return {"unit": unit, "failed": reason}
     if isinstance(claim, Refusal):
         return {"unit": unit, "skipped": claim.value}
@@ -246,12 +252,12 @@ def _give_back(
     except Transient as error:
         log.warning("unit %s of %s will be retried: %s", unit, job_id, error)
         reason = mask(str(error))
-        ledger.release(job_id, unit, token, reason, blamed=True, delay_ms=RETRY_DELAY_MS)
+        _blame(ledger, job_id, unit, token, reason, error)
         return {"unit": unit, "released": reason}
     except Terminal as error:
         log.error("job %s cannot continue: %s", job_id, error)
         reason = mask(str(error))
-        ledger.release(job_id, unit, token, reason, fatal=True)
+        ledger.release(job_id, unit, token, reason, fatal=True, cause=cause_of(error))
         return {"unit": unit, "failed": reason}
     except (SystemExit, KeyboardInterrupt):
         # The worker is being stopped: blame no one, and let another worker start at once.
@@ -261,8 +267,18 @@ def _give_back(
         # Includes MemoryError: if it left the task, it would stop the worker.
         log.exception("unit %s of %s failed", unit, job_id)
         reason = mask(f"{type(error).__name__}: {error}")
-        ledger.release(job_id, unit, token, reason, blamed=True, delay_ms=RETRY_DELAY_MS)
+        _blame(ledger, job_id, unit, token, reason, error)
         return {"unit": unit, "released": type(error).__name__}
+
+
+def _blame(
+    ledger: Ledger, job_id: str, unit: int, token: str, reason: str, error: BaseException
+) -> None:
+    """Release the unit for a retry; with one blame too many its job fails."""
+    if type(error).__module__.partition(".")[0] == "cassandra":
+        error = translate_error(error, where="the cluster")
+    cause = cause_of(error) or ("Transient" if isinstance(error, MemoryError) else "")
+    ledger.release(job_id, unit, token, reason, blamed=True, delay_ms=RETRY_DELAY_MS, cause=cause)
 
 
 def _time_limits(child: Child, job_id: str) -> TimeLimits:

@@ -162,7 +162,7 @@ def test_ragged_records_are_loaded_whole(
     columns = "id int PRIMARY KEY, a text, b int, big varint, totals map<text, int>"
     table = create_table(cassandra_session, keyspace, columns)
     late = [{"id": n, "a": str(n), "totals": {f"k{n % 7}": n}} for n in range(300, 600)]
-    given = [
+    given: list[dict[str, Any]] = [
         {"id": 1},
         {"id": 2, "a": "x", "b": 5},
         {"id": 3, "a": "y", "big": 2**70},
@@ -272,6 +272,7 @@ def test_another_thread_cancels_and_the_job_is_resumed(
     with pytest.raises(JobCancelled) as caught:
         client.load(file, table, rate=60, unit_size="1K", progress=cancel)
     threads[0].join()
+    assert (caught.value.transient, caught.value.cause) == (False, "Cancelled")
     result = caught.value.result
     assert result.state == "CANCELLED" and result.units_done < result.units
     job = client.job(result.job)

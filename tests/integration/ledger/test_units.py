@@ -274,3 +274,34 @@ def test_a_bad_count_is_refused_before_anything_is_written(
 
 def _dump(client: redis.Redis, job: str) -> dict[bytes, bytes | None]:
     return {key: client.dump(key) for key in sorted(client.keys(f"ringhaul:{{{job}}}:*"))}
+
+
+def test_the_cause_of_an_early_end_stays_until_a_resume(ledger: Ledger) -> None:
+    """It says whether trying again may help, which the state does not."""
+    for number, (end, state) in enumerate(
+        (
+            (lambda job: ledger.cancel(job), JobState.CANCELLED),
+            (lambda job: ledger.cancel(job, cause="Interrupted"), JobState.CANCELLED),
+            (lambda job: ledger.fail(job, "x", cause="SourceUnavailable"), JobState.FAILED),
+            (lambda job: released(ledger, job, fatal=True), JobState.FAILED),
+            (lambda job: released(ledger, job, blamed=True), JobState.FAILED),
+        )
+    ):
+        job = f"ld-cause{number}"
+        ledger.create(job, {}, "{}")
+        ledger.add_units(job, 1, 0, ["a"])
+        ledger.seal(job, 1, 1)
+        end(job)
+        status = ledger.status(job)
+        wanted = ("Cancelled", "Interrupted", "SourceUnavailable", "SourceChanged", "OutputLost")
+        assert (status.state, status.cause) == (state, wanted[number])
+        ledger.resume(job)
+        assert ledger.status(job).cause == ""
+
+
+def released(ledger: Ledger, job: str, *, fatal: bool = False, blamed: bool = False) -> None:
+    cause = "SourceChanged" if fatal else "OutputLost"
+    for _ in range(ledger.fails_max + 1):
+        ledger.issue(job, 1)
+        ledger.claim(job, 0, 1, "t", 10_000)
+        ledger.release(job, 0, "t", "no", fatal=fatal, blamed=blamed, cause=cause)

@@ -158,7 +158,9 @@ class Unwilling(Ledger):
         super().__init__(ledger.caller.client)
         self.error, self.times, self.called_at_s = error, times, list[float]()
 
-    def fail(self, job: str, reason: str, *, epoch: int | None = None, by: str = "") -> JobState:
+    def fail(
+        self, job: str, reason: str, *, epoch: int | None = None, by: str = "", cause: str = ""
+    ) -> JobState:
         self.called_at_s.append(time.monotonic())
         if len(self.called_at_s) <= self.times:
             raise self.error

@@ -19,9 +19,12 @@ from ringhaul.client import (
     ClusterUnavailable,
     CommandCrashed,
     CommandFailed,
+    CommandKilled,
     CommandMissing,
+    CommandUnavailable,
     JobCancelled,
     JobFailed,
+    JobStillRunning,
     LoadResult,
     Progress,
     RejectedRecords,
@@ -144,8 +147,8 @@ json.dump(kept, open(place + "/env", "w"))
     assert "secret" not in repr(client) and "pass word" not in repr(client._connection)
 
 
-def report(name: str, message: str) -> str:
-    return json.dumps({"errors": [name, "RinghaulError"], "message": message})
+def report(name: str, message: str, *bases: str) -> str:
+    return json.dumps({"errors": [name, *bases, "RinghaulError"], "message": message})
 
 
 @pytest.mark.parametrize(
@@ -179,10 +182,60 @@ def report(name: str, message: str) -> str:
             False,
         ),
         (
+            says(
+                SUMMARY
+                | {"state": "FAILED", "exit_code": 4, "last_error": "no answer"}
+                | {"cause": "ClusterUnavailable"},
+                code=4,
+            ),
+            JobFailed,
+            "job ld-1: no answer",
+            True,
+        ),
+        (
             says(SUMMARY | {"state": "CANCELLED", "exit_code": 6}, code=6),
             JobCancelled,
             "job ld-1: it is CANCELLED",
             False,
+        ),
+        (
+            says(SUMMARY | {"state": "CANCELLED", "exit_code": 6, "cause": "Cancelled"}, code=6),
+            JobCancelled,
+            "job ld-1: it is CANCELLED",
+            False,
+        ),
+        (
+            says(
+                SUMMARY
+                | {"state": "CANCELLED", "exit_code": 6, "last_error": "OperationTimedOut"}
+                | {"cause": "Interrupted"},
+                code=6,
+            ),
+            JobCancelled,
+            "job ld-1: OperationTimedOut",
+            True,
+        ),
+        (
+            says(SUMMARY | {"state": "CANCELLED", "exit_code": 130}, code=130),
+            JobCancelled,
+            "job ld-1: it is CANCELLED",
+            True,
+        ),
+        (
+            says(SUMMARY | {"state": "RUNNING", "exit_code": 7}, code=7),
+            JobStillRunning,
+            "job ld-1: it is RUNNING",
+            True,
+        ),
+        (says(code=130), CommandKilled, "the signal SIGINT ended the command", True),
+        ("os.kill(os.getpid(), 9)\n", CommandKilled, "the signal SIGKILL", True),
+        ("os.kill(os.getppid(), 9)\n", CommandKilled, "the signal SIGKILL", True),
+        ("os.kill(os.getpid(), 11)\n", CommandCrashed, "the signal SIGSEGV", False),
+        (
+            says(code=4, error=report("WorkersUnavailable", "it keeps dying", "Transient")),
+            CommandUnavailable,
+            "it keeps dying",
+            True,
         ),
         (
             says(SUMMARY, code=4, error=report("OutputUnusable", "summary cannot be written")),
@@ -250,9 +303,12 @@ PATIENT = STUBBORN.replace("== 2", "== 1")
 
 
 def test_a_timeout_interrupts_the_command(tmp_path: Path) -> None:
-    with pytest.raises(TimedOut, match="job ld-1 took too long") as caught:
+    words = "job ld-1 took longer than 3 s and was interrupted, at 50% and 2 rows"
+    with pytest.raises(TimedOut, match=words) as caught:
         Client(command=script(tmp_path, PATIENT)).load("a.csv", "k.t", timeout=3.0)
     assert (caught.value.job, caught.value.exit_code) == ("ld-1", 130)
+    assert caught.value.seconds == 3.0
+    assert caught.value.progress is not None and caught.value.progress.rows == 2
     assert gone(int((tmp_path / "pid").read_text()))
 
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ringhaul.client.errors import UsageError
 from ringhaul.client.progress import Progress, TerminalBar, bar_line, open_display
 
 HALF = Progress.read(
@@ -68,5 +69,5 @@ def test_a_notebook_has_one_output_that_changes(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_anything_else_is_refused() -> None:
-    with pytest.raises(TypeError, match="a function or 'bar'"):
+    with pytest.raises(UsageError, match="a function or 'bar'"):
         open_display("lines")
