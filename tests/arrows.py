@@ -148,7 +148,8 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.migrate": (
         "producer.commands producer.outputs producer.plan producer.request producer.schedule "
-        "producer.translate ringhaul.cluster ringhaul.cql ringhaul.ledger"
+        "producer.translate ringhaul.cluster ringhaul.cql ringhaul.ledger ringhaul.records "
+        "ringhaul.sources ringhaul.storage"
     ),
     "producer.schedule.celery_scheduler": "producer.schedule",
     "producer.metrics": (

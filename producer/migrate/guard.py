@@ -13,10 +13,8 @@ import rich_click as click
 
 from producer.commands.job_command import job_options
 from producer.commands.registry import find_command
-from producer.request.conflicts import refuse_together
 from producer.request.cqlshrc import apply_cqlshrc
 from producer.request.options import JobOptions
-from producer.request.values import given_options
 from producer.schedule.steps import check_step_options
 from producer.translate.translation import Translation
 from ringhaul.errors import UsageError
@@ -48,7 +46,6 @@ def options_of(translation: Translation) -> JobOptions:
         apply_cqlshrc(context)
     else:  # it may be on the machine on which the command will run
         context.params["cqlshrc"] = None
-    refuse_together(given_options(context))
     options = job_options(JobKind(name), context)
     check_step_options(options, Path())
     return options

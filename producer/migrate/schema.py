@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -11,7 +12,9 @@ from cassandra.cluster import Session
 from config.settings import Loaded
 from producer.migrate.guard import options_of
 from producer.plan.scan import read_select
+from producer.plan.sources import plan_sources
 from producer.plan.statements import prepare_statement
+from producer.request.load import load_request
 from producer.request.options import (
     CountOptions,
     ExecOptions,
@@ -23,16 +26,20 @@ from producer.request.password import ASK_KEY, prompting_for_password
 from producer.request.scan import count_wanted
 from producer.request.settings import settings_with
 from producer.request.unload import unload_request
-from producer.request.values import table_names
+from producer.request.values import comma_list, table_names
 from producer.translate.exec_names import use_names_of_exec
 from producer.translate.queries import quoted_name
 from producer.translate.translation import Draft, Need, Translation
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.cluster.schema import TableSchema, find_table, no_column
 from ringhaul.cql.types import UnknownType
-from ringhaul.errors import ClusterError, UsageError
+from ringhaul.errors import SourceMissing, Terminal, UsageError
+from ringhaul.records.mapping_text import parse_mapping
+from ringhaul.sources.find import find_sources
+from ringhaul.storage.access import is_url
 from tasks.connect import cluster_config
 
+_NO_ARGUMENTS = re.compile(r"\w+\s*\(\s*\)")
 #: Types that COPY writes as literals of CQL.
 _NESTED = frozenset(("list", "set", "map", "tuple", "udt", "vector"))
 
@@ -54,7 +61,7 @@ def with_schema(translation: Translation) -> Translation:
                 translation = _settled(translation, table, options)
                 options = options_of(translation)
             _refuse(session, loaded, options)
-        except (ClusterError, UsageError) as error:
+        except (Terminal, UsageError) as error:
             return translation.refused(str(error))
     return translation
 
@@ -108,6 +115,8 @@ def _settled(translation: Translation, table: TableSchema, options: JobOptions) 
         draft.add("--where", " AND ".join(ranges))
     if isinstance(options, LoadOptions) and _counters(table):
         _add_to_counters(draft, table, options)
+    elif isinstance(options, LoadOptions):
+        _insert_functions(draft, table, options)
     return draft.finish()
 
 
@@ -137,28 +146,61 @@ def _add_to_counters(draft: Draft, table: TableSchema, options: LoadOptions) -> 
     """Make a load into counters a statement that adds to them: nothing else can write them."""
     draft.option = table.name
     order = _in_order_of_copy(table) or ()
-    listed = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
+    listed = comma_list(options.columns)
     if not listed and not options.header and not options.mapping:
         listed = [*order]
         draft.add("--columns", ",".join(listed))
-    skipped = {name.strip() for name in (options.skip_columns or "").split(",")}
+    skipped = comma_list(options.skip_columns)
     counters = [
         name for name in _counters(table) if name not in skipped and name in (listed or order)
     ]
     added = [f"{quoted_name(name)} = {quoted_name(name)} + {_marker(name)}" for name in counters]
     key = [f"{quoted_name(name)} = {_marker(name)}" for name in table.primary_key]
-    target = f"{quoted_name(table.keyspace)}.{quoted_name(table.table)}"
-    statement = f"UPDATE {target} SET {', '.join(added)} WHERE {' AND '.join(key)}"
+    draft.drop("--nulls")
+    _use_exec(
+        draft, f"UPDATE {_target(table)} SET {', '.join(added)} WHERE {' AND '.join(key)}", table
+    )
+    draft.note("counters are added to, and a command that is run again adds again")
+
+
+def _insert_functions(draft: Draft, table: TableSchema, options: LoadOptions) -> None:
+    """Make a load whose mapping fills a key by a function, such as `now()`, a statement: a load
+    needs to know the keys of its rows."""
+    mapping = parse_mapping(options.mapping)
+    if not any(
+        entry.left.call and entry.right is not None and entry.right.text in table.primary_key
+        for entry in mapping.entries
+    ):
+        return
+    draft.option = "-m"
+    names, values, pairs = list[str](), list[str](), list[str]()
+    for entry in mapping.entries:
+        plain = entry.left.call or entry.left.position is not None or entry.left.text.isidentifier()
+        alone = not entry.left.call or _NO_ARGUMENTS.fullmatch(entry.left.text) is not None
+        if mapping.rest or entry.right is None or not (plain and alone):
+            draft.lose("a function fills no key of a load: give exec the INSERT with it")
+            return
+        names.append(quoted_name(entry.right.text))
+        values.append(entry.left.text if entry.left.call else _marker(entry.right.text))
+        pairs += [] if entry.left.call else [f"{entry.left.text}={names[-1]}"]
+    draft.add("--mapping", ",".join(pairs))
+    statement = f"INSERT INTO {_target(table)} ({', '.join(names)}) VALUES ({', '.join(values)})"
+    _use_exec(draft, statement, table)
+
+
+def _use_exec(draft: Draft, statement: str, table: TableSchema) -> None:
+    """Make a load a command that runs a statement for each record."""
     files = draft.operands
     draft.command, draft.operands = "exec", [statement]
     draft.add("--params", files[0] if files else "-")
-    for name in ("--nulls", "--allow-extra-fields"):
-        draft.drop(name)
     use_names_of_exec(draft)
     draft.option = table.name
-    draft.note("counters are added to, and a command that is run again adds again")
     if len(files) != 1 or "*" in files[0]:
         draft.lose("exec reads one file: run it once for each, with --params FILE")
+
+
+def _target(table: TableSchema) -> str:
+    return f"{quoted_name(table.keyspace)}.{quoted_name(table.table)}"
 
 
 def _marker(name: str) -> str:
@@ -168,8 +210,8 @@ def _marker(name: str) -> str:
 def _refuse(session: Session, loaded: Loaded, options: JobOptions) -> None:
     """Raise `UsageError` or `ClusterError` for what the commands refuse with the schema at hand."""
     match options:
-        case LoadOptions(columns=str(columns), mapping=None):
-            _refuse_unknown(session, options, columns)
+        case LoadOptions():
+            _refuse_load(session, loaded, options)
         case UnloadOptions():
             read_select(session, unload_request(options, loaded, "check").wanted)
         case CountOptions():
@@ -178,10 +220,20 @@ def _refuse(session: Session, loaded: Loaded, options: JobOptions) -> None:
             prepare_statement(session, loaded, options.statement)
 
 
-def _refuse_unknown(session: Session, options: LoadOptions, columns: str) -> None:
+def _refuse_load(session: Session, loaded: Loaded, options: LoadOptions) -> None:
+    """Raise `UsageError` for columns that the table does not have, and if the files are here, for
+    what their first records do not fit."""
     table = _table_of(session, options)
     assert table is not None
-    skipped = {name.strip() for name in (options.skip_columns or "").split(",")}
-    for name in filter(None, map(str.strip, columns.split(","))):
+    skipped = comma_list(options.skip_columns)
+    for name in comma_list(options.columns) if not options.mapping else ():
         if name not in table.column_names and name not in skipped:
             raise UsageError(no_column(name, table))
+    if not options.sources or "-" in options.sources or any(map(is_url, options.sources)):
+        return
+    request = load_request(options, loaded)
+    try:
+        files = find_sources(options.sources, request.dialect, request.file_format)
+    except SourceMissing:
+        return  # they are where the command will run
+    plan_sources(request, files, table)

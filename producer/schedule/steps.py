@@ -24,6 +24,7 @@ from producer.commands.format_profile import apply_profile
 from producer.commands.job_command import job_options
 from producer.commands.options import AS_STEP
 from producer.commands.registry import find_command
+from producer.request.conflicts import refuse_together
 from producer.request.cqlshrc import apply_cqlshrc
 from producer.request.options import (
     CountOptions,
@@ -63,6 +64,7 @@ def check_step_options(options: JobOptions, folder: Path) -> None:
         if output is not None and output != STDOUT and not is_url(output):
             placed: Any = options  # both have the field, which mypy cannot see
             options = replace(placed, output=os.path.join(folder, output))
+    refuse_together(options.given)
     try:
         _check(options, settings_with(options))
     except ConfigError as error:

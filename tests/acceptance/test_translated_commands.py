@@ -159,6 +159,15 @@ LOADS = [
         [(1, "x", 2)],
     ),
     Load(
+        "a key that a function fills",
+        "dsbulk load -url in.csv -k KS -t T -m 'now()=id, fieldA=name, fieldB = \"Big\"'",
+        'id timeuuid PRIMARY KEY, name text, "Big" int',
+        {"in.csv": b"fieldA,fieldB\nx,5\ny,\n"},
+        'name, "Big"',
+        [("x", 5), ("y", None)],
+        check=True,
+    ),
+    Load(
         "the names of older versions beside a statement",
         "dsbulk load -k KS -query 'INSERT INTO T (id, name) VALUES (:id, :name) USING TTL :t1 AND "
         "TIMESTAMP :T2' -m 'id=id, name=name, at = __timestamp, left = __ttl' -url in.csv",
@@ -437,3 +446,57 @@ def test_compressed_input_of_a_pipe(
     )
     run(fleet, checked(found).words)
     assert_table(cassandra_session, table, "id, name, n", [(1, "x", 2)])
+
+
+#: Commands, and with the schema at hand: whether rows are the same, and words of the command or of
+#: its notes.
+CHECKED = [
+    ("COPY KS.checked TO 'x.csv'", False, "may differ"),
+    ("COPY KS.checked (id, name) TO 'x.csv'", True, "--columns id,name"),
+    ("COPY KS.checked (id, nmae) FROM 'x.csv'", False, "did you mean 'name'?"),
+    ("COPY KS.checked (id, name) FROM 'x.csv' WITH THOUSANDSSEP = '_'", True, "--thousands-sep _"),
+    ("COPY KS.checked FROM 'x.csv' WITH HEADER = true", True, "--columns id,Big,name,tags"),
+    ("dsbulk load -k KS -t checked -url x.csv", True, "load x.csv"),
+    # A file that is here: a field of its header has no column
+    ("dsbulk load -k KS -t checked -url here.csv", False, "extra"),
+    ("dsbulk load -k KS -t checked -url here.csv -m 'id=id, name=name'", True, "load here.csv"),
+    (
+        "dsbulk load -k KS -t hits -url x.csv -nullStrings '-'",
+        True,
+        "exec UPDATE KS.hits SET n = n + :n WHERE page = :page",
+    ),
+    ("dsbulk load -k KS -t hits -url 'in/*.csv'", False, "exec reads one file"),
+    ("dsbulk load -k KS -t cheked -url x.csv", False, "did you mean 'checked'?"),
+    ("dsbulk count -k KS -t cheked", False, "did you mean 'checked'?"),
+    ("dsbulk unload -query 'SELECT idd FROM KS.checked' -url out", False, "no column 'idd'"),
+    ("dsbulk load -query 'UPDATE KS.checked SET x = ? WHERE id = ?' -url x.csv", False, "x"),
+]
+
+
+def test_the_schema_settles_what_it_can(
+    fleet: Ringhaul, cassandra_session: Session, module_keyspace: str
+) -> None:
+    cassandra_session.execute(
+        f"CREATE TABLE {module_keyspace}.checked (id int PRIMARY KEY, name text, tags set<text>, "
+        '"Big" int)'
+    )
+    cassandra_session.execute(f"CREATE TABLE {module_keyspace}.hits ({COUNTED})")
+    (fleet.cwd / "here.csv").write_text("id,name,extra\n1,x,y\n")
+    script = "".join(f"{text};\n" if "COPY" in text else f"{text}\n" for text, _, _ in CHECKED)
+    done = fleet.run(
+        "translate",
+        "--check",
+        "--json",
+        "-",
+        stdin=in_table(script, f"{module_keyspace}.x").encode(),
+    )
+    assert done.code == 1, done
+    documents = [json.loads(line) for line in done.out.splitlines()]
+    assert len(documents) == len(CHECKED)
+    for document, (text, exact, words) in zip(documents, CHECKED, strict=True):
+        assert document["exact"] is exact, (text, document)
+        notes = " ".join(
+            f"{note['kind'].replace('_', ' ')} {note['text']}" for note in document["notes"]
+        )
+        said = f"{' '.join(document['command'])} {notes}".replace("differs", "may differ")
+        assert words.replace("KS", module_keyspace) in said, (text, document)
