@@ -71,6 +71,10 @@ _LOAD = r"--escape '\' --escape-style quoted --blob any"
             r"load x.csv --table t --no-header --escape '\' --null-quoted --skip-rows 3 --ttl 9",
         ),
         (
+            "COPY s.t FROM 'x' WITH SKIPROWS = -1 AND MAXROWS = 10",
+            r"load x --table s.t --no-header --escape '\' --null-quoted --max-rows 10",
+        ),
+        (
             "COPY s.t FROM 'x' WITH SKIPROWS = 3 AND MAXROWS = 10",
             r"load x --table s.t --no-header --escape '\' --null-quoted --skip-rows 3 --max-rows 7",
         ),
