@@ -252,7 +252,7 @@ _BOTH: Mapping[str, Handler] = {
     "ENCODING": _option("--encoding"),
 }
 _FROM: Mapping[str, Handler] = {
-    "SKIPROWS": _option("--skip-rows"),
+    "SKIPROWS": _unlimited("--skip-rows"),
     "MAXROWS": _unlimited("--max-rows"),
     "SKIPCOLS": _skip_columns,
     "TTL": _unlimited("--ttl"),

@@ -23,7 +23,7 @@ from ringhaul.cql.column import (
 )
 from ringhaul.cql.exact_whole import whole_text
 from ringhaul.cql.long_numbers import integer_of
-from ringhaul.cql.numbers import plain_numbers, whole_numbers
+from ringhaul.cql.numbers import HEX_REAL, hex_decimal, plain_numbers, whole_numbers
 from ringhaul.cql.text_format import TextFormat
 
 # Possessive, so that a text that does not match costs no more than one that does.
@@ -73,6 +73,8 @@ def parse_varint(text: str, fmt: TextFormat = _USUAL) -> bytes:
 def parse_decimal(text: str, fmt: TextFormat = _USUAL) -> bytes:
     """Return the wire bytes of a decimal. Raises `ValueError` with the reason."""
     match = _DECIMAL.fullmatch(text)
+    if match is None and HEX_REAL.fullmatch(text):
+        match = _DECIMAL.fullmatch(hex_decimal(text, fmt))
     if match is None:
         raise ValueError(f"{quote(text)} is not a decimal number{number_hint(text, fmt)}")
     sign, whole, fraction, bare_fraction, exponent = match.groups()

@@ -32,9 +32,11 @@ _REAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++
 _FAST_WHOLE = r"^-?(?:[0-9]{1,18}|[1-8][0-9]{18})$"
 _FAST_REAL = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?$"
 #: A hexadecimal number as C and Java write it. `0x` alone is an empty value.
-_HEX_REAL = re.compile(
+HEX_REAL = re.compile(
     r"[+-]?0[xX](?:[0-9a-fA-F]++(?:\.[0-9a-fA-F]*+)?|\.[0-9a-fA-F]++)(?:[pP][+-]?[0-9]{1,9})?"
 )
+#: A double has 53 bits: at most 15 such digits between zeros.
+_HEX_DIGITS_MAX = 15
 _LARGEST = {"float": float(np.finfo(np.float32).max), "double": float(np.finfo(np.float64).max)}
 _USUAL = TextFormat()
 _WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
@@ -156,7 +158,7 @@ def parse_real(text: str, cql_type: str, fmt: TextFormat = _USUAL) -> float:
     word = text.lower().removeprefix("-").removeprefix("+")
     if word in _WORDS and not (word == "nan" and len(text) != 3) and text[:2] != "-+":
         return -_WORDS[word] if text[0] == "-" else _WORDS[word]
-    if _HEX_REAL.fullmatch(text):
+    if HEX_REAL.fullmatch(text):
         value = _hex_real(text, cql_type, fmt)
     elif not _REAL.fullmatch(text):
         raise ValueError(f"{quote(text)} is not a number{number_hint(text, fmt)}")
@@ -171,16 +173,39 @@ def parse_real(text: str, cql_type: str, fmt: TextFormat = _USUAL) -> float:
     return value
 
 
-def _hex_real(text: str, cql_type: str, fmt: TextFormat) -> float:
-    """Parse a hexadecimal number, rounded to a double and then to a float."""
+def hex_decimal(text: str, fmt: TextFormat = _USUAL) -> str:
+    """Return the shortest decimal number of a hexadecimal one, which must be a double exactly."""
+    value = _double_of_hex(text, fmt)
+    if math.isinf(value):
+        raise ValueError(f"{quote(text)} is outside the range of a double, in which it is read")
+    digits = text.lower().lstrip("+-").removeprefix("0x").partition("p")[0].replace(".", "")
+    kept = digits.strip("0")
+    held = abs(value).as_integer_ratio()[0]
+    if kept and (not held or len(kept) > _HEX_DIGITS_MAX or _odd(held) != _odd(int(kept, 16))):
+        raise ValueError(f"{quote(text)} has more digits than a double, in which it is read")
+    return repr(value)
+
+
+def _odd(number: int) -> int:
+    """Return a number, not 0, without its factors of 2, which only move the point."""
+    return number // (number & -number)
+
+
+def _double_of_hex(text: str, fmt: TextFormat) -> float:
+    """Parse a hexadecimal number, rounded to a double."""
     if not fmt.accepts("hex-floats"):
         read = functools.partial(parse_real, text, cql_type)
         found = hint([reading({"accept": "hex-floats"}, fmt, read)])
         raise ValueError(f"{quote(text)} is not a number{found}")
     try:
-        value = float.fromhex(text)
+        return float.fromhex(text)
     except OverflowError:
-        value = -math.inf if text[0] == "-" else math.inf
+        return -math.inf if text[0] == "-" else math.inf
+
+
+def _hex_real(text: str, cql_type: str, fmt: TextFormat) -> float:
+    """Parse a hexadecimal number, rounded to a double and then to a float."""
+    value = _double_of_hex(text, fmt)
     with np.errstate(over="ignore", under="ignore"):
         return float(np.float32(value)) if cql_type == "float" else float(value)
 

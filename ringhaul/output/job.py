@@ -42,6 +42,11 @@ class Output:
         return posixpath.dirname(self.file) if self.file else self.url
 
     @property
+    def told(self) -> bool:
+        """Whether a manifest beside the rows says how they are written."""
+        return self.listed or not self.file
+
+    @property
     def part_format(self) -> OutputFormat:
         """The format of parts: for one file, such that they can be put one after the other."""
         if not self.file:

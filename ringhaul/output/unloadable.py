@@ -9,6 +9,8 @@ IN_LIST = "an empty or null element in a list, which the server takes only as a 
 TOO_HEAVY = (
     "more than 16 MiB, which a server takes only in several writes unless it is configured to"
 )
+#: A manifest says so to a load; a file without one cannot.
+NUL = "a NUL byte, which a load of this file takes only with --allow-nul"
 TOO_LONG = "a record of more than 128 MiB, which a load rejects"
 
 

@@ -13,22 +13,34 @@ from ringhaul.cql.decode.heavy import HEAVY
 from ringhaul.cql.empties import EMPTIABLE, EMPTY, marked_column
 from ringhaul.cql.spell import text_of
 from ringhaul.cql.types import CqlType
-from ringhaul.output.unloadable import IN_LIST, TOO_HEAVY, TOO_LONG, Unloadable
+from ringhaul.output.unloadable import IN_LIST, NUL, TOO_HEAVY, TOO_LONG, Unloadable
 from ringhaul.query.select import Select
+
+#: Types whose text is written as it is; elsewhere a NUL is spelt.
+TEXTS = ("text", "ascii", "varchar")
 
 
 def unloadable_rows(
-    select: Select, batch: pa.RecordBatch, written: pa.RecordBatch, too_long: Sequence[int]
+    select: Select,
+    batch: pa.RecordBatch,
+    written: pa.RecordBatch,
+    too_long: Sequence[int],
+    *,
+    nuls: bool = False,
 ) -> list[Unloadable]:
     """Return which rows cannot be loaded again.
 
     `batch`: the rows as read; `written`: the same rows as written, made by `Select.project_marked`;
-    `too_long`: rows of `written` whose record is longer than a load accepts.
+    `too_long`: rows of `written` whose record is longer than a load accepts. `nuls`: whether a load
+    has to be told of NUL bytes.
     """
     found: list[tuple[str, str, Sequence[int]]] = []
     for name, kind, column in zip(select.names, select.types, written.columns, strict=True):
         if kind.name == "list":
             found.append((name, IN_LIST, rows_with_odd_elements(kind.of[0], column)))
+        if nuls and kind.name in TEXTS and pa.types.is_string(column.type):
+            holds = pc.fill_null(pc.match_substring(column, "\0"), False)
+            found.append((name, NUL, np.flatnonzero(holds).tolist()))
     if HEAVY in batch.schema.names:
         heavy = select.where.filter(batch).column(HEAVY).to_numpy(zero_copy_only=False)
         found.append(("", TOO_HEAVY, np.flatnonzero(heavy).tolist()))

@@ -92,10 +92,15 @@ class PartsSink:
     given: Given | None = None
 
     def __init__(
-        self, select: Select, files: PartSet | PartitionedParts, earlier: list[PartInfo]
+        self,
+        select: Select,
+        files: PartSet | PartitionedParts,
+        earlier: list[PartInfo],
+        *,
+        nuls: bool = False,
     ) -> None:
-        """`earlier`: parts that previous attempts saved."""
-        self._select, self._files = select, files
+        """`earlier`: parts that previous attempts saved. `nuls`: see `unloadable_rows`."""
+        self._select, self._files, self._nuls = select, files, nuls
         #: Whether values keep their types in the files.
         self._typed = files.kind == "parquet"
         #: Parts that a cursor may name: another attempt may continue from them.
@@ -107,7 +112,7 @@ class PartsSink:
         if self._typed and batch.num_columns > len(self._select.fetches):
             kept = unmarked(self._select, batch, kept)
         too_long = self._files.write(kept)
-        found = unloadable_rows(self._select, batch, kept, too_long)
+        found = unloadable_rows(self._select, batch, kept, too_long, nuls=self._nuls)
         if found:
             self.unloadable = join_unloadable([*self.unloadable, *found])
         return int(kept.num_rows)
@@ -317,4 +322,5 @@ def open_sink(
         files = PartitionedParts(files, job.written_names, job.written_types, by)
     if transforms:
         return TransformedParts(job, files, earlier, transforms, rejects_max, saved)
-    return PartsSink(job.select, files, earlier)
+    nuls = job.output.format.kind == "csv" and (job.streams or not job.output.told)
+    return PartsSink(job.select, files, earlier, nuls=nuls)

@@ -138,3 +138,26 @@ def test_an_unload_to_one_file_that_was_cut_short_is_resumed(
     out.unlink()
     gone = fleet.run("resume", found[0])
     assert (gone.code, "run the unload again" in gone.err) == (4, True), gone
+
+
+def test_a_value_with_nul_is_warned_of_where_no_manifest_tells_of_it(
+    fleet: Ringhaul, cassandra_session: Session, module_keyspace: str, tmp_path: Path
+) -> None:
+    name = create_table(cassandra_session, module_keyspace, "id int PRIMARY KEY, v text", "nuls")
+    insert = cassandra_session.prepare(f"INSERT INTO {name} (id, v) VALUES (?, ?)")
+    for number, text in enumerate(["a\0b", "plain", "", "\0"]):
+        cassandra_session.execute(insert, (number, text))
+    rows = sorted(read_rows(cassandra_session, name, "id, v"))
+    warning = "2 rows cannot be loaded again from these files: column v: a NUL byte, which a load"
+    for output, options, warned in (
+        (tmp_path / "one.csv", ["--allow-nul"], True),
+        (tmp_path / "folder", [], False),
+        (tmp_path / "one.jsonl", [], False),
+    ):
+        done = fleet.run("unload", "-t", name, "-o", output)
+        assert (done.code, warning in done.err) == (0, warned), done
+        cassandra_session.execute(f"TRUNCATE {name}")
+        assert fleet.run("load", output, "-t", name, *options).code == 0
+        assert sorted(read_rows(cassandra_session, name, "id, v")) == rows
+    done = fleet.run("unload", "-t", name, "-o", "-")
+    assert (done.code, warning in done.err) == (0, True), done

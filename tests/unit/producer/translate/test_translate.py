@@ -63,6 +63,10 @@ _LOAD = f"{_OTHER_NUMBERS} --thousands-sep ,"
             "--nulls tombstone --skip-rows 3 --ttl 9",
         ),
         (
+            "COPY s.t FROM 'x' WITH SKIPROWS = -1 AND MAXROWS = 10",
+            r"load x --table s.t --no-header --escape '\' --null-quoted --max-rows 10",
+        ),
+        (
             "COPY s.t FROM 'x' WITH SKIPROWS = 3 AND MAXROWS = 10",
             r"load x --table s.t --no-header --escape '\' --null-quoted "
             "--nulls tombstone --skip-rows 3 --max-rows 7",
