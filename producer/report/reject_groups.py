@@ -58,6 +58,7 @@ _PHRASES = (
     "invalid UTF-8",
     "half of a surrogate pair",
     "which JSON does not have",
+    "INT96 outside the years",
     "holds a NUL byte",
     "null is not allowed",
     "an empty value is not allowed",

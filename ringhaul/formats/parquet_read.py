@@ -6,17 +6,19 @@ number of the row in the file, from 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ringhaul.errors import SourceCorrupt
 from ringhaul.formats.parquet_batches import bounded_batches
 from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.parquet_footer import Footer, Unreadable
-from ringhaul.formats.parquet_leaves import place_of
+from ringhaul.formats.parquet_leaves import leaves_of, place_of
 from ringhaul.formats.parquet_sure import PagesTooLarge
 from ringhaul.formats.pieces import Position
 from ringhaul.storage.lanes import LANES_AHEAD, join_lanes
@@ -32,6 +34,10 @@ HELD_BYTES = 64 * 2**20
 #: S3 takes 20 to 50 ms to answer, as long as it takes to send 2 MiB. So for a group of more than 32
 #: columns more is held: 2 MiB for each.
 COLUMN_BYTES = 2 * 2**20
+#: Mark of a field whose values were INT96. In microseconds those beyond some 292,000 years come out
+#: as other times, so only the years 1 to 9999 are taken, which writers of INT96 have.
+_INT96 = b"ringhaul.int96"
+_FIRST_US, _END_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 
 
 class RowBlock(NamedTuple):
@@ -126,6 +132,39 @@ def _span(start: int, stored_bytes: int, file_bytes: int) -> tuple[int, int]:
     return (start, end) if 0 <= start < end else (0, 0)
 
 
+def wild_times(batch: pa.RecordBatch) -> dict[int, str]:
+    """Return by row the column with an INT96 timestamp outside the years that are read exactly."""
+    found: dict[int, str] = {}
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if not (field.metadata and _INT96 in field.metadata):
+            continue
+        least, most = pc.min_max(column.cast(pa.int64())).values()
+        if least.is_valid and (least.as_py() < _FIRST_US or most.as_py() >= _END_US):
+            values = column.cast(pa.int64()).fill_null(0).to_numpy()
+            for row in np.flatnonzero((values < _FIRST_US) | (values >= _END_US)).tolist():
+                found.setdefault(row, field.name)
+    return found
+
+
+def _int96_marked(
+    file: ParquetSource, group: int, names: Sequence[str]
+) -> Callable[[pa.Schema], pa.Schema] | None:
+    """Return what marks the columns of INT96 timestamps, outside of other values, in a schema."""
+    places = {
+        leaf.place
+        for leaf in leaves_of(file.footer, group, names)
+        if leaf.physical == "INT96" and leaf.path == names[leaf.place]
+    }
+
+    def marked(schema: pa.Schema) -> pa.Schema:
+        for place in places:
+            field = schema.field(place)
+            schema = schema.set(place, field.with_metadata({**(field.metadata or {}), _INT96: b""}))
+        return schema
+
+    return marked if places else None
+
+
 def read_batches(
     file: ParquetSource,
     names: Sequence[str],
@@ -144,7 +183,10 @@ def read_batches(
     total = max(1, file.footer.rows_of(group))
     bytes_max = min(BATCH_BLOCKS * block_bytes, BATCH_BYTES_MAX)
     done = 0
+    marked = _int96_marked(file, group, names)
     for batch in bounded_batches(file, group, names, bytes_max):
+        if marked is not None:
+            batch = pa.RecordBatch.from_arrays(batch.columns, schema=marked(batch.schema))
         end = done + batch.num_rows
         share = size_bytes * end // total - size_bytes * done // total
         position = Position(group, start.ordinal + done, start.line + done)

@@ -26,7 +26,7 @@ from ringhaul.formats.fixed_read import read_fixed
 from ringhaul.formats.json_text import parse_spelt
 from ringhaul.formats.jsonl_read import read_objects
 from ringhaul.formats.parquet_json import record_json
-from ringhaul.formats.parquet_read import RowBlock
+from ringhaul.formats.parquet_read import RowBlock, wild_times
 from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.split import Block
 from ringhaul.records.blanks import TEXTS, without_blanks, without_empties
@@ -422,13 +422,28 @@ class ParquetFields:
     def parse(self, block: RowBlock, chosen: Mask) -> Parsed:
         records = np.flatnonzero(chosen).astype(np.int64)
         batch = block.batch if chosen.all() else block.batch.filter(pa.array(chosen))
-        return Parsed(batch.columns, records, {})
+        wild = wild_times(batch)
+        if not wild:
+            return Parsed(batch.columns, records, {})
+        reason = "cast timestamp: INT96 outside the years 1 to 9999 is not read"
+        faults: dict[int, Fault] = {
+            int(records[row]): ("cast", name, reason) for row, name in wild.items()
+        }
+        good = np.ones(len(records), np.bool_)
+        good[list(wild)] = False
+        return Parsed(batch.filter(pa.array(good)).columns, records[good], faults)
 
     def lines(self, block: RowBlock, records: Sequence[int]) -> list[int]:
         return [block.position.line + record for record in records]
 
     def kept(self, block: RowBlock, record: int) -> Kept:
-        data = record_json(block.batch, record, self._kinds, self._text)
+        batch, at = block.batch, record
+        if wild := wild_times(batch.slice(record, 1)):
+            # What was read is another time, which must not be loaded from the reject.
+            place, at = batch.schema.names.index(wild[0]), 0
+            unknown = pa.nulls(1, batch.schema.field(place).type)
+            batch = batch.slice(record, 1).set_column(place, wild[0], unknown)
+        data = record_json(batch, at, self._kinds, self._text)
         return Kept(block.position.offset_bytes, len(data), lambda: data)
 
 

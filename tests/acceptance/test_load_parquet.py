@@ -22,7 +22,14 @@ from tests.acceptance.oracle import (
     read_rows,
     write_times,
 )
-from tests.unit.formats.parquet_files import encrypted, footer_of, in_footer, tables, written
+from tests.unit.formats.parquet_files import (
+    encrypted,
+    footer_of,
+    in_footer,
+    int96_file,
+    tables,
+    written,
+)
 
 
 def test_every_type_is_read_from_parquet(
@@ -201,6 +208,31 @@ def test_a_file_that_cannot_be_read_whole_is_refused_in_a_folder(
         done = fleet.run("load", folder, "-t", table)
         assert done.code in (2, 4), done
         assert "b.parquet: " in done.err and words in done.err
+
+
+def test_int96_of_distant_years_is_rejected(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    # Given INT96 timestamps by days from 1970, two of them beyond what microseconds hold
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, ts timestamp")
+    days = [0, 20_000, 107_750_000, 2**32 - 1 - 2_440_588, 2_932_896, 2_932_897, -719_162]
+    data = int96_file([(5_000_000, 2_440_588 + day) for day in days])
+    (fleet.cwd / "x.parquet").write_bytes(data)
+    done = fleet.run("load", "x.parquet", "-t", table, "--json")
+    # Then those of the years 1 to 9999 are stored, and the others are rejects that say why
+    assert_report(done, rows=4, rejected=3)
+    good = {
+        number: day * 86_400_000 + 5 for number, day in enumerate(days) if number not in (2, 3, 5)
+    }
+    stored = cassandra_session.execute(f"SELECT id, blobAsBigint(timestampAsBlob(ts)) FROM {table}")
+    assert {row[0]: row[1] for row in stored} == good
+    said = fleet.run("errors", done.summary["job"]).out
+    assert said.count("INT96 outside the years 1 to 9999 is not read") == 3
+    # And the kept records have no other times in their place
+    exported = fleet.cwd / "r.jsonl"
+    assert fleet.run("errors", done.summary["job"], "--export", exported).code == 0
+    kept = [json.loads(line) for line in exported.read_text().splitlines()]
+    assert kept == [{"id": number} for number in (2, 3, 5)]
 
 
 def test_dry_run_shows_a_sample_of_parquet(

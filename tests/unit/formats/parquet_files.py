@@ -7,6 +7,8 @@ import datetime
 import decimal
 import io
 import random
+import struct
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -89,6 +91,27 @@ def encrypted(table: pa.Table, column: str, *, plaintext_footer: bool) -> bytes:
     with pq.ParquetWriter(sink, table.schema, encryption_properties=properties) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
+
+
+def int96_file(moments: Sequence[tuple[int, int]]) -> bytes:
+    """Return the bytes of a file with `id` and INT96 timestamps `ts`, each given by its nanoseconds
+    of the day and its Julian day."""
+    count = range(len(moments))
+    first = datetime.datetime(2001, 1, 1)
+    times = [first + datetime.timedelta(seconds=n) for n in count]
+    table = pa.table({"id": list(count), "ts": pa.array(times, pa.timestamp("ns"))})
+    data = written(
+        table,
+        use_deprecated_int96_timestamps=True,
+        compression="none",
+        use_dictionary=False,
+        write_statistics=False,
+    )
+    for n, moment in enumerate(moments):
+        old = struct.pack("<qI", n * 10**9, 2_451_911)
+        assert data.count(old) == 1
+        data = data.replace(old, struct.pack("<qI", *moment))
+    return data
 
 
 def footer_of(data: bytes) -> tuple[int, int]:
