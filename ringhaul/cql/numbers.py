@@ -7,6 +7,7 @@ accepts hexadecimal whole numbers and words for infinity.
 import functools
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -175,7 +176,7 @@ def parse_real(text: str, cql_type: str, fmt: TextFormat = _USUAL) -> float:
 
 def hex_decimal(text: str, fmt: TextFormat = _USUAL) -> str:
     """Return the shortest decimal number of a hexadecimal one, which must be a double exactly."""
-    value = _double_of_hex(text, fmt)
+    value = _double_of_hex(text, fmt, functools.partial(hex_decimal, text))
     if math.isinf(value):
         raise ValueError(f"{quote(text)} is outside the range of a double, in which it is read")
     digits = text.lower().lstrip("+-").removeprefix("0x").partition("p")[0].replace(".", "")
@@ -191,10 +192,9 @@ def _odd(number: int) -> int:
     return number // (number & -number)
 
 
-def _double_of_hex(text: str, fmt: TextFormat) -> float:
-    """Parse a hexadecimal number, rounded to a double."""
+def _double_of_hex(text: str, fmt: TextFormat, read: Callable[[TextFormat], object]) -> float:
+    """Parse a hexadecimal number, rounded to a double. `read`: what the hint is tried with."""
     if not fmt.accepts("hex-floats"):
-        read = functools.partial(parse_real, text, cql_type)
         found = hint([reading({"accept": "hex-floats"}, fmt, read)])
         raise ValueError(f"{quote(text)} is not a number{found}")
     try:
@@ -205,7 +205,7 @@ def _double_of_hex(text: str, fmt: TextFormat) -> float:
 
 def _hex_real(text: str, cql_type: str, fmt: TextFormat) -> float:
     """Parse a hexadecimal number, rounded to a double and then to a float."""
-    value = _double_of_hex(text, fmt)
+    value = _double_of_hex(text, fmt, functools.partial(parse_real, text, cql_type))
     with np.errstate(over="ignore", under="ignore"):
         return float(np.float32(value)) if cql_type == "float" else float(value)
 
