@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,14 +64,14 @@ def test_a_file_that_may_not_be_read_is_named_once(
     path = tmp_path / "x.csv"
     path.write_bytes(b"id\n1\n")
 
-    opens = open
+    opens = os.open
 
     def refused(name: Any, *args: Any, **options: Any) -> Any:
         if name == str(path):  # root may read any
             raise PermissionError(errno.EACCES, "Permission denied")
         return opens(name, *args, **options)
 
-    monkeypatch.setattr("builtins.open", refused)
+    monkeypatch.setattr(os, "open", refused)
     with pytest.raises(SourceMissing, match=rf"^{path}: Permission denied"):
         plan()
 
