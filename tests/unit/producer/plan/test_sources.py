@@ -73,7 +73,7 @@ def test_a_file_that_may_not_be_read_is_named_once(
             raise PermissionError(errno.EACCES, "Permission denied")
         return opens(name, *args, **options)
 
-    monkeypatch.setattr("os.open", refused)
+    monkeypatch.setattr(os, "open", refused)
     with pytest.raises(SourceMissing, match=rf"^{path}: Permission denied"):
         plan()
 
