@@ -21,7 +21,7 @@ from producer.translate.exec_names import use_names_of_exec
 from producer.translate.hocon import as_bool, as_list, as_text
 from producer.translate.places import local_path, patterns
 from producer.translate.queries import counted, qualified, renamed
-from producer.translate.settings import HANDLERS, PATTERNS, find_group
+from producer.translate.settings import HANDLERS, ONLY_CSV, PATTERNS, find_group
 from producer.translate.translation import Draft, NotTranslatable, Translation, suggest
 
 _COUNTED = {"ranges": "range", "hosts": "host"}
@@ -98,6 +98,8 @@ def _translate(draft: Draft, settings: _Settings) -> None:
     for name, written, value in settings.items():
         draft.option = written
         handler = handlers.get(name) or find_group(name)
+        if settings.connector == "json" and name in ONLY_CSV:
+            raise NotTranslatable(f"dsbulk: it has no setting {written}: JSON has no such thing")
         if handler is None and _is_of_another(name):
             draft.note(f"dsbulk {operation} does not use it")
             continue
@@ -114,6 +116,10 @@ def _translate(draft: Draft, settings: _Settings) -> None:
     draft.set_words()
     if draft.command == "unload" and settings.connector == "json":
         _set_json_layout(draft, settings)
+    if draft.command == "unload" and draft.has("--dry-run") and draft.has("--rate"):
+        draft.option = "-dryRun"
+        draft.drop("--rate")
+        draft.note("it reads nothing, so there is no rate")
     if draft.has("--single-file"):
         _name_folder(draft)
     if draft.values("--output") == ["-"] and draft.has("--json-layout"):

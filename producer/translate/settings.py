@@ -366,6 +366,27 @@ _COUNT: Mapping[str, Handler] = {
     "stats.modes": nothing,
     "stats.numPartitions": nothing,
 }
+#: Settings of connectors that JSON does not have.
+ONLY_CSV = frozenset(
+    f"connector.*.{name}"
+    for name in (
+        "comment",
+        "delimiter",
+        "emptyValue",
+        "escape",
+        "header",
+        "ignoreLeadingWhitespaces",
+        "ignoreLeadingWhitespacesInQuotes",
+        "ignoreTrailingWhitespaces",
+        "ignoreTrailingWhitespacesInQuotes",
+        "maxCharsPerColumn",
+        "maxColumns",
+        "newline",
+        "normalizeLineEndingsInQuotes",
+        "nullValue",
+        "quote",
+    )
+)
 #: Command -> setting -> what it becomes.
 HANDLERS: Mapping[str, Mapping[str, Handler]] = {
     "load": {**_ALL, **_FILES, **_LOAD},

@@ -466,6 +466,7 @@ def test_a_home_folder_in_quotes_is_written_out(monkeypatch: pytest.MonkeyPatch)
         ("count -stats all", "run it again with --by or --top N"),
         ("load -url '$DIR/x.csv'", "the shell fills in no variables within single quotes"),
         ("load --connector.csv.urlfile x", "a folder in it stands for all files in it"),
+        ("unload -url out -dryRun --executor.maxPerSecond 5", "it reads nothing"),
         ("unload -c json -url out -nullStrings NULL", "is written as null of JSON"),
         ("unload -c json -url out --connector.json.prettyPrint true", "each object is on one line"),
     ],
@@ -709,6 +710,10 @@ def test_every_shortcut_of_bulk_loader_is_a_known_setting() -> None:
         ("dsbulk unload -k s -t t | gzip", "| belongs to the shell: give the command of dsbulk"),
         ("dsbulk unload -k s -t t > x.csv", "> belongs to the shell"),
         ("dsbulk count -query 'SELECT a FROM s.t LIMIT 5'", "this SELECT cannot be counted"),
+        (
+            "dsbulk load -c json -k s -t t -url x --connector.json.quote '|'",
+            "it has no setting --connector.json.quote: JSON has no such thing",
+        ),
         ("dsbulk load -c xml", "connector 'xml' is neither csv nor json"),
         ("dsbulk load --codec.unit WEEKS", "'WEEKS' is not a unit of time"),
         ("dsbulk load -k 's", "No closing quotation"),
