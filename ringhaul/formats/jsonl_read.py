@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringhaul.cql.column import quote
+from ringhaul.cql.hints import western_hint
 from ringhaul.cql.nested import parse_json
 from ringhaul.cql.spelt_json import Json
 from ringhaul.formats.csv_read import FieldReject, decode_bytes
@@ -56,6 +57,10 @@ def plain_json(text: bytes, dialect: CsvDialect) -> bytes:
 def json_hint(text: bytes, reason: str, dialect: CsvDialect) -> str:
     """Return which option may read a record that is not JSON; empty if none would."""
     option = dialect.option("json-layout")
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        return western_hint(text, error.start, dialect.option("encoding"))
     if dialect.json_layout == "commented":
         return ""
     if text.lstrip()[:2] in (b"//", b"/*") or text.lstrip()[:1] == b"#":

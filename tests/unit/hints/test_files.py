@@ -109,6 +109,8 @@ CASES = [
          "--json-layout documents", [row(1, "x")], "in.jsonl"),
     Case(JSON, b'{"id": 1, "note": "x"} {"id": 2, "note": "y"}\n', "--json-layout documents",
          [row(1, "x"), row(2, "y")], "in.jsonl"),
+    Case(JSON, '{"id": 1, "note": "5 €"}\n'.encode("cp1252"), "--encoding cp1252",
+         [row(1, "5 €")], "in.jsonl"),
     Case(JSON, b'{"id": 1, "note": "x"}\n// a comment\n', "--json-layout commented",
          [row(1, "x")], "in.jsonl"),
     Case(f"{PLAN}/jsonl_source.py:refuse_misspelt", b'{"id": 1, "nota": "x"}\n',
