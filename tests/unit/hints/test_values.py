@@ -145,7 +145,7 @@ MAKERS = {
         "identifiers.py:_parse_uuid",
         "moment_numbers.py:_hinted",
         "nested.py:_hint",
-        "numbers.py:_hex_real",
+        "numbers.py:_double_of_hex",
         "numbers.py:_parse_boolean",
         "numbers.py:parse_real",
         "numbers.py:plain_numbers",
