@@ -98,7 +98,7 @@ class Decompressed:
     def __init__(self, file: io.RawIOBase, compression: str, path: str) -> None:
         self.path = path
         self.compression = compression
-        self.inner = DECOMPRESSORS[compression](io.BufferedReader(file, _CHUNK_BYTES))
+        self.inner = DECOMPRESSORS[compression](io.BufferedReader(file))
         self._read_bytes = 0
 
     def read(self, size: int, /) -> bytes:
