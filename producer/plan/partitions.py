@@ -131,10 +131,11 @@ def partition_notes(
                 left[column] = None
     notes = []
     if taken and not _decides_itself(request):
-        one = next(iter(taken))
+        free = [name for name in taken if name not in table.primary_key]
+        advice = f". --skip-columns {shlex.quote(free[0])} leaves it out" if free else ""
         notes.append(
             f"{_named(taken)} taken from the names of folders, as {OPTION} does: the files have no "
-            f"such field. --skip-columns {shlex.quote(one)} leaves it out"
+            f"such field{advice}"
         )
     if left:
         if request.create_table:
