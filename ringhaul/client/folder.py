@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ringhaul.client.errors import UsageError
+from ringhaul.client.errors import ClientError, UsageError
 
 _CALL, _LOCK, _NAMED = "call-", "lock", "named"
 #: Seconds after which files without a lock, which a killed program left behind, are removed.
@@ -52,20 +52,26 @@ class Folder:
     def named(self, path: Path) -> Iterator[Path]:
         """Yield the path of a file with this content, under the name that follows from it.
 
-        Several calls may use it at the same time; the last one removes it.
+        Several calls may use it at the same time; the last one removes it. After an error that may
+        go away it stays for a day: the job is not done, and the call that finishes it needs this
+        very file.
         """
         folder = self._checked_base() / _NAMED
         folder.mkdir(mode=0o700, exist_ok=True)
         if self.is_shared:
             folder.chmod(stat.S_IMODE(self._base.stat().st_mode))
         target = folder / f"{_digest(path)}.parquet"
-        held = _hold(path, target)
+        held, kept = _hold(path, target), False
         try:
             yield target
+        except ClientError as error:
+            kept = error.transient
+            raise
         finally:
             with suppress(BlockingIOError):  # another call uses it
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                target.unlink(missing_ok=True)
+                if not kept:
+                    target.unlink(missing_ok=True)
             os.close(held)
 
     def shown(self, file: str) -> str:
