@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from airflow.sdk import dag, task
 from airflow.sdk.exceptions import AirflowFailException
 
-from ringhaul.client import Client, ClientError
+from ringhaul.client import Client, ClientError, every
 
 FOLDER = os.environ.get("ETL_FOLDER", "/data/orders")
 TABLE = os.environ.get("ETL_TABLE", "shop.orders")
@@ -27,7 +27,7 @@ def orders():
                 TABLE,
                 job_id=f"orders-{ds}",
                 max_errors="1%",
-                progress=lambda p: print(f"{p.done:.0%}, {p.rows:,} rows"),
+                progress=every(30, lambda p: print(f"{p.done:.0%}, {p.rows:,} rows")),
                 timeout=3 * 3600,
             )
         except ClientError as error:

@@ -4,7 +4,7 @@ import os
 
 import dagster as dg
 
-from ringhaul.client import Client, ClientError
+from ringhaul.client import Client, ClientError, every
 
 FOLDER = os.environ.get("ETL_FOLDER", "/data/orders")
 TABLE = os.environ.get("ETL_TABLE", "shop.orders")
@@ -23,7 +23,7 @@ def orders(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
             TABLE,
             job_id=f"orders-{day}",
             max_errors="1%",
-            progress=lambda p: context.log.info("%.0f%%, %d rows", 100 * p.done, p.rows),
+            progress=every(30, lambda p: context.log.info("%.0f%%, %d rows", 100 * p.done, p.rows)),
         )
     except ClientError as error:
         if error.transient:

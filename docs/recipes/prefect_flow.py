@@ -11,7 +11,7 @@ from typing import Any
 
 from prefect import flow, get_run_logger, task
 
-from ringhaul.client import Client, ClientError
+from ringhaul.client import Client, ClientError, every
 
 FOLDER = os.environ.get("ETL_FOLDER", "/data/orders")
 TABLE = os.environ.get("ETL_TABLE", "shop.orders")
@@ -33,7 +33,7 @@ def load(day: str) -> int:
         TABLE,
         job_id=f"orders-{day}",
         max_errors="1%",
-        progress=lambda p: logger.info("%.0f%%, %d rows", 100 * p.done, p.rows),
+        progress=every(30, lambda p: logger.info("%.0f%%, %d rows", 100 * p.done, p.rows)),
     )
     for reject in client.job(result.job).rejects(limit=20):
         logger.warning("%s:%s %s: %s", reject.file, reject.line, reject.column, reject.reason)

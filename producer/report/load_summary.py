@@ -253,6 +253,7 @@ def _verdict(summary: Summary) -> list[str]:
     rejected = report.rejected + summary.rejected_unfinished
     # Units that were cut short are not counted, but have written some of their rows.
     part = f"at least {landed}" if status.pending or not status.sealed else landed
+    part += _unfinished(summary)
     resume = next_line(f"resume {job}")
     export = next_line(f"errors {job} --export {_export_name(summary.job)}")
     match status.state:
@@ -283,6 +284,18 @@ def _verdict(summary: Summary) -> list[str]:
             return [f" failed: {status.last_error}", f" so far {part}", resume]
         case JobState.RUNNING:
             return unfinished(status, f"{part} so far")
+
+
+def _unfinished(summary: Summary) -> str:
+    """Return what units that are not done have written: a progress bar has shown these rows, and
+    they are counted once their units, which begin anew, are done."""
+    rows = summary.status.live.rows
+    if not rows or summary.job.sstables is not None or not summary.status.pending:
+        return ""
+    verb = "compared" if summary.verifies else "written"
+    if not summary.status.finished:
+        return f", and units in progress have {verb} {count_text(rows, 'row')} more"
+    return f", and units that begin anew had {verb} {count_text(rows, 'row')} more"
 
 
 def _missed(summary: Summary) -> list[str]:

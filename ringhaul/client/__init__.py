@@ -34,7 +34,7 @@ from ringhaul.client.errors import (
     UsageError,
 )
 from ringhaul.client.job import Job
-from ringhaul.client.progress import Progress
+from ringhaul.client.progress import Progress, every
 from ringhaul.client.results import (
     Event,
     JobResult,
@@ -96,6 +96,7 @@ __all__ = [
     "batches",
     "count",
     "counts",
+    "every",
     "exec",
     "job",
     "jobs",

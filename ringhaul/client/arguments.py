@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from typing import Any, TypeVar
 
 from ringhaul.client.errors import UsageError
 from ringhaul.client.options import OPTIONS
 
+#: Hint in `options` -> for people.
+_KIND_WORDS = {
+    "Flag": "True or False",
+    "Switch": "True or False",
+    "Value": "a text or a number",
+    "Path": "a path",
+    "Listed": "a text, or a list",
+    "Repeated": "a text, or a list",
+    "int": "a number",
+    "float": "a number",
+}
 #: Keywords that are given elsewhere -> where.
 _ELSEWHERE = {
     "broker": "give it to Client(...)",
@@ -27,6 +40,30 @@ _ELSEWHERE = {
     "json": "results are always typed records",
     "quiet": "nothing is shown unless progress= is given",
 }
+
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+
+def takes_options(command: str) -> Callable[[_Call], _Call]:
+    """Return a decorator that lists the options of a command in the help of a method."""
+
+    def listed(call: _Call) -> _Call:
+        kinds = OPTIONS[command].__annotations__.items()
+        lines = [f"    {name}: {_kind_words(hint)}" for name, hint in sorted(kinds)]
+        head = f"Options, which `ringhaul {command} --help` explains:"
+        call.__doc__ = "\n".join([inspect.cleandoc(call.__doc__ or ""), "", head, "", *lines])
+        return call
+
+    return listed
+
+
+def _kind_words(hint: object) -> str:
+    """Return the kind of an option for people, from its hint, which is not evaluated yet."""
+    text = str(getattr(hint, "__forward_arg__", hint))
+    if text.startswith("Literal["):
+        return " or ".join(text[len("Literal[") : -1].split(", "))
+    return _KIND_WORDS.get(text, text)
 
 
 def option_arguments(command: str, options: Mapping[str, object]) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast
 
 from ringhaul.client import tables
-from ringhaul.client.arguments import option_arguments
+from ringhaul.client.arguments import option_arguments, takes_options
 from ringhaul.client.calls import Calls, Wait, what
 from ringhaul.client.connection import (
     NO_BROKER,
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 PathLike: TypeAlias = str | os.PathLike[str]
 #: A table in memory (see `tables.is_table`), or one or several paths, globs and URLs.
 Data: TypeAlias = Any
+
+#: User and password in the URL of a broker.
+_USER = re.compile(r"://[^@/]*@")
 
 
 class Client:
@@ -105,7 +109,21 @@ class Client:
         )
         folder = Folder(None if shared_folder is None else Path(shared_folder))
         self._calls = Calls(connection=self._connection, folder=folder)
+        self._given = {
+            **{name.rpartition(".")[2]: value for name, value in settings.items() if value},
+            "broker": broker and _USER.sub("://***@", broker),
+            "command": command,
+            "shared_folder": shared_folder,
+            "password": password and "***",
+            "environment": environment and sorted(environment),
+        }
+        self._given.pop("url", None)
 
+    def __repr__(self) -> str:
+        given = (f"{name}={value!r}" for name, value in self._given.items() if value)
+        return f"Client({', '.join(given)})"
+
+    @takes_options("load")
     def load(
         self,
         data: Data,
@@ -125,6 +143,7 @@ class Client:
         )
         return cast(LoadResult, found)
 
+    @takes_options("verify")
     def verify(
         self,
         data: Data,
@@ -143,18 +162,22 @@ class Client:
         )
         return cast(VerifyResult, found)
 
+    @takes_options("load")
     def submit_load(self, files: Data, table: str, **options: Unpack[LoadOptions]) -> Job:
         """Start a load of files and return its job, which the broker's workers do."""
         return self._calls.submit_records("load", files, table, options)
 
+    @takes_options("verify")
     def submit_verify(self, files: Data, table: str, **options: Unpack[VerifyOptions]) -> Job:
         """Start a comparison of files and return its job, which the broker's workers do."""
         return self._calls.submit_records("verify", files, table, options)
 
+    @takes_options("load")
     def plan_load(self, data: Data, table: str, **options: Unpack[LoadOptions]) -> Plan:
         """Return what a load would do. It reads a sample, and writes nothing."""
         return self._calls.planned_load(data, table, options)
 
+    @takes_options("unload")
     def unload(
         self,
         table_or_query: str,
@@ -170,6 +193,7 @@ class Client:
         found = self._calls.run("unload", arguments, [], Wait(progress=progress, timeout=timeout))
         return cast(ReadResult, found)
 
+    @takes_options("unload")
     def read(
         self,
         table_or_query: str,
@@ -183,6 +207,7 @@ class Client:
         with self._calls.unloaded(table_or_query, wait, options) as folder:
             return tables.read_parts(folder)
 
+    @takes_options("unload")
     @contextmanager
     def batches(
         self,
@@ -201,6 +226,7 @@ class Client:
         ):
             yield reader
 
+    @takes_options("query")
     def query(
         self,
         sql: str,
@@ -213,6 +239,7 @@ class Client:
         wait = Wait(progress=progress, timeout=timeout)
         return self._calls.result("query", option_arguments("query", options), [sql], wait)
 
+    @takes_options("peek")
     def peek(self, table: str, **options: Unpack[PeekOptions]) -> pa.Table:
         """Return a few rows of a table (`rows`, by default 5)."""
         option_arguments("peek", options)  # refuses unknown ones
@@ -223,6 +250,7 @@ class Client:
         name = f"{keyspace}.{table}" if keyspace else table
         return self.query(f"SELECT {listed} FROM {name}{where} LIMIT {options.get('rows', 5)}")
 
+    @takes_options("count")
     def count(
         self,
         table: str,
@@ -235,6 +263,7 @@ class Client:
         arguments = [f"--table={table}", *option_arguments("count", options)]
         return self._calls.count(arguments, Wait(progress=progress, timeout=timeout))
 
+    @takes_options("count")
     def counts(
         self,
         table: str,
@@ -253,6 +282,7 @@ class Client:
         arguments = [f"--table={table}", how, *option_arguments("count", options)]
         return self._calls.result("count", arguments, [], Wait(progress=progress, timeout=timeout))
 
+    @takes_options("lookup")
     def lookup(
         self,
         keys: Data,
@@ -278,6 +308,7 @@ class Client:
             raise job_error(found, message=found.problem())
         return found.answers
 
+    @takes_options("exec")
     def exec(
         self,
         statement: str,
@@ -302,6 +333,7 @@ class Client:
             job_id=options.get("job_id"),
         )
 
+    @takes_options("unload")
     def submit_unload(
         self, table_or_query: str, folder: PathLike, **options: Unpack[UnloadOptions]
     ) -> Job:
@@ -311,6 +343,7 @@ class Client:
         arguments += option_arguments("unload", options)
         return self._calls.submit("unload", arguments, [])
 
+    @takes_options("unload")
     def plan_unload(
         self, table_or_query: str, folder: PathLike, **options: Unpack[UnloadOptions]
     ) -> Plan:

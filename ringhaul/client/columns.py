@@ -16,14 +16,26 @@ from itertools import accumulate, chain
 from typing import Any
 
 from ringhaul.client.errors import UsageError
+from ringhaul.client.scalars import (
+    addresses,
+    at,
+    binaries,
+    dates,
+    decimals,
+    durations,
+    floats,
+    moments,
+    numbers,
+    texts,
+    times,
+    truths,
+    typed,
+    uuids,
+    whole,
+)
 
 #: Keys of the dictionaries of one column that become a struct, with a field for each of them.
 FIELDS_MAX = 1000
-#: Whole numbers up to here are the same as floats.
-EXACT_MAX = 1 << 53
-#: Digits of the longest decimal of Arrow.
-DIGITS_MAX = 76
-_DECIMAL_128_END, _DECIMAL_END = 10**38, 10**DIGITS_MAX
 
 #: Kind of value of a class and its subclasses.
 _KINDS: Mapping[type, str] = {
@@ -98,7 +110,7 @@ def column(values: Sequence[Any], name: str, first: int = 0, *, nan_is_null: boo
 
     kinds = {kind_of(each) for each in set(map(type, values))}
     if "scalar of numpy" in kinds:
-        values = [_of_numpy(value, f"{name!r}{_at(first, n)}") for n, value in enumerate(values)]
+        values = [_of_numpy(value, f"{name!r}{at(first, n)}") for n, value in enumerate(values)]
         kinds = {kind_of(each) for each in set(map(type, values))}
     if nan_is_null and "float" in kinds:
         values = [None if type(value) is float and value != value else value for value in values]
@@ -117,11 +129,6 @@ def column(values: Sequence[Any], name: str, first: int = 0, *, nan_is_null: boo
         return make(values, name, first)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise UsageError(f"column {name!r}: {_one_line(error)}") from error
-
-
-def _at(first: int, place: int) -> str:
-    """Return where a value is, behind the name of its column."""
-    return f", record {first + place:,}" if first else ""
 
 
 def _one_line(error: BaseException) -> str:
@@ -162,7 +169,7 @@ def _no_type(values: Sequence[Any], name: str, first: int) -> UsageError:
     if hasattr(type(value), "__dataclass_fields__"):
         remedy = "dataclasses.asdict of it"
     return UsageError(
-        f"column {name!r}{_at(first, place)}: a value of the type {type(value).__name__} "
+        f"column {name!r}{at(first, place)}: a value of the type {type(value).__name__} "
         f"cannot be loaded: give {remedy}"
     )
 
@@ -179,161 +186,6 @@ def _mixed(values: Sequence[Any], name: str, first: int) -> UsageError:
     if not first:
         remedy += "; the values of a tuple or a user type as a dictionary"
     return UsageError(f"column {name!r} has values of different types: {one}, {other}; {remedy}")
-
-
-def _typed(arrow: Callable[[], Any]) -> Callable[[Sequence[Any], str, int], Any]:
-    """Return a maker of arrays of one type of Arrow."""
-
-    def make(values: Sequence[Any], name: str, first: int) -> Any:
-        import pyarrow as pa
-
-        return pa.array(values, arrow())
-
-    return make
-
-
-def _truths() -> Any:
-    import pyarrow as pa
-
-    return pa.bool_()
-
-
-def _floats() -> Any:
-    import pyarrow as pa
-
-    return pa.float64()
-
-
-def _bytes() -> Any:
-    import pyarrow as pa
-
-    return pa.binary()
-
-
-def _dates() -> Any:
-    import pyarrow as pa
-
-    return pa.date32()
-
-
-def _texts(values: Sequence[Any], name: str, first: int) -> Any:
-    import pyarrow as pa
-
-    try:
-        return pa.array(values, pa.string())
-    except UnicodeEncodeError as error:
-        bad = next(n for n, text in enumerate(values) if text is not None and _has_half(text))
-        raise UsageError(
-            f"column {name!r}{_at(first, bad)}: half a surrogate pair is no character: "
-            f"{error.reason}"
-        ) from error
-
-
-def _addresses(values: Sequence[Any], name: str, first: int) -> Any:
-    return _texts([None if value is None else str(value) for value in values], name, first)
-
-
-def _has_half(text: str) -> bool:
-    return any("\ud800" <= char <= "\udfff" for char in text)
-
-
-def _uuids(values: Sequence[Any], name: str, first: int) -> Any:
-    import pyarrow as pa
-
-    stored = pa.array([None if one is None else one.bytes for one in values], pa.binary(16))
-    return pa.ExtensionArray.from_storage(pa.uuid(), stored) if hasattr(pa, "uuid") else stored
-
-
-def _whole(values: Sequence[Any], name: str, first: int) -> Any:
-    """64 bits if they are enough, else decimals."""
-    import pyarrow as pa
-
-    try:
-        return pa.array(values, pa.int64())
-    except (OverflowError, pa.ArrowInvalid):
-        return _decimals(values, name, first)
-
-
-def _numbers(values: Sequence[Any], name: str, first: int) -> Any:
-    """Floats and whole numbers: floats, if no whole number is changed by that."""
-    for n, value in enumerate(values):
-        if isinstance(value, int) and abs(value) > EXACT_MAX:
-            raise UsageError(
-                f"column {name!r}{_at(first, n)}: the whole number {value} is among floats, which "
-                "cannot hold it exactly: give all of them as Decimal, or as text"
-            )
-    return _typed(_floats)([None if v is None else float(v) for v in values], name, first)
-
-
-def _decimals(values: Sequence[Any], name: str, first: int) -> Any:
-    import pyarrow as pa
-
-    made = [None if value is None else Decimal(value) for value in values]
-    whole = scale = 0
-    for n, value in enumerate(made):
-        if value is None:
-            continue
-        _, digits, exponent = value.as_tuple()
-        if not isinstance(exponent, int):
-            raise UsageError(
-                f"column {name!r}{_at(first, n)}: {value} is no decimal of Cassandra: give "
-                "None, or all values as floats"
-            )
-        whole, scale = max(whole, len(digits) + exponent), max(scale, -exponent)
-    if whole + scale > DIGITS_MAX:
-        raise UsageError(
-            f"column {name!r} needs {whole + scale:,} digits to hold all its numbers, and Arrow's "
-            f"decimals have {DIGITS_MAX}: give them as text, which `decimal` and `varint` take"
-        )
-    digits_count = max(whole + scale, 1)
-    wide = pa.decimal128 if digits_count <= 38 else pa.decimal256
-    return pa.array(made, wide(digits_count, scale))
-
-
-def _moments(values: Sequence[Any], name: str, first: int) -> Any:
-    """Points in time, and dates, which mean their midnight."""
-    import pyarrow as pa
-
-    zoned = [
-        isinstance(value, datetime) and value.tzinfo is not None
-        for value in values
-        if value is not None
-    ]
-    if all(zoned):
-        return pa.array(values, pa.timestamp("us", "UTC"))
-    if any(zoned):
-        raise UsageError(
-            f"column {name!r} has times with a zone and others without: give all of them a zone, "
-            "or none (the option timezone then says which one is meant)"
-        )
-    plain = [datetime.combine(value, time()) if type(value) is date else value for value in values]
-    return pa.array(plain, pa.timestamp("us"))
-
-
-def _times(values: Sequence[Any], name: str, first: int) -> Any:
-    import pyarrow as pa
-
-    for n, value in enumerate(values):
-        if value is not None and value.tzinfo is not None:
-            raise UsageError(
-                f"column {name!r}{_at(first, n)}: a time of day has no zone in Cassandra: "
-                "give it without (.replace(tzinfo=None))"
-            )
-    return pa.array(values, pa.time64("us"))
-
-
-def _durations(values: Sequence[Any], name: str, first: int) -> Any:
-    import pyarrow as pa
-
-    if not any(getattr(value, "nanoseconds", 0) for value in values):
-        return pa.array(values, pa.duration("us"))
-    whole = [None if value is None else _nanoseconds(value) for value in values]
-    return pa.array(whole, pa.duration("ns"))
-
-
-def _nanoseconds(value: Any) -> int:
-    seconds = value.days * 86_400 + value.seconds
-    return int((seconds * 1_000_000 + value.microseconds) * 1000 + getattr(value, "nanoseconds", 0))
 
 
 def _lists(values: Sequence[Any], name: str, first: int) -> Any:
@@ -426,21 +278,21 @@ def _named_tuples(values: Sequence[Any], name: str, first: int) -> Any:
 
 
 _MAKERS: Mapping[frozenset[str], Callable[[Sequence[Any], str, int], Any]] = {
-    frozenset(["truth"]): _typed(_truths),
-    frozenset(["whole number"]): _whole,
-    frozenset(["float"]): _typed(_floats),
-    frozenset(["float", "whole number"]): _numbers,
-    frozenset(["decimal"]): _decimals,
-    frozenset(["decimal", "whole number"]): _decimals,
-    frozenset(["text"]): _texts,
-    frozenset(["address"]): _addresses,
-    frozenset(["bytes"]): _typed(_bytes),
-    frozenset(["uuid"]): _uuids,
-    frozenset(["date"]): _typed(_dates),
-    frozenset(["moment"]): _moments,
-    frozenset(["date", "moment"]): _moments,
-    frozenset(["time"]): _times,
-    frozenset(["duration"]): _durations,
+    frozenset(["truth"]): typed(truths),
+    frozenset(["whole number"]): whole,
+    frozenset(["float"]): typed(floats),
+    frozenset(["float", "whole number"]): numbers,
+    frozenset(["decimal"]): decimals,
+    frozenset(["decimal", "whole number"]): decimals,
+    frozenset(["text"]): texts,
+    frozenset(["address"]): addresses,
+    frozenset(["bytes"]): typed(binaries),
+    frozenset(["uuid"]): uuids,
+    frozenset(["date"]): typed(dates),
+    frozenset(["moment"]): moments,
+    frozenset(["date", "moment"]): moments,
+    frozenset(["time"]): times,
+    frozenset(["duration"]): durations,
     frozenset(["list"]): _lists,
     frozenset(["set"]): _lists,
     frozenset(["list", "set"]): _lists,

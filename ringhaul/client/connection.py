@@ -33,7 +33,7 @@ class Connection:
     written into a command line, which all users of a host can read."""
 
     command: tuple[str, ...]
-    env: Mapping[str, str]
+    env: Mapping[str, str] = field(repr=False)  # the URL of a broker may hold a password
     no_broker: bool = False
     password: str | None = field(default=None, repr=False)
     #: Jobs of commands that used no broker: their ledger is that of this user on this host.

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ringhaul.client.errors import UsageError
+from ringhaul.client.errors import ClientError, UsageError
 
 _CALL, _LOCK, _NAMED = "call-", "lock", "named"
 #: Seconds after which files without a lock, which a killed program left behind, are removed.
@@ -65,7 +65,9 @@ class Folder:
     def named(self, path: Path) -> Iterator[Path]:
         """Yield the path of a file with this content, under the name that follows from it.
 
-        Several calls may use it at the same time; the last one removes it.
+        Several calls may use it at the same time; the last one removes it. After an error that may
+        go away it stays for a day: the job is not done, and the call that finishes it needs this
+        very file.
         """
         target = self._checked_base() / _NAMED / f"{_digest(path)}.parquet"
         while True:
@@ -73,12 +75,17 @@ class Folder:
                 self._make(target.parent)
                 held = _hold(path, target)
                 break
+        kept = False
         try:
             yield target
+        except ClientError as error:
+            kept = error.transient
+            raise
         finally:
             with suppress(BlockingIOError):  # another call uses it
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                target.unlink(missing_ok=True)
+                if not kept:
+                    target.unlink(missing_ok=True)
             os.close(held)
             with suppress(OSError):  # others are in it
                 target.parent.rmdir()

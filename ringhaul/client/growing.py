@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ringhaul.client.columns import DIGITS_MAX, check_fields
+from ringhaul.client.columns import check_fields
 from ringhaul.client.errors import UsageError
+from ringhaul.client.scalars import DIGITS_MAX
 
 if TYPE_CHECKING:
     import pyarrow as pa

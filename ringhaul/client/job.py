@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from dataclasses import replace
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from ringhaul.client.arguments import option_arguments
 from ringhaul.client.connection import Connection, one_document
@@ -22,6 +22,10 @@ from ringhaul.client.results import (
     read_reject,
     read_result,
 )
+from ringhaul.client.tables import reject_table, require_pyarrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Job:
@@ -87,6 +91,11 @@ class Job:
             ended = command.ended()
         if ended.exit_code:
             raise ended.error()
+
+    def rejects_table(self, *, limit: int | None = None) -> pa.Table:
+        """Return the rejects as a table, for `.to_pandas()`; at most `limit` of them."""
+        require_pyarrow()
+        return reject_table(self.rejects(limit=limit))
 
     def events(self) -> list[Event]:
         """Return what happened to the job, in order."""

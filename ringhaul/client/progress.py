@@ -99,6 +99,21 @@ class Called(Quiet):
         self._call(progress)
 
 
+def every(seconds: float, call: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    """Return a function for `progress=` that calls another one at most so often, and at the end:
+    for logs, in which a line a second is too much."""
+    due = 0.0
+
+    def show(progress: Progress) -> None:
+        nonlocal due
+        now = time.monotonic()
+        if now >= due or progress.state not in ("RUNNING", "PAUSED"):
+            due = now + seconds
+            call(progress)
+
+    return show
+
+
 class TerminalBar(Quiet):
     """One line on standard error, redrawn in place; without a terminal a line now and then."""
 

@@ -68,6 +68,8 @@ class LoadResult(JobResult):
     loaded: int
     dropped: int  #: by transforms
     filtered: int  #: by `where`
+    #: Written by units that were cut short: in the table, and written again by a resume.
+    rows_unfinished: int
     bytes: int
     rows_per_second: float
     reject_reasons: Mapping[str, int]  #: stage and column -> records
@@ -206,7 +208,7 @@ def _counts(figures: Figures, *names: str) -> dict[str, Any]:
 def _read_load(figures: Figures) -> LoadResult:
     return LoadResult(
         **_common(figures),
-        **_counts(figures, "records", "loaded", "dropped", "filtered", "bytes"),
+        **_counts(figures, "records", "loaded", "dropped", "filtered", "bytes", "rows_unfinished"),
         rows_per_second=figures.get("rows_per_s") or 0.0,
         reject_reasons=figures.get("reject_reasons") or {},
     )

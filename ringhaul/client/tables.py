@@ -19,6 +19,8 @@ from ringhaul.client.records import record_tables
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ringhaul.client.results import Reject
+
 #: Other data that is no table yet -> how it becomes one, by an attribute that it has.
 _REMEDIES = {
     "toArrow": "give its .toArrow()",
@@ -196,3 +198,17 @@ def open_parts(folder: Path) -> pa.RecordBatchReader:
                 yield from file.iter_batches()
 
     return pa.RecordBatchReader.from_batches(pq.read_schema(paths[0]), batches())
+
+
+def reject_table(rejects: Iterable[Reject]) -> pa.Table:
+    """Return records of rejects as a table."""
+    import pyarrow as pa
+
+    names = ("file", "stage", "column", "reason")
+    schema = pa.schema(
+        [
+            *((name, pa.string()) for name in names),
+            *(("line", pa.int64()), ("offset", pa.int64()), ("data", pa.binary())),
+        ]
+    )
+    return pa.Table.from_pylist([vars(reject) for reject in rejects], schema)

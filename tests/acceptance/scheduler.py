@@ -17,6 +17,8 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from ringhaul import client
+
 RECIPES = Path(__file__).parents[2] / "docs" / "recipes"
 DONE, AGAIN, FAILED = 0, 75, 1
 
@@ -125,4 +127,6 @@ OUTCOMES = {
 
 if __name__ == "__main__":
     sys.path.insert(0, str(RECIPES))
+    # A test wants to see how far a try is.
+    setattr(client, "every", lambda seconds, call: call)  # noqa: B010
     sys.exit(OUTCOMES[sys.argv[1]](sys.argv[2]))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ringhaul.client.errors import UsageError
+from ringhaul.client.errors import ClientError, ClusterUnavailable, UsageError
 from ringhaul.client.folder import LEFT_BEHIND_S, Folder
 
 
@@ -103,3 +103,21 @@ def test_what_a_killed_program_left_is_removed(temporary: Path) -> None:
         with Folder().of_call():
             assert not left.exists() and not forgotten.exists()
             assert in_use.exists() and starting.exists()
+
+
+@pytest.mark.parametrize(("error", "left"), [(ClusterUnavailable("x"), 1), (UsageError("x"), 0)])
+def test_a_table_stays_for_the_call_that_finishes_its_job(
+    tmp_path: Path, error: ClientError, left: int
+) -> None:
+    (tmp_path / "t").write_bytes(b"rows")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    folder = Folder(shared)
+    with pytest.raises(ClientError), folder.named(tmp_path / "t") as path:
+        before = path.stat()
+        raise error
+    assert len(list(shared.rglob("*.parquet"))) == left
+    (tmp_path / "again").write_bytes(b"rows")
+    with folder.named(tmp_path / "again") as same:
+        assert same == path and os.path.samestat(same.stat(), before) is bool(left)
+    assert not list(shared.rglob("*.parquet"))

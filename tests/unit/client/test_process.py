@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -144,7 +145,18 @@ json.dump(kept, open(place + "/env", "w"))
     }
     argv = (tmp_path / "argv").read_text()
     assert "secret" not in argv and "pass word" not in argv
-    assert "secret" not in repr(client) and "pass word" not in repr(client._connection)
+    for shown in (repr(client), repr(client._connection)):
+        assert ":secret@" not in shown and "pass word" not in shown
+    assert "contact_points=['a', 'b'], port=9999, user='bob'" in repr(client)
+    assert "broker='redis://***@host:6379/0'" in repr(client)
+
+
+def test_the_help_of_a_call_lists_its_options() -> None:
+    text = inspect.getdoc(Client.load) or ""
+    assert text.startswith("Load a table in memory, or files")
+    assert "    skip_rows: a number\n" in text and "    header: True or False\n" in text
+    assert "    nulls: 'unset' or 'tombstone'\n" in text
+    assert "    job_id: " in (inspect.getdoc(Client.batches) or "")
 
 
 def report(name: str, message: str, *bases: str) -> str:
@@ -422,6 +434,16 @@ def test_rejects_are_read_one_by_one(tmp_path: Path) -> None:
         **{"reason": "not a number", "data": "eCwx"},
     }
     endless = f"while True: print({json.dumps(row)!r})\n"
+    few = f"for _ in range(2): print({json.dumps(row)!r})\n"
+    table = Client(command=script(tmp_path, few)).job("ld-1").rejects_table()
+    assert (
+        table.to_pylist()
+        == [
+            {"file": "a.csv", "line": 3, "offset": 20, "stage": "cast", "column": "id"}
+            | {"reason": "not a number", "data": b"x,1"}
+        ]
+        * 2
+    )
     rejects = Client(command=script(tmp_path, endless)).job("ld-1").rejects()
     first = next(rejects)
     assert (first.line, first.column, first.data) == (3, "id", b"x,1")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from ringhaul.client.errors import UsageError
-from ringhaul.client.progress import Progress, TerminalBar, bar_line, open_display
+from ringhaul.client.progress import Progress, TerminalBar, bar_line, every, open_display
 
 HALF = Progress.read(
     {
@@ -71,3 +71,11 @@ def test_a_notebook_has_one_output_that_changes(monkeypatch: pytest.MonkeyPatch)
 def test_anything_else_is_refused() -> None:
     with pytest.raises(UsageError, match="a function or 'bar'"):
         open_display("lines")
+
+
+def test_a_log_gets_few_lines_and_the_end() -> None:
+    seen: list[str] = []
+    show = every(3600, lambda one: seen.append(one.state))
+    for state in ("RUNNING", "RUNNING", "PAUSED", "COMPLETE"):
+        show(Progress.read({"job": "ld-1", "state": state}))
+    assert seen == ["RUNNING", "COMPLETE"]

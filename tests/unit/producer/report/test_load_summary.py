@@ -11,6 +11,7 @@ import pytest
 from producer.report.load_summary import SOURCES_SHOWN, Summary, summary_closing, summary_json
 from producer.report.outcome import EXIT_CODES
 from ringhaul.dataplane.latency import bucket
+from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.states import JobState
 from ringhaul.load.report import build_report
 from ringhaul.records.sstable_stream import SSTableStream
@@ -160,6 +161,13 @@ def test_the_number_of_rows_is_uncertain_only_after_interrupted_units() -> None:
     # An interrupted unit has written rows that are in no result
     cut = summary_text(summary(JobState.CANCELLED, pending=1, done=7))
     assert " cancelled: at least 200 records were written to shop.orders" in cut.splitlines()
+    more = summary_text(summary(JobState.CANCELLED, pending=1, done=7, live=Live(rows=112_612)))
+    assert (
+        " cancelled: at least 200 records were written to shop.orders, and units that begin anew had written "
+        "112,612 rows more"
+    ) in more.splitlines()
+    running = summary_text(summary(JobState.RUNNING, pending=1, done=7, live=Live(rows=50)))
+    assert ", and units in progress have written 50 rows more so far" in running
     whole = summary_text(summary(JobState.CANCELLED, pending=0, done=8))
     assert " cancelled: 200 records were written to shop.orders" in whole.splitlines()
 
