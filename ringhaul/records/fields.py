@@ -393,17 +393,14 @@ class JsonFields(_Lines):
         self._wanted = source.wanted(job)
         self._dialect = source.dialect(job)
         #: Names that an object may have although they are not loaded; None: any.
-        heads = (path.partition(".")[0] for path in source.paths)
-        self._ignored = None if source.any_fields else [*source.fields, *heads]
+        known = [*source.fields, *(path.partition(".")[0] for path in source.paths)]
+        self._ignored = None if source.any_fields else known
         self._paths = [path for path in source.paths if path in self._wanted]
         self._parse = parse_spelt if job.transforms or job.text.accepts("json-text") else parse_json
 
     def parse(self, block: Block, chosen: Mask) -> Parsed:
         found = read_objects(
-            block,
-            self._dialect,
-            self._wanted,
-            self._ignored,
+            *(block, self._dialect, self._wanted, self._ignored),
             chosen=chosen,
             parse=self._parse,
             paths=self._paths,
