@@ -194,4 +194,4 @@ def test_success_means_one_version(
     changed = [code for case, code in ends if case.change not in changing.HARMLESS]
     print(f"{changed.count(0)} of {len(changed)} succeeded, {changed.count(4)} were refused")
     # The changes meet commands before, within and after their reading
-    assert changed.count(4) > len(changed) // 6 and 0 in changed, ends
+    assert changed.count(4) > len(changed) // 10 and 0 in changed, ends
