@@ -111,6 +111,12 @@ class UnitChannel(transport.Channel):  # type: ignore[misc]
     """A channel that tolerates any content in its queues."""
 
     QoS = UnitQoS
+    #: The queue of the RPOP that is sent, whose answer does not name it.
+    _queue = ""
+
+    def _get(self, queue: str) -> Any:
+        self._queue = queue
+        return super()._get(queue)
 
     def _create_client(self, asynchronous: bool = False) -> Any:
         client = super()._create_client(asynchronous=asynchronous)
@@ -120,7 +126,7 @@ class UnitChannel(transport.Channel):  # type: ignore[misc]
             answer = parse(connection, command_name, **options)
             if command_name not in ("BRPOP", "RPOP") or answer is None:
                 return answer
-            key, item = answer if command_name == "BRPOP" and answer else (b"", answer)
+            key, item = answer if command_name == "BRPOP" and answer else (self._queue, answer)
             # A message of lower priority is in a queue of its own: NAME, separator, priority.
             kept = _fit_or_dropped(item, _text(key).rsplit(self.sep, 1)[0])
             if kept is None or command_name == "RPOP":

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from kombu.connection import Connection
 from kombu.entity import Queue
-from kombu.messaging import Producer
 
 from producer.local.valkey import EmbeddedValkey
 from tasks.transport import UnitTransport
 from tests.acceptance.command import wait_until
+from tests.forged_messages import encoded, unit_message
 from tests.services import running_valkey
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,8 @@ def receive(channel: Any) -> Any:
     """Send a message to the queue, and return it as received through the channel."""
     queue = Queue("ringhaul.load", channel=channel)
     queue.declare()
-    Producer(channel).publish({}, routing_key=queue.name)
+    with channel.conn_or_acquire() as client:
+        client.lpush(queue.name, encoded(unit_message(queue.name)))
     return queue.get()
 
 
