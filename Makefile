@@ -74,9 +74,15 @@ format: setup ## rewrite the code in the format that `make check` wants
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup ## the manual as a site, in build/site
-	$(BIN)/python -m manual.site
-	$(BIN)/zensical build --strict --clean
+# A page needs none of the packages that the code needs.
+$(VENV)/docs/.stamp: manual/requirements.txt
+	"$(PYTHON)" -m venv --clear $(VENV)/docs
+	$(VENV)/docs/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	@touch $@
+
+docs: $(VENV)/docs/.stamp ## the manual as a site, in build/site
+	$(VENV)/docs/bin/python -m manual.site
+	$(VENV)/docs/bin/zensical build --strict --clean
 
 $(VENV)/.stamp-bench: $(STAMP) bench/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement bench/requirements.txt

@@ -112,3 +112,11 @@ def _distribution(requirement: str) -> str:
     from packaging.utils import canonicalize_name
 
     return canonicalize_name(Requirement(requirement).name)
+
+
+def test_the_pins_of_the_manual_are_the_same_ones() -> None:
+    pages = (ROOT / "manual" / "requirements.txt").read_text()
+    whole = (ROOT / "requirements.txt").read_text()
+    pins = re.findall(r"^\w[^\n]*(?:\n    [^\n]*)+", pages, re.MULTILINE)
+    assert any(pin.startswith("zensical==") for pin in pins)
+    assert all(pin in whole for pin in pins)
