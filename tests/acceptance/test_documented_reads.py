@@ -225,6 +225,7 @@ def check_readings(folder: Path) -> None:
 
 #: A part of the line that identifies an example -> the check of its folder.
 IN_FILES: dict[str, Callable[[Path], None]] = {
+    "unload shop.orders -o out/": lambda folder: listed(folder / "out")[0] == ROWS or fail(),
     "unload -t shop.orders -o out/": lambda folder: listed(folder / "out")[0] == ROWS or fail(),
     "-o most/": lambda folder: listed(folder / "most")[0] == ROWS or fail(),
     "-o north/": lambda folder: check_north(folder / "north"),
@@ -274,6 +275,7 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
 }
 #: The same for standard output: the check of its rows, dicts of text.
 ON_STDOUT: dict[str, Callable[[list[dict[str, Any]]], bool]] = {
+    "count shop.orders": lambda rows: rows == [{"count": str(ROWS)}],
     "count -t shop.orders": lambda rows: rows == [{"count": str(ROWS)}],
     'orders" --skip-failed-ranges': lambda rows: [*rows[0].values()] == [str(ROWS)],
     "count -k shop": lambda rows: rows == [{"count": str(ROWS // 2)}],
