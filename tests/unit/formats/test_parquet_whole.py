@@ -22,7 +22,7 @@ def written(first: int, count: int, **options: object) -> bytes:
 
 
 def check(data: bytes) -> None:
-    footer = read_footer(Stored.of(pa.PythonFile(io.BytesIO(data))))
+    footer = read_footer(Stored.of(pa.BufferReader(data)))
     check_one_file(io.BytesIO(data), len(data), footer, "a.parquet")
 
 

@@ -95,7 +95,7 @@ def test_texts_and_others_may_stand_in_one_column() -> None:
         ("int", object(), "a object is not a value of a column"),
         ("text", b"\xff", "'utf-8' codec can't decode"),
         ("uuid", b"\1", "badly formed hexadecimal UUID string"),
-        ("text", "\ud800", "UTF-8"),
+        ("text", "\ud800", "half of a surrogate pair is no character"),
         ("int", {"a": 1}, "a JSON object where a int belongs"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 
 import pytest
@@ -74,17 +75,24 @@ def test_what_is_refused_names_the_line_and_not_its_content(text: str, message: 
 def test_a_long_file_takes_linear_time(piece: str) -> None:
     def seconds(length: int) -> float:
         text = (piece * length)[:length]
-        started = time.process_time()
-        for start in ("", "a = ", "a = [", "a { "):
-            try:
-                read_config(start + text, "x.conf")
-            except NotTranslatable:
-                continue
-        return time.process_time() - started
+        gc.disable()  # it may look through all of pytest's objects
+        try:
+            started = time.process_time()
+            for start in ("", "a = ", "a = [", "a { "):
+                try:
+                    read_config(start + text, "x.conf")
+                except NotTranslatable:
+                    continue
+            return time.process_time() - started
+        finally:
+            gc.enable()
 
-    seconds(1000)
-    short = min(seconds(5_000) for _ in range(3))
-    assert min(seconds(40_000) for _ in range(3)) < 24 * max(short, 0.005)
+    short = long = float("inf")
+    for _ in range(12):  # on a busy machine the shortest time counts
+        short, long = min(short, seconds(5_000)), min(long, seconds(40_000))
+        if long < 24 * max(short, 0.005):
+            return
+    pytest.fail(f"{short * 1e3:.2f} ms become {long * 1e3:.2f} ms of 8 times the length")
 
 
 def one(text: str, files: dict[str, str]) -> Translation:

@@ -64,7 +64,8 @@ _LOAD = f"{_OTHER_NUMBERS} --thousands-sep ,"
         ),
         (
             "COPY s.t FROM 'x' WITH SKIPROWS = -1 AND MAXROWS = 10",
-            r"load x --table s.t --no-header --escape '\' --null-quoted --max-rows 10",
+            r"load x --table s.t --no-header --escape '\' --null-quoted --nulls tombstone "
+            "--max-rows 10",
         ),
         (
             "COPY s.t FROM 'x' WITH SKIPROWS = 3 AND MAXROWS = 10",
