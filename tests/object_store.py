@@ -110,6 +110,8 @@ def running_object_store(
             wait_until(is_up, f"the object store; see {log}")
             store.client().create_bucket(Bucket=store.bucket)
             yield store
+            uploads = store.client().list_multipart_uploads(Bucket=store.bucket).get("Uploads", [])
+            assert not uploads, f"not finished, and not given up: {uploads}"
         finally:
             process.kill()
             process.wait()

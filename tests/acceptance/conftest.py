@@ -16,13 +16,15 @@ from producer.local.stack import Endpoints
 from producer.local.valkey import EmbeddedValkey
 from tests.acceptance.browser import Tab, open_tab, running_browser
 from tests.acceptance.command import STATE_FOLDERS, Ringhaul
-from tests.acceptance.inventory import entries, left_behind
+from tests.acceptance.inventory import entries, lasting_keys, left_behind
 from tests.acceptance.mounts import mount_namespace
 from tests.acceptance.running import running_worker
 from tests.services import fresh_keyspace, running_valkey
 
 #: The temporary folder of this pytest process, once it has run a test of this folder.
 _temporary: list[Path] = []
+#: URL of the fleet's broker, while there is one.
+_fleet_brokers: list[str] = []
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -42,12 +44,15 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind() -> Iterator[None]:
-    """Fail a test after which something is left in the temporary folder, or in a state folder in a
-    place where nothing survives. It comes first, so that the test's own services have ended."""
+    """Fail a test after which something is left in the temporary folder, in a state folder in a
+    place where nothing survives, or in the fleet's Redis without a TTL. It comes first, so that the
+    test's own services have ended."""
     before = entries(_temporary[0], STATE_FOLDERS)
     yield
     found = left_behind(before, _temporary[0], STATE_FOLDERS)
     assert not found, f"left behind: {sorted(map(str, found))}"
+    kept = {key for url in _fleet_brokers for key in lasting_keys(url)}
+    assert not kept, f"left behind in Redis: {sorted(kept)}"
 
 
 def cluster_env(endpoints: Endpoints, state_dir: Path) -> dict[str, str]:
@@ -92,7 +97,9 @@ def module_keyspace(cassandra_session: Session) -> Iterator[str]:
 def fleet_broker() -> Iterator[EmbeddedValkey]:
     """The broker that `fleet` uses."""
     with running_valkey() as valkey:
+        _fleet_brokers.append(valkey.url)
         yield valkey
+        _fleet_brokers.clear()
 
 
 @pytest.fixture(scope="session")

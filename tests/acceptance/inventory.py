@@ -7,6 +7,10 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+import redis
+
+from ringhaul.ledger import keys
+from ringhaul.ledger.states import JobState
 from ringhaul.run_folder import remove_dead
 
 #: Beside other entries of TMPDIR, these few stay: locks, one for each worker that ran at the same
@@ -17,6 +21,21 @@ STAYS = re.compile(r"ringhaul-worker-\d+\.lock|hsperfdata_\w+")
 PLACES = ("run/*", "spool/*/", "spill/*", "sort/*")
 #: How long the worker of a killed command may take to notice that.
 PATIENCE_S = 30.0
+#: Begins the names of queues, and of what kombu keeps about them.
+_MQ = "ringhaul:mq:"
+#: Keys in Redis without a TTL that are about no job or schedule: there is one of each, however many
+#: commands run.
+SHARED_KEYS = re.compile(
+    rf"{keys.openings_key('')}.+|{_MQ}_kombu\.binding.+|"
+    + "|".join(
+        re.escape(key)
+        for key in (
+            *(keys.JOBS, keys.QUEUES, keys.RUNNING, keys.OPEN, keys.WORKERS, keys.KEEPERS),
+            *(keys.SLOTS, keys.LOOKS, keys.BEATS, keys.TOTALS),
+        )
+    )
+)
+_OF_JOB = re.compile(r"ringhaul:\{(?P<job>[^}]+)\}:.+")
 
 
 def entries(temporary: Path, states: Iterable[Path]) -> set[Path]:
@@ -41,3 +60,33 @@ def left_behind(before: set[Path], temporary: Path, states: Iterable[Path]) -> s
         if not found or time.monotonic() > until:
             return found
         time.sleep(0.1)
+
+
+def lasting_keys(url: str) -> set[str]:
+    """Return the keys in Redis that would stay for ever although no job needs them, once workers
+    had time to end what they do.
+
+    While a job runs, its keys and its messages in queues have no TTL.
+    """
+    until = time.monotonic() + PATIENCE_S
+    with redis.Redis.from_url(url, decode_responses=True) as client:
+        while True:
+            found = _lasting_keys(client)
+            if not found or time.monotonic() > until:
+                return found
+            time.sleep(0.1)
+
+
+def _lasting_keys(client: redis.Redis) -> set[str]:
+    running, found = False, set()
+    for key in client.scan_iter():
+        if client.ttl(key) != -1 or SHARED_KEYS.fullmatch(key):
+            continue
+        of_job = _OF_JOB.fullmatch(key)
+        state = of_job and client.hget(keys.job_key(of_job["job"], "meta"), "state")
+        if state == JobState.RUNNING:
+            running = True
+        else:
+            found.add(key)
+    # Messages of units wait in the queues of jobs that run.
+    return {key for key in found if not (running and key.startswith(_MQ))}

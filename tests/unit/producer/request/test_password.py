@@ -114,5 +114,7 @@ def test_an_empty_password_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_step_of_a_schedule_has_no_terminal(tmp_path: Path) -> None:
     text = f"[schedule.a]\nevery = '1h'\nsteps = [{['load', *LOAD[:3], '-p']!r}]\n"
     schedule = parse_schedules(text, "schedule.toml")["a"]
-    with pytest.raises(UsageError, match="--password: the cluster and its user are in beat's settings"):
+    with pytest.raises(
+        UsageError, match="--password: the cluster and its user are in beat's settings"
+    ):
         check_step(schedule, schedule.steps[0], 1, tmp_path)
