@@ -384,8 +384,8 @@ def test_the_summary_of_a_stopped_job_reports_the_rows_written(
     # Then the summary says that it stopped, how many rows are in the table, and what to do
     assert done.code == 3
     totals = re.search(
-        r"stopped: more records were rejected than --max-errors allows; at least (\d+) rows are "
-        rf"in {table}, (\d+) rejected, from (\d) of (\d) units",
+        r"stopped: more records were rejected than --max-errors allows; at least (\d+) records "
+        rf"were written to {table}, (\d+) rejected, from (\d) of (\d) units",
         done.err,
     )
     assert totals, done.err
