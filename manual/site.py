@@ -15,6 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES_DIR = ROOT / "build" / "pages"
+#: The site's own style; `mkdocs.yml` names it.
+STYLE = ROOT / "manual" / "site.css"
 _FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 #: A link or a picture: its text and its target.
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
@@ -66,6 +68,7 @@ def copy_pages(root: Path = ROOT, target: Path = PAGES_DIR) -> list[Path]:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(without_folders(page, text))
         copied.append(place)
+    _copy(STYLE, target / STYLE.name)
     return copied
 
 
