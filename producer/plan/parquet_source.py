@@ -21,6 +21,9 @@ from ringhaul.records.targets import Targets, find_targets
 from ringhaul.sources.files import open_parquet, open_stored
 from ringhaul.sources.source import SourceFile
 
+#: What a field's metadata says of a type that is not one of Parquet's.
+_EXTENSION, _PERIOD = b"ARROW:extension:name", b"pandas.period"
+
 
 def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
     """Plan a Parquet source, whose columns have names and types."""
@@ -42,6 +45,11 @@ def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> 
     targets = _targets_of(request, schema.names, row, file, table)
     for name, column in targets.mapping:
         arrow = schema.field(name).type
+        if (schema.field(name).metadata or {}).get(_EXTENSION) == _PERIOD:
+            raise UsageError(
+                f"{file.path}: column {name!r} has periods of pandas, which the file keeps as "
+                "numbers since 1970: write its .dt.to_timestamp(), or a text"
+            )
         why = refusal(table.parsed_type(column), arrow)
         if why is not None:
             within = f" ({why})" if table.parsed_type(column).of else ""

@@ -158,3 +158,13 @@ def test_a_file_that_is_not_data_names_the_pattern_of_the_others(
     with pytest.raises(UsageError) as refused:
         plan()
     assert "other files" not in str(refused.value)
+
+
+def test_periods_of_pandas_are_not_loaded_as_their_numbers(plan: Plan, tmp_path: Path) -> None:
+    about = {"ARROW:extension:name": "pandas.period", "ARROW:extension:metadata": '{"freq": "M"}'}
+    fields = [pa.field("id", pa.int64()), pa.field("n", pa.int64(), metadata=about)]
+    table = pa.table([[1], [648]], schema=pa.schema(fields))
+    pq.write_table(table, tmp_path / "x.parquet")
+    with pytest.raises(UsageError, match="'n' has periods of pandas"):
+        plan()
+    assert plan(skip_columns=("n",))
