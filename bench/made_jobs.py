@@ -97,6 +97,7 @@ def age(ledger: Ledger, job: str, samples: int, *, every_ms: int = 10_000) -> No
         texts.append(sample.to_json())
     ledger.caller.command("DEL", keys.job_key(job, "samples"))
     ledger.caller.command("RPUSH", keys.job_key(job, "samples"), *texts)
+    ledger.caller.command("EXPIRE", keys.job_key(job, "samples"), keys.JOB_TTL_S)
 
 
 _tokens = count()

@@ -24,9 +24,9 @@ PATIENCE_S = 30.0
 #: Begins the names of queues, and of what kombu keeps about them.
 _MQ = "ringhaul:mq:"
 #: Keys in Redis without a TTL that are about no job or schedule: there is one of each, however many
-#: commands run.
+#: commands run. (Messages stay in `unacked` until kombu's visibility timeout.)
 SHARED_KEYS = re.compile(
-    rf"{keys.openings_key('')}.+|{_MQ}_kombu\.binding.+|"
+    rf"{keys.openings_key('')}.+|{_MQ}_kombu\.binding.+|{_MQ}unacked.*|"
     + "|".join(
         re.escape(key)
         for key in (
@@ -79,8 +79,12 @@ def lasting_keys(url: str) -> set[str]:
 
 def _lasting_keys(client: redis.Redis) -> set[str]:
     running, found = False, set()
-    for key in client.scan_iter():
-        if client.ttl(key) != -1 or SHARED_KEYS.fullmatch(key):
+    names = [key for key in client.scan_iter(count=1000) if not SHARED_KEYS.fullmatch(key)]
+    pipeline = client.pipeline(transaction=False)
+    for key in names:
+        pipeline.ttl(key)
+    for key, ttl in zip(names, pipeline.execute(), strict=True):
+        if ttl != -1:
             continue
         of_job = _OF_JOB.fullmatch(key)
         state = of_job and client.hget(keys.job_key(of_job["job"], "meta"), "state")

@@ -281,6 +281,7 @@ def test_a_host_with_everything_wrong(
         "RINGHAUL_BROKER_VISIBILITY_TIMEOUT_S": "9000",
         "RINGHAUL_TRANSFORM_ALLOWED": "etl:*",
         "RINGHAUL_STATE_DIR": str(folder / "state"),
+        "TMPDIR": str(folder),  # it is killed, and has no state folder in which others clean up
     }
     here = "/proc/self/cwd"  # another folder for each process
     with worker("host-2", env, folder, valkey, "ulimit -n 200"):

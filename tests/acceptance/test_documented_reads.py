@@ -119,6 +119,12 @@ def check_regions(folder: Path) -> None:
     assert all("region" not in pq.read_schema(file).names for file in files)
 
 
+def check_typed(folder: Path) -> None:
+    rows, files = listed(folder / "typed")
+    found = [row for file in files for row in pq.read_table(file).to_pylist()]
+    assert len(found) == rows > 0 and all(row["total"] == row["id"] for row in found)
+
+
 def check_spelled(folder: Path) -> None:
     rows, files = listed(folder / "spelled")
     found = [row for file in files for row in csv_rows(file.read_text())]
@@ -259,6 +265,7 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "-o p99.parquet": lambda folder: pq.read_table(folder / "p99.parquet").num_rows == 2 or fail(),
     "-o people/": lambda folder: check_born(folder / "people"),
     "-o found/": check_zipped_lines,
+    "-o typed/": check_typed,
     "-o ranges.csv": lambda folder: check_ranges(folder / "ranges.csv"),
     "-o march/": lambda folder: check_march(folder / "march"),
     "-o notes/": lambda folder: check_notes(folder / "notes"),

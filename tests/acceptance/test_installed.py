@@ -238,7 +238,9 @@ def test_the_client_works_in_a_program_of_the_project(
     assert_table(cassandra_session, table, "id, name", ROWS)
 
 
-def test_the_client_s_tests_pass_with_the_wheel(installed: Installed, stack: Stack) -> None:
+def test_the_client_s_tests_pass_with_the_wheel(
+    installed: Installed, stack: Stack, tmp_path: Path
+) -> None:
     """Those without services, and of the others one that takes tables in and out."""
     state = str(stack.valkey.password_file.parents[1])
     # The plugin is imported first, so that what the tests import of ours is the wheel's.
@@ -247,7 +249,7 @@ def test_the_client_s_tests_pass_with_the_wheel(installed: Installed, stack: Sta
     tests = ("tests/unit/client", "tests/acceptance/test_client.py", "-k", chosen)
     ours = {name: text for name, text in installed.env.items() if not name.startswith("RINGHAUL_")}
     env = ours | {"RINGHAUL_TEST_STATE_DIR": state}
-    argv = [str(installed.scripts / "python"), *pytest_, *tests]
+    argv = [str(installed.scripts / "python"), *pytest_, *tests, f"--basetemp={tmp_path}/base"]
     done = subprocess.run(argv, env=env, cwd=ROOT, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0 and "passed" in done.stdout, done.stdout + done.stderr
     origin = "import ringhaul.__main__ as m, config; print(m.__file__, config.__file__)"

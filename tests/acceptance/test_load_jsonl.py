@@ -128,7 +128,6 @@ def test_names_without_a_column(
     ("text", "options", "message"),
     [
         ("", (), "x.jsonl is empty: it has no records"),
-        ('[{"id": 1}]', (), "JSON Lines have one object on each line"),
         ('{"a": 1}', (), "the first record names no column of"),
         ('{"id": 1}', ("--columns", "id"), "--columns has no effect: the file has a name"),
         ('{"id": 1}', ("--no-header",), "--no-header has no effect"),

@@ -348,7 +348,7 @@ def test_a_bad_record_of_values_is_reported_with_the_options_of_values(
     errors = fleet.run("errors", finished.summary["job"]).out.splitlines()
     advice = [
         "give --values-encoding utf-16, if NUL belongs to the data give --values-allow-nul",
-        "give --values-encoding if the file",
+        "--values-encoding cp1252 reads it as ",
         "or give another --values-quote",
     ]
     assert [words in line for words, line in zip(advice, sorted(errors), strict=True)] == [True] * 3

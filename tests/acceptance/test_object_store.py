@@ -40,6 +40,7 @@ NAMES = "id, name, amount"
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
     with running_object_store(tmp_path_factory.mktemp("store")) as running:
         yield running
+        assert running.uploads() == []
 
 
 @pytest.fixture(scope="module")
