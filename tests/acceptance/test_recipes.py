@@ -86,6 +86,7 @@ def test_the_cron_script(
     env: dict[str, str], table: str, cassandra_session: Session, tmp_path: Path
 ) -> None:
     script = str(RECIPES / "nightly.sh")
+    env = env | {"TMPDIR": str(tmp_path)}  # its lock of each day stays there
     first, again = run([script, DAY], env, tmp_path), run([script, DAY], env, tmp_path)
     assert (first.returncode, again.returncode) == (0, 0), (first, again)
     assert ids(cassandra_session, table) == list(range(ROWS))
