@@ -16,8 +16,8 @@ from ringhaul.run_folder import remove_dead
 #: Beside other entries of TMPDIR, these few stay: locks, one for each worker that ran at the same
 #: time, which the next ones use again; and what Java keeps of itself.
 STAYS = re.compile(r"ringhaul-worker-\d+\.lock|hsperfdata_\w+")
-#: Folders of a state folder in which nothing survives its process. (Files in `spool` and `spill` do:
-#: inputs of jobs that can be resumed, and results that can be printed again.)
+#: Folders of a state folder in which nothing survives its process. (Files in `spool` and `spill`
+#: do: inputs of jobs that can be resumed, and results that can be printed again.)
 PLACES = ("run/*", "spool/*/", "sort/*")
 #: How long the worker of a killed command may take to notice that.
 PATIENCE_S = 30.0
