@@ -17,7 +17,7 @@ _HOSTILE = (
     r"\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f"
 )
 _IN_LINES = re.compile(f"[{_HOSTILE}]")
-#: The no-break spaces, and those of a typographer. U+3000 is as wide as it is.
+#: No-break spaces and spaces of a typographer's widths. U+3000 shows by its own width.
 _SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f]")
 _IN_A_LINE = re.compile(f"[{_HOSTILE}\t\n]")
 

@@ -6,7 +6,7 @@ unpacked. So each item is compared with what ringhaul and Flower send, by type a
 distinguishes absent values (`is None`), and what is empty, zero or false is not absent. An item
 that differs is dropped. If it stood for a unit, the sweep issues that unit again.
 
-Names that are not listed here never reach Celery: a fit message is written anew without them. A
+Names that are not listed here never reach Celery: a fit message is rewritten without them. A
 later version may therefore send more headers than this one knows.
 """
 

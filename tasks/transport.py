@@ -1,6 +1,6 @@
 """Kombu's Redis transport, extended to drop messages that `messages` finds unfit.
 
-Each item is checked between Redis's reply and kombu, and written anew with known names only. In
+Each item is checked between Redis's reply and kombu, and rewritten with known names only. In
 place of an unfit one kombu gets an empty reply; the item is then gone from the queue and not kept
 anywhere.
 """

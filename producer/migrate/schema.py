@@ -53,7 +53,7 @@ def with_schema(translation: Translation) -> Translation:
     try:
         options = options_of(translation)
     except UsageError:
-        return translation  # whoever checks it says why
+        return translation  # the check of the command says why
     with _connected(translation, options) as (session, loaded):
         try:
             table = _table_of(session, options)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
 SAMPLE_BYTES = 1 << 20
-#: Bytes that are searched for records after those that --skip-rows skips: those of a long unit.
+#: Bytes that are searched for records behind the skipped ones (--skip-rows): as in a long unit.
 SAMPLE_BLOCKS_MAX = 100
 SAMPLE_SOURCES = 3
 #: Reasons that are shown of a sample, each with its first record.
@@ -103,8 +103,8 @@ def dry_run_json(
 
 
 def dry_run_code(plan: Mapping[str, Any], limit: ErrorLimit) -> int:
-    """Return the exit code of a dry run: that of a load that would end with its sample, but 0 if
-    some of the sample would be loaded and the load would not be stopped."""
+    """Return the exit code of a dry run. It is 0 if some of the sample would be loaded and the load
+    would not be stopped; else the exit code of a load whose files end with the sample."""
     samples = plan["samples"]
     records, rejected, rows = (
         sum(sample[name] for sample in samples) for name in ("records", "rejected", "rows")

@@ -38,7 +38,7 @@ def plan_new_table(
 ) -> Planned:
     """Return the table that fits a sample of the files: the first, one in the middle, the last.
 
-    `user_types`: those of the keyspace. `vectors`: whether the cluster has vectors. Raises
+    `user_types`: the user types of the keyspace. `vectors`: whether the cluster has vectors. Raises
     `UsageError` for files without names of fields, without records, or whose types differ, and for
     values that no type holds.
     """

@@ -115,7 +115,7 @@ def partition_notes(
     request: LoadRequest, sources: Sequence[LoadSource], table: TableSchema
 ) -> list[str]:
     """Return lines about columns that were taken from the names of folders without the option, and
-    about those that were not taken."""
+    about columns that were left out although names of folders have values."""
     if request.partitioned or request.by_name:
         return []
     taken, left = dict[str, None](), dict[str, None]()

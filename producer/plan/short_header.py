@@ -37,8 +37,8 @@ def short_header(
     has; empty if theirs does not, or if their last field is empty, as a delimiter at the end of
     lines leaves it.
 
-    `names`: those in the header, and `start` is behind it. `request`: how many records of the file
-    are skipped. `table`: the one that the file is for, or the markers of a statement.
+    `names`: the names in the header; `start`: the position behind it. `request`: how many records
+    of the file are skipped. `table`: the table of the file, or the markers of a statement.
     """
     if not request.header or request.columns or format_of(file.path, request.file_format) != "csv":
         return ""

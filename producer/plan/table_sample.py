@@ -44,7 +44,7 @@ SAMPLE_BYTES = 2 << 20
 #: A sample ends with this many records, or this many bytes.
 SAMPLE_RECORDS = 1000
 SAMPLE_BYTES_MAX = 16 << 20
-#: Bytes that are searched for records after those that --skip-rows skips.
+#: Blocks that are searched for records behind the skipped ones (--skip-rows).
 SAMPLE_BLOCKS_MAX = 100
 
 

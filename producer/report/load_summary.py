@@ -288,14 +288,14 @@ def _verdict(summary: Summary) -> list[str]:
 
 def _unfinished(summary: Summary) -> str:
     """Return what units that are not done have written: a progress bar has shown these rows, and
-    they are counted once their units, which begin anew, are done."""
+    they are counted once their units, which start over, are done."""
     rows = summary.status.live.rows
     if not rows or summary.job.sstables is not None or not summary.status.pending:
         return ""
     verb = "compared" if summary.verifies else "written"
     if not summary.status.finished:
         return f", and units in progress have {verb} {count_text(rows, 'row')} more"
-    return f", and units that begin anew had {verb} {count_text(rows, 'row')} more"
+    return f", and units that will start over had {verb} {count_text(rows, 'row')} more"
 
 
 def _missed(summary: Summary) -> list[str]:

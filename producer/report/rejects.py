@@ -116,7 +116,7 @@ class Exported(NamedTuple):
     """What an export has written."""
 
     records: int
-    files: list[str]  #: the first is the one that was asked for
+    files: list[str]  #: the first has the name that the user gave
     replaced: bool = False  #: whether it took the place of another
 
 

@@ -255,8 +255,10 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
 
 
 def _refuse_cluster(context: click.Context) -> None:
-    """Raise `UsageError` for an option that says which cluster, or as whom: whoever writes the
-    schedule file would send beat's password to another cluster, or have beat read other secrets."""
+    """Raise `UsageError` for an option that names a cluster, or a user of it.
+
+    A writer of the schedule file could send beat's password to another cluster with them, or have
+    beat read other secrets."""
     for option in context.command.params:
         if option.name in _OF_CLUSTER and _is_given(context, option.name):
             raise UsageError(f"{option.opts[-1]}: the cluster and its user are in beat's settings")

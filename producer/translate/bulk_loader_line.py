@@ -89,8 +89,8 @@ def _full_name(written: str) -> str:
 
 
 def with_file(given: dict[str, tuple[str, str]], open_file: OpenFile) -> dict[str, tuple[str, str]]:
-    """Return the settings of a command line with those of the file that it names, which yield to
-    them. Raises `NotTranslatable`."""
+    """Return the settings of a command line, and of the file that it names: the command line wins.
+    Raises `NotTranslatable`."""
     if "config" not in given:
         return given
     name = as_text(given["config"][1])

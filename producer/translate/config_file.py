@@ -196,7 +196,7 @@ def _tokens(text: str) -> Iterator[_Token]:
         if kind not in ("blank", "comment"):
             yield _Token(kind, found[0], line)
         line += found[0].count("\n")
-    # The last one is looked at beyond itself, too
+    # Two: `_includes` looks at the token behind the next one
     yield _Token("eof", "", line)
     yield _Token("eof", "", line)
 

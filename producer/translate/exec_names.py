@@ -5,7 +5,7 @@ from __future__ import annotations
 from producer.translate.queries import with_markers_of_times
 from producer.translate.translation import Draft
 
-#: Options of exec with the same names as those of load.
+#: Options that exec and load both have, under one name.
 _OF_EXEC = (
     "--params --nulls --rate --job-id --consistency --contact-points --port --local-dc --user "
     "--password --secure-connect-bundle --cqlshrc --workers"

@@ -222,7 +222,7 @@ def _offsets(values: Sequence[Any]) -> Any:
 
 
 def _arrays(values: Sequence[Any], name: str, first: int) -> Any:
-    """Arrays of numpy. Those of numbers become lists without a value of Python for each."""
+    """Arrays of numpy. Arrays of numbers become lists without a value of Python for each."""
     import pyarrow as pa
 
     given = [value for value in values if value is not None]
@@ -237,7 +237,7 @@ def _arrays(values: Sequence[Any], name: str, first: int) -> Any:
 
 
 def _elements(array: Any) -> list[Any]:
-    """Return the elements of an array; arrays for those of one with several dimensions."""
+    """Return the elements of an array: arrays, if it has several dimensions."""
     plain = array.ndim == 1 and array.dtype.kind not in "mM"
     return list(array.tolist()) if plain else list(array)
 

@@ -1,5 +1,5 @@
-"""Tables in memory become Parquet files, and files become tables. Only this module and those that
-it imports use pyarrow, which is imported when a table is given or wanted."""
+"""Tables in memory become Parquet files, and files become tables. Only this module and the modules
+that it imports use pyarrow, which is imported when a table is given or wanted."""
 
 from __future__ import annotations
 

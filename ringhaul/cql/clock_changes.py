@@ -26,7 +26,7 @@ Mask = NDArray[np.bool_]
 
 
 class Moments(NamedTuple):
-    """Moments of local times, and which of them are refused (None: none is)."""
+    """Moments of local times, and masks of refused times (None: no time is refused)."""
 
     utc_ms: Int64s
     skipped: Mask | None  #: refused, because clocks skip them

@@ -36,7 +36,7 @@ WESTERN = "cp1252"
 _AROUND_BYTES = 20
 #: A result that is longer is not shown.
 _RESULT_CHARACTERS_MAX = 40
-#: Options that may be given several times: their values are added to those of the format.
+#: Options that may be given several times: their values are added to the values of the format.
 _REPEATED = {
     "accept": "accept",
     "date-format": "date_formats",

@@ -68,7 +68,7 @@ def _with_numbers(column: TextColumn, fmt: TextFormat) -> TextColumn:
 def _hinted(
     encode: Encode, column: TextColumn, bad: list[BadValue], fmt: TextFormat
 ) -> list[BadValue]:
-    """Return the bad values, with the option that reads those that are timestamps."""
+    """Return the bad values, with the option that reads timestamps among them."""
     rows = np.array([one.row for one in bad])
     rows = rows[column.lengths[rows] <= _LENGTH_MAX]
     texts = TextColumn.of(column.array().take(pa.array(rows)))

@@ -32,7 +32,7 @@ def read_header(
 ) -> tuple[list[str], Position]:
     """Read the names of the fields, and where the first record after them may begin.
 
-    `stream` is positioned at `start`. Blanks around names are dropped, except of those in `known`;
+    `stream` is positioned at `start`. Blanks around names are dropped, but for names in `known`;
     names may be empty or repeated, see `check_names`. Raises `SourceEmpty` for a source without
     records, and `UsageError` for one that is not text or cannot be decoded.
     """

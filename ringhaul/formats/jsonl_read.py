@@ -90,8 +90,8 @@ def read_objects(
 
     Rejects records that are not a JSON object, and those with a name that is neither wanted nor in
     `ignored` (None: any name is allowed). `chosen`: bool per record; the others are skipped.
-    `parse`: like `parse_json`. `paths`: those of the names that lead to a value within objects, as
-    `user.name` does; what is on the way must be an object, or missing.
+    `parse`: like `parse_json`. `paths`: names that lead to a value within objects, as `user.name`
+    does; what is on the way must be an object, or missing.
     """
     steps = {name: name.split(".") for name in paths}
     rows: list[dict[str, Json]] = []

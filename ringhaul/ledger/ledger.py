@@ -160,7 +160,7 @@ class Ledger(Reader):
     def cancel(self, job: str, *, by: str = BY_COMMAND, cause: str = CANCELLED) -> JobState:
         """End a running job; workers stop at their next block. Returns the state after it.
 
-        `cause`: `INTERRUPTED` if its command ends and nobody decided about the job.
+        `cause`: `INTERRUPTED` if its command ends before a user decides about the job.
         """
         return self._end(job, JobState.CANCELLED, "", by, cause=cause)
 

@@ -42,7 +42,7 @@ class Output:
         return posixpath.dirname(self.file) if self.file else self.url
 
     @property
-    def told(self) -> bool:
+    def explained(self) -> bool:
         """Whether a manifest beside the rows says how they are written."""
         return self.listed or not self.file
 

@@ -105,7 +105,7 @@ class MappingText:
 
     @property
     def paths(self) -> list[str]:
-        """The names with dots, which may be paths into objects; not those in quotes."""
+        """The names with dots, which may be paths into objects. Names in quotes are no paths."""
         sides = [e.right if e.left.times is not None else e.left for e in self.entries]
         return [
             side.text

@@ -72,7 +72,7 @@ def new_table(
     user_types: tuple[tuple[str, Fields], ...] = (),
 ) -> NewTable:
     """Return the table for columns, in their order. `primary_key`: `a,b` or `(a,b),c`; None: the
-    column `id`, or the first. `user_types`: those of the keyspace.
+    column `id`, or the first. `user_types`: the user types of the keyspace.
 
     Raises `UsageError` for names that no table can have and for an impossible key.
     """

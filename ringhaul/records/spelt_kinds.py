@@ -86,7 +86,7 @@ OthersOf = Callable[[Sequence[str]], list[str]]
 
 
 def _kinds(fmt: TextFormat) -> list[tuple[str, OthersOf]]:
-    """Return what texts may be, and how to find those that are not."""
+    """Return what texts may be, and how to find texts that are something else."""
 
     def of_form(form: re.Pattern[str]) -> OthersOf:
         return lambda texts: [text for text in texts if not form.fullmatch(text)]

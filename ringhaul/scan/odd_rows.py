@@ -32,7 +32,7 @@ def unloadable_rows(
 
     `batch`: the rows as read; `written`: the same rows as written, made by `Select.project_marked`;
     `too_long`: rows of `written` whose record is longer than a load accepts. `nuls`: whether a load
-    has to be told of NUL bytes.
+    needs an option for NUL bytes.
     """
     found: list[tuple[str, str, Sequence[int]]] = []
     for name, kind, column in zip(select.names, select.types, written.columns, strict=True):

@@ -322,5 +322,5 @@ def open_sink(
         files = PartitionedParts(files, job.written_names, job.written_types, by)
     if transforms:
         return TransformedParts(job, files, earlier, transforms, rejects_max, saved)
-    nuls = job.output.format.kind == "csv" and (job.streams or not job.output.told)
+    nuls = job.output.format.kind == "csv" and (job.streams or not job.output.explained)
     return PartsSink(job.select, files, earlier, nuls=nuls)

@@ -1,7 +1,7 @@
 """Read parts of one version of an object: a request for another version fails.
 
-S3 is asked for a part of the object with a certain ETag. Stores of other kinds are only asked for a
-part; there a unit compares the object's version before it reads and before it is committed.
+A request to S3 names the ETag that the object must have. A request to another kind of store cannot;
+there a unit compares the object's version before it reads and before it is committed.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class UnitWorker(Worker):  # type: ignore[misc]
     """Celery's worker with our shutdown."""
 
     _ending: Ending | None = None
-    _asked = False  #: a signal has asked it to stop
+    _signalled = False  #: a signal has asked it to stop
 
     def on_before_init(self, **kwargs: Any) -> None:
         """Refuse pools in which units cannot run, however the worker is started."""
@@ -106,14 +106,18 @@ class UnitWorker(Worker):  # type: ignore[misc]
         """Stop at once. If that is because the consumer cannot go on (it has no file left to open,
         for example), that is a failure, which Celery forgets."""
         error = sys.exception()
-        if isinstance(error, WorkerTerminate) and error.__cause__ is not None and not self._asked:
+        if (
+            isinstance(error, WorkerTerminate)
+            and error.__cause__ is not None
+            and not self._signalled
+        ):
             self.exitcode = EXIT_FATAL
         super().terminate(in_sighandler)
 
     def stop(self, in_sighandler: bool = False, exitcode: int | None = None) -> None:
         """Stop. What goes wrong after someone asked for it, such as a broker that is away by now,
         is no failure."""
-        super().stop(in_sighandler, EXIT_COMPLETE if self._asked else exitcode)
+        super().stop(in_sighandler, EXIT_COMPLETE if self._signalled else exitcode)
 
     def wait_for_soft_shutdown(self) -> None:
         """Wait for units in progress. Celery calls this in the signal handler, and gives back what
@@ -127,7 +131,7 @@ class UnitWorker(Worker):  # type: ignore[misc]
             time.sleep(_LOOK_S)
 
     def _on_signal(self, how: str = "", **_: Any) -> None:
-        self._asked = True
+        self._signalled = True
         self._watch(math.inf if how == "Warm" else 0.0)
 
     def _shutdown(self, warm: bool = True) -> None:

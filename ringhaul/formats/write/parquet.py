@@ -124,7 +124,7 @@ class ParquetWriter:
 
 
 def _decimals(texts: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """Return a column of decimals in the type that was asked for.
+    """Return a column of decimals in the type that the user wants.
 
     Raises `OutputUnusable`, which shows the first value that the type cannot hold exactly.
     """

@@ -163,8 +163,8 @@ def test_the_number_of_rows_is_uncertain_only_after_interrupted_units() -> None:
     assert " cancelled: at least 200 records were written to shop.orders" in cut.splitlines()
     more = summary_text(summary(JobState.CANCELLED, pending=1, done=7, live=Live(rows=112_612)))
     assert (
-        " cancelled: at least 200 records were written to shop.orders, and units that begin anew "
-        "had written 112,612 rows more"
+        " cancelled: at least 200 records were written to shop.orders, and units that will start "
+        "over had written 112,612 rows more"
     ) in more.splitlines()
     running = summary_text(summary(JobState.RUNNING, pending=1, done=7, live=Live(rows=50)))
     assert ", and units in progress have written 50 rows more so far" in running
