@@ -1,9 +1,9 @@
 """A folder for what a process needs only while it lives, below the state folder.
 
-Each process has its own, `STATE/run/PID-RANDOM`, and removes it at its end. A killed process cannot.
-So the next command that starts workers, the next worker and the next beat remove the folders of dead
-processes. Each recognizes them by a lock: the kernel releases it when its process dies, whatever
-other process has its number by then.
+Each process has its own, `STATE/run/PID-RANDOM`, and removes it at its end. A killed process
+cannot. So the next command that starts workers, the next worker and the next beat remove the
+folders of dead processes. They recognize them by a lock: the kernel releases it when its process
+dies, whatever other process has its number by then.
 
 Record locks belong to one process: children that inherit the open file do not keep it.
 """

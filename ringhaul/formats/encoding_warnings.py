@@ -67,7 +67,7 @@ def _around(data: bytes, found: re.Match[bytes], encoding: str) -> str:
 
 @lru_cache
 def _control_bytes(encoding: str) -> re.Pattern[bytes] | None:
-    """Return a pattern of the bytes of control characters beyond ASCII; None: it has no such byte."""
+    """Return a pattern of bytes that are control characters beyond ASCII; None: no byte is."""
     found = bytes(
         byte
         for byte in range(0x80, 0x100)

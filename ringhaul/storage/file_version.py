@@ -209,7 +209,7 @@ def _same_time(then_ns: int, now_ns: int) -> bool:
 
 
 def _renumbers(device: int) -> bool:
-    """Return whether a device has a file system that changes its inode numbers from time to time."""
+    """Return whether a device has a file system that changes inode numbers from time to time."""
     wanted = f"{os.major(device)}:{os.minor(device)}"
     try:
         with open(_MOUNT_LIST, encoding="utf-8", errors="replace") as file:
