@@ -69,6 +69,14 @@ def spool_sources(
     return find_sources([str(spool)], dialect, file_format)
 
 
+def pipe_note(args: Sequence[str]) -> str | None:
+    """Return a line about a pipe that is given by its name: opening it waits for its writer."""
+    pipe = next((one for one in args if is_stream(one) and not is_standard_input(one)), None)
+    return (
+        None if pipe is None else f"{pipe} is a pipe: it is read to its end before the job starts"
+    )
+
+
 @contextmanager
 def _opened(stream: str) -> Iterator[BinaryIO]:
     if not is_standard_input(stream):

@@ -21,6 +21,7 @@ from producer.report.outcome import (
     error_json,
     exit_code,
     next_line,
+    resume_lines,
     sharing_json,
     unfinished,
 )
@@ -281,7 +282,7 @@ def _verdict(summary: Summary) -> list[str]:
         case JobState.CANCELLED:
             return [f" cancelled: {part}", resume]
         case JobState.FAILED:
-            return [f" failed: {status.last_error}", f" so far {part}", resume]
+            return [f" failed: {status.last_error}", f" so far {part}", *resume_lines(status)]
         case JobState.RUNNING:
             return unfinished(status, f"{part} so far")
 

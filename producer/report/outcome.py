@@ -20,6 +20,8 @@ from ringhaul.errors import (
     EXIT_REJECTS,
     EXIT_STILL_RUNNING,
     EXIT_TOO_MANY_ERRORS,
+    SourceChanged,
+    SourceCorrupt,
 )
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.job_status import DAMAGED, JobStatus
@@ -44,6 +46,8 @@ _CAUSES: Mapping[JobState, str] = {
     JobState.STOPPED: TOO_MANY_REJECTS,
     JobState.QUARANTINED: QUARANTINED,
 }
+#: Causes that a resume meets again.
+_FILES_DIFFER = (SourceChanged.__name__, SourceCorrupt.__name__)
 
 #: How reading results, specs and rejects fails that something else was written over.
 UNREADABLE = (ValueError, KeyError, IndexError, TypeError, zlib.error)
@@ -126,6 +130,12 @@ def unfinished(status: JobStatus, part: str) -> list[str]:
 def next_line(command: str) -> str:
     """Return the line that suggests the next command, such as `resume JOB`."""
     return f" next     {next_command(command)}"
+
+
+def resume_lines(status: JobStatus) -> list[str]:
+    """Return the line that suggests a resume; nothing if that would fail as before: the files of a
+    job have to be what it was planned with."""
+    return [] if status.cause in _FILES_DIFFER else [next_line(f"resume {status.job}")]
 
 
 def error_json(status: JobStatus) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from producer.report.outcome import (
     error_json,
     exit_code,
     next_line,
+    resume_lines,
     sharing_json,
     unfinished,
 )
@@ -137,7 +138,7 @@ def _entries(job: StatementJob) -> str:
 def _verdict(status: JobStatus, job: StatementJob, sums: _Sums) -> list[str]:
     """Return lines that say how the job ended, and the next command if there is one."""
     listed = next_line(f"errors {status.job}")
-    resume = [next_line(f"resume {status.job}")] if job.resumable else []
+    resume = resume_lines(status) if job.resumable else []
     part = f"{status.done:,} of {status.units:,} units are done"
     match status.state:
         case JobState.COMPLETE:

@@ -11,6 +11,7 @@ from producer.inputs.file_notes import file_notes
 from producer.inputs.stdin_spool import (
     as_standard_input,
     naming_standard_input,
+    pipe_note,
     spool_path,
     spool_sources,
 )
@@ -60,6 +61,8 @@ def run_load(options: LoadOptions, services: Services) -> int:
     spool = spool_path(loaded.settings.state_dir, services.job_id)
     with ExitStack() as unused:
         unused.callback(spool.unlink, missing_ok=True)
+        if pipe := pipe_note(options.sources):
+            shown.say(pipe)
         files = spool_sources(
             options.sources, request.dialect, request.file_format, spool, given.places
         )

@@ -14,6 +14,7 @@ from config.settings import Loaded
 from producer.inputs.stdin_spool import (
     as_standard_input,
     naming_standard_input,
+    pipe_note,
     spool_path,
     spool_sources,
 )
@@ -188,6 +189,8 @@ def _run(
         sources = []
         if files:
             unused.callback(spool.unlink, missing_ok=True)
+            if pipe := pipe_note(files):
+                Shown.from_options(options).say(pipe)
             sources = spool_sources(files, request.dialect, request.file_format, spool)
             request = with_separator(request, sources)
             request, note = with_layout(request, sources)

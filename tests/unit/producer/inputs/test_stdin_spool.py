@@ -25,6 +25,7 @@ from producer.inputs.stdin_spool import (
     as_standard_input,
     naming_standard_input,
     path_as_given,
+    pipe_note,
     spool_path,
     spool_sources,
 )
@@ -265,3 +266,11 @@ def test_files_are_not_spooled(tmp_path: Path) -> None:
     with pytest.raises(SourceMissing):
         spool_sources([str(tmp_path / "x.csv")], CsvDialect(), "auto", spool)
     assert not spool.parent.exists()
+
+
+def test_a_pipe_that_is_waited_for_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "p.csv")
+    (tmp_path / "x.csv").touch()
+    assert pipe_note(["-"]) is None and pipe_note([str(tmp_path / "x.csv")]) is None
+    note = pipe_note([str(tmp_path / "p.csv")])
+    assert note == f"{tmp_path}/p.csv is a pipe: it is read to its end before the job starts"

@@ -143,6 +143,12 @@ def test_every_end_has_its_text_and_exit_code(
     )
 
 
+@pytest.mark.parametrize("cause", ["SourceChanged", "SourceCorrupt"])
+def test_no_resume_is_advised_if_it_would_meet_the_same_files(cause: str) -> None:
+    ended = summary(JobState.FAILED, pending=3, done=5, last_error="x.csv is another", cause=cause)
+    assert "resume" not in summary_text(ended)
+
+
 def test_a_stalled_job_shows_the_reason() -> None:
     error = {"last_error": "too few", "error_ms": STARTED_MS + 88_000, "error_done": 5}
     stuck = summary(JobState.RUNNING, pending=3, done=5, failing=3, fails=5, **error)
