@@ -23,7 +23,7 @@ from producer.text import count_text
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.formats.split import Position
-from ringhaul.records.fields import field_reader
+from ringhaul.records.field_readers import field_reader
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.mapping import other_case
 from ringhaul.records.shape import misfit, source_batch

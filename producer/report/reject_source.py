@@ -14,7 +14,7 @@ from ringhaul.errors import SourceChanged
 from ringhaul.formats.parquet_json import record_json
 from ringhaul.formats.parquet_read import RowBlock, row_groups
 from ringhaul.formats.split import Position, Stream
-from ringhaul.records.fields import AnyBlock
+from ringhaul.records.field_readers import AnyBlock
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import Reject
 from ringhaul.records.unit import TO_THE_END

@@ -30,6 +30,7 @@ import pyarrow.csv
 from ringhaul.errors import RinghaulError
 from ringhaul.formats.csv_escaped import EscapedColumns, escaped_columns
 from ringhaul.formats.csv_plain import plain_columns
+from ringhaul.formats.csv_reasons import count_reason, nul_reason
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.pieces import BOM
 from ringhaul.formats.records import Offsets
@@ -129,7 +130,9 @@ def read_block(
         counts = [int(escaped.counts[record]) for record in bad]
         unnamed = _lacks_a_name(block, counts, len(field_names), dialect)
         rejects = [
-            _miscounted(record, count, len(field_names), dialect, unnamed=unnamed)
+            FieldReject(
+                record, None, count_reason(count, len(field_names), dialect, unnamed=unnamed), None
+            )
             for record, count in zip(bad, counts, strict=True)
         ]
     else:
@@ -362,7 +365,8 @@ def _regular(
         if dialect.allow_extra_fields if count > fields_count else dialect.allow_missing_fields:
             allowed[count].append(record)
         else:
-            rejects.append(_miscounted(record, count, fields_count, dialect, unnamed=unnamed))
+            reason = count_reason(count, fields_count, dialect, unnamed=unnamed)
+            rejects.append(FieldReject(record, None, reason, None))
     if not allowed:
         return rows, rejects
     parts = [rows]
@@ -397,27 +401,6 @@ def _lacks_a_name(
     return not all(block.data[end - len(delimiter) : end] == delimiter for end in ends)
 
 
-def _miscounted(
-    record: int, count: int, fields_count: int, dialect: CsvDialect, *, unnamed: bool
-) -> FieldReject:
-    if unnamed:
-        hint = (
-            "so have all records around it. If the first field has no name, as in files of R's "
-            f"write.table, name all fields by {dialect.option('columns')}; "
-            f"{dialect.option('allow-extra-fields')} leaves out the last field instead"
-        )
-    elif count > fields_count:
-        hint = f"{dialect.option('allow-extra-fields')} leaves out the rest"
-    else:
-        hint = f"{dialect.option('allow-missing-fields')} takes the others as nulls"
-    return FieldReject(record, None, _count_reason(count, fields_count, hint), None)
-
-
-@lru_cache(maxsize=64)  # records of one block share the text
-def _count_reason(count: int, fields_count: int, hint: str) -> str:
-    return f"has {count} field{'s' if count != 1 else ''}, expected {fields_count}; {hint}"
-
-
 def holds_nul(column: pa.BinaryArray) -> npt.NDArray[np.bool_]:
     """Return which values have a NUL byte."""
     holds: npt.NDArray[np.bool_] = pc.fill_null(pc.match_substring(column, b"\0"), False).to_numpy(
@@ -440,26 +423,8 @@ def without_nul(
     for name, column, holds_nul in zip(wanted, rows.columns, nuls, strict=True):
         for row in np.flatnonzero(holds_nul).tolist():
             value = column[row].as_py()
-            reason = _nul_reason(value, dialect)
+            reason = nul_reason(value, dialect)
             rejects.setdefault(row, FieldReject(int(rows.records[row]), name, reason, value))
     good = np.delete(np.arange(len(rows.records)), list(rejects))
     columns = [column.take(pa.array(good)) for column in rows.columns]
     return TextRows(columns, rows.records[good]), list(rejects.values())
-
-
-def _nul_reason(value: bytes, dialect: CsvDialect) -> str:
-    """Return why a value with a NUL byte is refused. Every second byte of UTF-16 is NUL as long as
-    its text is ASCII; as data, such bytes would be stored without an error."""
-    utf_16 = {value[0::2].count(0) * 2 - len(value), value[1::2].count(0) * 2 - len(value)}
-    alternate = value.count(0) == max(value[0::2].count(0), value[1::2].count(0)) and (
-        utf_16 & {-1, 0, 1}
-    )
-    encoding, allow_nul = dialect.option("encoding"), dialect.option("allow-nul")
-    if alternate and len(value) > 3:
-        return f"holds a NUL byte after each other one, as UTF-16 does; give {encoding} utf-16"
-    if alternate:
-        return (
-            f"holds a NUL byte; if the file is UTF-16 give {encoding} utf-16, "
-            f"if NUL belongs to the data give {allow_nul}"
-        )
-    return f"holds a NUL byte; if NUL belongs to the data give {allow_nul}"

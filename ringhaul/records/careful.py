@@ -14,7 +14,7 @@ from ringhaul.breadcrumb import Loss, culprits_of, suspects_of
 from ringhaul.formats.parquet_read import RowBlock
 from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.split import Block, Position
-from ringhaul.records.fields import AnyBlock
+from ringhaul.records.field_readers import AnyBlock
 
 #: Each step divides the suspects by this number: three steps from 64 Ki records to one.
 PIECES = 64

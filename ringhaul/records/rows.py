@@ -18,7 +18,8 @@ from ringhaul.breadcrumb import Loss
 from ringhaul.cluster.schema import appends
 from ringhaul.cql.cells import Cells, bigint_cells, join_rows, routing_keys
 from ringhaul.records.blanks import TEXTS
-from ringhaul.records.fields import AnyBlock, Fault, TableColumns, field_reader
+from ringhaul.records.field_readers import AnyBlock, Fault, field_reader
+from ringhaul.records.fields import TableColumns
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import KEPT_BYTES_MAX, Reject
 

@@ -22,7 +22,8 @@ from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed import encode_typed, refusal
 from ringhaul.cql.types import CqlType
 from ringhaul.formats.json_text import text_column
-from ringhaul.records.fields import Fault, FieldReader, Parsed, TableColumns
+from ringhaul.records.field_readers import Fault, FieldReader, Parsed
+from ringhaul.records.fields import TableColumns
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.row_fields import ColumnEncoder, filtered
 from ringhaul.transform.chain import Applied, Chain, Transform

@@ -26,7 +26,7 @@ from ringhaul.dataplane.base import RequestBounds, Target
 from ringhaul.dataplane.connection import WireUnsupported
 from ringhaul.load.statement import Statements
 from ringhaul.load.write.pipeline import BLOCKS_KEPT_MAX
-from ringhaul.records.fields import Fault
+from ringhaul.records.field_readers import Fault
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit

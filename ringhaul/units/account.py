@@ -20,7 +20,7 @@ from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.dataplane.window import WindowStats
 from ringhaul.errors import Terminal, TooManyRejects
 from ringhaul.records.careful import careful_blocks
-from ringhaul.records.fields import Fault
+from ringhaul.records.field_readers import Fault
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rejects import RejectLog
 from ringhaul.records.rows import EncodedRows, Part, RowEncoder

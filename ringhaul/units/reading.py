@@ -10,7 +10,7 @@ from ringhaul.formats.parquet_footer import Footer
 from ringhaul.formats.parquet_read import parquet_errors, read_batches
 from ringhaul.formats.record_end import Tick, no_tick
 from ringhaul.formats.split import Position, Stream, read_blocks
-from ringhaul.records.fields import AnyBlock
+from ringhaul.records.field_readers import AnyBlock
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.sources.files import check_unchanged, open_parquet, open_range, open_whole

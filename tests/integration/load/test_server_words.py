@@ -19,7 +19,7 @@ from ringhaul.cql.frames import offsets_of
 from ringhaul.load.write import WRITERS
 from ringhaul.load.write.batch_sizes import BatchSizes
 from ringhaul.load.write.grouping import BATCH_PARTITIONS_MAX
-from ringhaul.records.fields import AnyBlock
+from ringhaul.records.field_readers import AnyBlock
 from ringhaul.records.rows import EncodedRows
 from tests.integration.load.conftest import batch_warnings, make_table, read_table, run_file
 from tests.loads import rejects_of

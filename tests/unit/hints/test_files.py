@@ -42,7 +42,7 @@ def row(number: int, note: str, n: int | None = None) -> Row:
 
 ONE = [row(1, "x", 2)]
 EURO = "1,5 €\n2,„ä“\n"
-CSV = "ringhaul/formats/csv_read.py"
+CSV = "ringhaul/formats/csv_reasons.py"
 DIALECT = "ringhaul/formats/dialect_warnings.py"
 ENCODING = "ringhaul/formats/encoding_warnings.py"
 HEADER = "ringhaul/formats/header.py"
@@ -65,13 +65,13 @@ CASES = [
          [row(1, "ä")]),
     Case(f"{PLAN}/jsonl_source.py:_check_layout", '{"id": 1, "note": "ä"}\n'.encode("utf-16"),
          "--encoding utf-16", [row(1, "ä")], "in.jsonl"),
-    Case(f"{CSV}:_nul_reason", "1,abc\n2,x\n".encode("utf-16"), "--encoding utf-16",
+    Case(f"{CSV}:nul_reason", "1,abc\n2,x\n".encode("utf-16"), "--encoding utf-16",
          [row(1, "abc"), row(2, "x")], given="--no-header --columns id,note"),
-    Case(f"{CSV}:_nul_reason", b"id,note\n1,ab\0\0\0\0\n", "--allow-nul",
+    Case(f"{CSV}:nul_reason", b"id,note\n1,ab\0\0\0\0\n", "--allow-nul",
          [row(1, "ab\0\0\0\0")]),
     # Numbers of fields, delimiters, quotes
-    Case(f"{CSV}:_miscounted", b"id,note\n1,x,y\n", "--allow-extra-fields", [row(1, "x")]),
-    Case(f"{CSV}:_miscounted", b"id,note,n\n1,x\n", "--allow-missing-fields", [row(1, "x")]),
+    Case(f"{CSV}:count_reason", b"id,note\n1,x,y\n", "--allow-extra-fields", [row(1, "x")]),
+    Case(f"{CSV}:count_reason", b"id,note,n\n1,x\n", "--allow-missing-fields", [row(1, "x")]),
     Case(f"{PLAN}/sources.py:_check_delimiter", b"id;note;n\n1;x;2\n", "--delimiter ';'", ONE),
     Case(f"{DIALECT}:_null_as_text", b"id,note,n\n1,\\N,2\n", r"--null '\N'",
          [{"id": "1", "n": "2"}]),

@@ -20,7 +20,7 @@ from ringhaul.formats.parquet_read import RowBlock
 from ringhaul.formats.split import Position, read_blocks
 from ringhaul.query.errors import QueryError
 from ringhaul.records.condition import record_condition
-from ringhaul.records.fields import AnyBlock
+from ringhaul.records.field_readers import AnyBlock
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import Reject
 from ringhaul.records.rows import Part, RowEncoder

@@ -18,7 +18,7 @@ import pytest
 from ringhaul.errors import SourceChanged, SourceMissing
 from ringhaul.formats.parquet_read import RowBlock
 from ringhaul.formats.split import Position
-from ringhaul.records.fields import AnyBlock
+from ringhaul.records.field_readers import AnyBlock
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.estimate import estimate
 from ringhaul.sources.files import check_unchanged, open_parquet, open_range, open_stored

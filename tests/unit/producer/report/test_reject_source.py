@@ -20,7 +20,7 @@ from producer.report.rejects import _data
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import SourceChanged
 from ringhaul.formats.split import Position
-from ringhaul.records.fields import field_reader
+from ringhaul.records.field_readers import field_reader
 from ringhaul.records.job import LoadSource
 from ringhaul.records.rejects import Reject
 from ringhaul.records.unit import TO_THE_END
