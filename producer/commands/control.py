@@ -9,7 +9,7 @@ import rich_click as click
 
 from producer.commands.options import connection_options, following_options, ledger_options
 from producer.commands.query import RESULT_FORMATS
-from producer.request.options import ResumeOptions, ThrottleOptions
+from producer.options.control import ResumeOptions, ThrottleOptions
 from producer.request.password import prompting_for_password
 from producer.request.rate import Rate
 from producer.request.values import given_options

@@ -15,17 +15,12 @@ from typing import Any, TypeVar
 
 import rich_click as click
 
+from producer.options.job import JobOptions
+from producer.options.load import LoadOptions
+from producer.options.reads import CountOptions, QueryOptions, UnloadOptions
+from producer.options.spelling import Spelling
+from producer.options.statements import ExecOptions, LookupOptions
 from producer.request.cqlshrc import apply_cqlshrc
-from producer.request.options import (
-    CountOptions,
-    ExecOptions,
-    JobOptions,
-    LoadOptions,
-    LookupOptions,
-    QueryOptions,
-    Spelling,
-    UnloadOptions,
-)
 from producer.request.password import prompting_for_password
 from producer.request.presets import with_preset
 from producer.request.values import given_options

@@ -15,7 +15,7 @@ from producer.commands.options import (
     sharing_options,
 )
 from producer.commands.record_options import record_options
-from producer.request.options import LoadOptions
+from producer.options.load import LoadOptions
 from ringhaul.ledger.kinds import JobKind
 
 

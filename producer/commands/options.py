@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import rich_click as click
 
-from producer.request.options import NO_BROKER
+from producer.options.connection import NO_BROKER
 from producer.request.password import PROMPT, note_password_flag
 from producer.request.rate import Rate
 from ringhaul.formats.dialect import TRIMS

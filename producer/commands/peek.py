@@ -8,7 +8,7 @@ import rich_click as click
 
 from producer.commands.options import connection_options
 from producer.commands.table_argument import table_argument
-from producer.request.options import PeekOptions
+from producer.options.reads import PeekOptions
 
 
 @click.command("peek")

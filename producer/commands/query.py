@@ -16,7 +16,7 @@ from producer.commands.options import (
     skip_failed_option,
 )
 from producer.commands.table_argument import table_argument
-from producer.request.options import CountOptions, QueryOptions
+from producer.options.reads import CountOptions, QueryOptions
 from ringhaul.ledger.kinds import JobKind
 
 #: Formats of a result. `table` is for people.

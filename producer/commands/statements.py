@@ -18,7 +18,7 @@ from producer.commands.options import (
 from producer.commands.record_options import values_options
 from producer.commands.table_argument import table_argument
 from producer.commands.value_options import spelling_options
-from producer.request.options import ExecOptions, LookupOptions
+from producer.options.statements import ExecOptions, LookupOptions
 from ringhaul.ledger.kinds import JobKind
 
 

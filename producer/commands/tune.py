@@ -13,7 +13,7 @@ import rich_click as click
 
 from producer.commands.options import connection_options
 from producer.commands.record_options import record_options
-from producer.request.options import TuneOptions
+from producer.options.load import TuneOptions
 from ringhaul.ledger.shares import NORMAL
 from ringhaul.schedule.times import parse_duration_s
 

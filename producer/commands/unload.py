@@ -17,7 +17,7 @@ from producer.commands.options import (
 )
 from producer.commands.table_argument import table_argument
 from producer.commands.value_options import spelling_options
-from producer.request.options import UnloadOptions
+from producer.options.reads import UnloadOptions
 from ringhaul.ledger.kinds import JobKind
 
 

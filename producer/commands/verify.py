@@ -10,7 +10,7 @@ import rich_click as click
 from producer.commands.job_command import job_command
 from producer.commands.options import connection_options, following_options, sharing_options
 from producer.commands.record_options import record_options
-from producer.request.options import LoadOptions
+from producer.options.load import LoadOptions
 from ringhaul.ledger.kinds import JobKind
 
 

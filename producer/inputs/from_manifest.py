@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from producer.request.options import LoadOptions
+from producer.options.load import LoadOptions
 from producer.text import count_text
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from producer.options.job import Showing
 from producer.outputs.stdout import json_text, print_message
 from producer.report.outcome import Closing
 from producer.report.summary import read_closing
 from producer.report.tables import screen_width, wrap_figures
-from producer.request.options import Showing
 from ringhaul.errors import EXIT_COMPLETE, OutputUnusable
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.plain_text import lines_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from config.settings import Loaded
-from producer.request.options import Following
+from producer.options.job import Following
 from producer.request.settings import is_embedded
 from ringhaul.errors import UsageError
 

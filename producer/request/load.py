@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from config.settings import Loaded
+from producer.options.load import LoadOptions
 from producer.request.input_format import (
     dialect_of,
     empty_of,
@@ -20,7 +21,6 @@ from producer.request.input_format import (
     rows_per_file,
     text_of,
 )
-from producer.request.options import LoadOptions
 from producer.request.preserved import preserving
 from producer.request.values import comma_list, refuse_blank, table_names
 from ringhaul.cql.text import TextFormat

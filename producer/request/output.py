@@ -9,8 +9,9 @@ from pathlib import Path
 
 from config.settings import Loaded
 from config.values import parse_bytes
+from producer.options.job import Showing
+from producer.options.output import RowsOutput
 from producer.request.input_format import written_text_of
-from producer.request.options import RowsOutput, Showing
 from ringhaul.errors import UsageError
 from ringhaul.formats.presets import PRESETS, output_options
 from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suffixes_of

@@ -15,7 +15,9 @@ from urllib.parse import urlsplit
 from config.layers import WAYS
 from config.names import ENV_CONFIG, ENV_EMPTY, env_name
 from config.settings import Loaded, load_settings
-from producer.request.options import NO_BROKER, Connection, JobOptions, LoadOptions
+from producer.options.connection import NO_BROKER, Connection
+from producer.options.job import JobOptions
+from producer.options.load import LoadOptions
 from producer.request.values import comma_list
 from ringhaul.errors import UsageError
 from tasks.connect import use_storage

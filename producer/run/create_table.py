@@ -12,10 +12,10 @@ from cassandra.metadata import Metadata
 from cassandra.protocol import ErrorMessage
 
 from config.settings import Settings
+from producer.options.load import LoadOptions
 from producer.plan.new_table import Planned, plan_new_table
 from producer.report.reporter import Shown
 from producer.request.load import LoadRequest
-from producer.request.options import LoadOptions
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cluster.schema import (
     TableMissing,

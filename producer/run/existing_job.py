@@ -13,14 +13,10 @@ from contextlib import ExitStack, suppress
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from producer.request.options import (
-    Connection,
-    Following,
-    JobOptions,
-    ResultPlace,
-    ResumeOptions,
-    RowsOutput,
-)
+from producer.options.connection import Connection
+from producer.options.control import ResumeOptions
+from producer.options.job import Following, JobOptions
+from producer.options.output import ResultPlace, RowsOutput
 from ringhaul.errors import UsageError
 from ringhaul.ledger.kinds import JobKind
 

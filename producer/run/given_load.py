@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from config.settings import Loaded
 from producer.inputs.from_manifest import as_unloaded
 from producer.inputs.urlfile import NO_PLACES, read_urlfile
+from producer.options.load import LoadOptions
 from producer.report.reporter import Shown
 from producer.request.load import LoadRequest, load_request
-from producer.request.options import LoadOptions
 
 
 @dataclass(frozen=True)

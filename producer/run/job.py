@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from cassandra.cluster import Session
 
 from config.settings import Loaded
+from producer.options.job import JobOptions
 from producer.report.reporter import Shown
 from producer.request.command_line import COMMAND_LABEL, command_line
 from producer.request.fingerprint import FINGERPRINT_LABEL
-from producer.request.options import JobOptions
 from producer.request.settings import is_embedded
 from producer.run.follow import cancelled_by_interrupt, follow_job, leave_job
 from producer.run.gone import reporting_lost_job

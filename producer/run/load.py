@@ -15,6 +15,7 @@ from producer.inputs.stdin_spool import (
     spool_path,
     spool_sources,
 )
+from producer.options.load import LoadOptions
 from producer.outputs.stdout import json_text
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.dry_run import dry_run_code, dry_run_json, dry_run_text
@@ -26,7 +27,6 @@ from producer.report.reporter import Shown
 from producer.request.command_line import COMMAND_LABEL, command_line
 from producer.request.fingerprint import FINGERPRINT_LABEL
 from producer.request.load import LoadRequest
-from producer.request.options import LoadOptions
 from producer.run.feed import Feeder
 from producer.run.finish import publish_end
 from producer.run.follow import cancelled_by_interrupt, follow_job, leave_job

@@ -5,8 +5,8 @@ from __future__ import annotations
 from cassandra.cluster import Session
 
 from config.settings import Loaded
+from producer.options.reads import CountOptions, QueryOptions
 from producer.plan.scan import plan_units, read_select
-from producer.request.options import CountOptions, QueryOptions
 from producer.request.result_output import check_result_output, lasting, result_output
 from producer.request.scan import Wanted, check_wanted, count_wanted
 from producer.run.finish import publish_end

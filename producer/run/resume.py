@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from producer.options.control import ResumeOptions
 from producer.report.reporter import Shown, close_job
 from producer.request.conflicts import refuse_embedded_detach, refuse_workers_of_others
-from producer.request.options import ResumeOptions
 from producer.request.result_output import check_result_output, result_output
 from producer.request.settings import connection_flags, is_embedded, settle
 from producer.run.feed import Feeder

@@ -18,6 +18,7 @@ from producer.inputs.stdin_spool import (
     spool_path,
     spool_sources,
 )
+from producer.options.statements import ExecOptions, LookupOptions, StatementOptions
 from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.outputs.stdout_spool import spool_folder
 from producer.plan.dialect_warnings import dialect_warnings
@@ -39,7 +40,6 @@ from producer.plan.statements import (
 from producer.plan.titles import with_separator
 from producer.report.reporter import Shown
 from producer.request.conflicts import refuse_stdout_detach, refuse_workers_of_others
-from producer.request.options import ExecOptions, LookupOptions, StatementOptions
 from producer.request.output import (
     STDOUT,
     check_empty,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import rich_click as click
 
+from producer.options.control import ThrottleOptions
 from producer.outputs.stdout import json_text
-from producer.request.options import ThrottleOptions
 from producer.services.ledger import reading_ledger
 from ringhaul.errors import EXIT_COMPLETE, EXIT_USAGE, UsageError
 from ringhaul.ledger.pace import NO_LIMITS, NO_PACE, Limits, Pace

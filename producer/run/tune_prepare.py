@@ -14,13 +14,13 @@ from cassandra.cluster import Session
 
 from config.cores import usable_cores
 from producer.inputs.stdin_spool import spool_path, spool_sources
+from producer.options.load import TuneOptions
 from producer.plan.json_layout import with_layout
 from producer.plan.load import plan_load
 from producer.plan.source_rate import measure_source
 from producer.plan.titles import with_separator
 from producer.plan.trial import Sample, cut_sample
 from producer.report.reporter import Shown
-from producer.request.options import TuneOptions
 from producer.run.given_load import read_given
 from producer.run.trials import Trials
 from producer.services.embedded import default_workers

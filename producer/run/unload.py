@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra.cluster import Session
 
 from config.settings import Loaded
+from producer.options.reads import UnloadOptions
 from producer.outputs.stdout import json_text, prints_to_stderr
 from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.outputs.stdout_spool import spool_folder
@@ -18,7 +19,6 @@ from producer.plan.scan import Read, plan_units, read_select, shares_limit
 from producer.plan.selection import without_times
 from producer.report.reporter import Shown
 from producer.request.one_file import OneFile, in_one_file
-from producer.request.options import UnloadOptions
 from producer.request.output import (
     STDOUT,
     check_empty,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from producer.options.control import ResumeOptions
 from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
 from producer.report.reporter import Shown
 from producer.request.conflicts import refuse_workers_of_others
-from producer.request.options import ResumeOptions
 from producer.request.settings import connection_flags, settle
 from producer.services.ledger import reading_ledger
 from ringhaul.errors import UsageError

@@ -24,19 +24,13 @@ from producer.commands.format_profile import apply_profile
 from producer.commands.job_command import job_options
 from producer.commands.options import AS_STEP
 from producer.commands.registry import find_command
+from producer.options.job import JobOptions
+from producer.options.load import LoadOptions
+from producer.options.output import ResultPlace, RowsOutput
+from producer.options.reads import CountOptions, QueryOptions, UnloadOptions
+from producer.options.statements import ExecOptions, LookupOptions
 from producer.request.conflicts import refuse_together
 from producer.request.cqlshrc import apply_cqlshrc
-from producer.request.options import (
-    CountOptions,
-    ExecOptions,
-    JobOptions,
-    LoadOptions,
-    LookupOptions,
-    QueryOptions,
-    ResultPlace,
-    RowsOutput,
-    UnloadOptions,
-)
 from producer.request.output import STDOUT, output_of, refuse_two_on_stdout
 from producer.request.settings import settings_with
 from producer.schedule.listing import find_strange

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from config.settings import Loaded, Settings
+from producer.options.job import JobOptions
+from producer.options.load import LoadOptions, TuneOptions
+from producer.options.statements import ExecOptions
 from producer.request.conflicts import (
     refuse_embedded_detach,
     refuse_stdout_detach,
     refuse_workers_of_others,
 )
-from producer.request.options import ExecOptions, JobOptions, LoadOptions, TuneOptions
 from producer.request.settings import connection_flags, is_embedded, load_flags, settle
 from producer.services.embedded import LOAD_PREFIX, EmbeddedBroker, EmbeddedWorker, default_workers
 from ringhaul.errors import UsageError

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from producer.options.control import ThrottleOptions
 from producer.report.next_command import next_command
-from producer.request.options import ThrottleOptions
 from producer.run.throttle import wanted_pace
 from producer.run.unpause import is_staffed
 from ringhaul.errors import RinghaulError, UsageError

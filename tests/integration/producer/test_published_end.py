@@ -12,8 +12,10 @@ import pyarrow as pa
 import pytest
 
 from producer.commands.status import _one
+from producer.options.connection import Connection
+from producer.options.control import ResumeOptions
+from producer.options.reads import CountOptions, UnloadOptions
 from producer.outputs.stdout_parts import StdoutParts
-from producer.request.options import Connection, CountOptions, ResumeOptions, UnloadOptions
 from producer.run import finish
 from producer.run.existing_job import _report_end
 from producer.run.finish import publish_end, publish_watched

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from config.settings import load_settings
+from producer.options.load import LoadOptions
 from producer.plan.load import unit_bytes_auto
 from producer.request.load import TIMESTAMP_US_MAX, load_request, parse_timestamp_us
-from producer.request.options import LoadOptions
 from ringhaul.errors import UsageError
 from ringhaul.ledger.pace import NO_PACE, Limits, Pace
 from tests.options import parse_options

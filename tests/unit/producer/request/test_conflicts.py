@@ -10,8 +10,8 @@ import pytest
 import rich_click as click
 
 from producer.cli import cli
+from producer.options.job import Following
 from producer.request.conflicts import PAIRS, refuse_workers_of_others
-from producer.request.options import Following
 from producer.request.output import refuse_output_options
 from producer.request.settings import settle
 from ringhaul.errors import UsageError

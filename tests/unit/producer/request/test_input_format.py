@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from producer.options.spelling import Spelling
 from producer.request.input_format import dialect_of, text_of
-from producer.request.options import Spelling
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect

@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from producer.commands.control import throttle_command
-from producer.request.options import ThrottleOptions
+from producer.options.control import ThrottleOptions
 from producer.run.throttle import wanted_pace
 from ringhaul.errors import UsageError
 from ringhaul.ledger.pace import NO_PACE, Limits, Pace
