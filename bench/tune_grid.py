@@ -28,7 +28,7 @@ from bench.harness import claim, save_table
 from bench.site import Site, make_site
 from bench.stage import stage
 from producer.commands.tune import tune_command, tune_options
-from producer.options.load import TuneOptions
+from producer.options.tune import TuneOptions
 from producer.plan.trial import Sample
 from producer.report.reporter import Shown
 from producer.run.trials import Trials

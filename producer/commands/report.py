@@ -8,7 +8,8 @@ from pathlib import Path
 
 import rich_click as click
 
-from producer.commands.options import ledger_options, refuse_missing_folder
+from producer.commands.click_options import refuse_missing_folder
+from producer.commands.options import ledger_options
 
 
 @click.command("report")

@@ -11,7 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from producer.options.groups import Group
+from producer.options.kinds import FLAG
 from producer.options.load import LoadOptions
+from producer.options.option import Option, options_of
 from producer.text import count_text
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
@@ -23,32 +26,14 @@ from ringhaul.storage.access import WEB_SCHEMES, is_url, mask_url, scheme_of
 from ringhaul.storage.hidden import MANIFESTS
 from ringhaul.storage.remote import read_small
 
-#: Options of `load` that a manifest knows, and how they are called in messages.
-_SAID = {
-    "delimiter": "delimiter {!r}",
-    "quote": "quote {!r}",
-    "null_strings": "null {0[0]!r}",
-    "empty_word": "empty text {!r}",
-    "encoding": "encoding {}",
-    "escape": "escape {!r}",
-    "escape_style": "escape style {}",
-    "header": "no header",
-    "hive_partitioning": "columns in the names of folders",
-    "json_layout": "JSON layout {}",
-    "timestamp_formats": "timestamps {0[0]}",
-    "date_formats": "dates {0[0]}",
-    "time_formats": "times {0[0]}",
-    "epoch_unit": "epoch unit {}",
-    "epoch": "epoch {}",
-    "timezone": "time zone {}",
-    "clock_changes": "clock changes {}",
-    "locale": "locale {}",
-    "true_words": "true {}",
-    "false_words": "false {}",
-    "blob": "blob {}",
-    "decimal_sep": "decimal separator {!r}",
-    "thousands_sep": "thousands separator {!r}",
-}
+
+def _as_said(option: Option) -> tuple[bool, bool, bool]:
+    """Sort options for a message: characters, then what there is or is not, then values."""
+    return option.group is Group.VALUES, option.kind is FLAG, option.group is Group.ROWS
+
+
+#: How messages put the values of the options that a manifest knows.
+_SAID = {one.name: one.said for one in sorted(options_of(LoadOptions), key=_as_said) if one.said}
 
 
 def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
@@ -175,14 +160,11 @@ def _changes(written: Manifest, options: LoadOptions) -> dict[str, Any]:
         layout = "lines" if fmt.json_layout is None else "documents"
         written_so = {"json_layout": layout, "encoding": fmt.encoding or "utf-8"}
         return _unlike(options, {**written_so, **_values(fmt.values)})
+    dialect = fmt.dialect
     wanted: dict[str, Any] = {
-        "empty_word": fmt.empty_word,
-        "encoding": fmt.encoding or "utf-8",
-        "delimiter": fmt.delimiter,
-        "quote": fmt.quote,
-        "null_strings": (fmt.null,),
-        "escape": fmt.escape or "",
-        "escape_style": fmt.escape_style or "plain",
+        **{name: getattr(dialect, name) for name in _SAID if hasattr(dialect, name)},
+        "quote": dialect.quote or "",
+        "escape": dialect.escape or "",
         "line_end": "any",
         "header": fmt.header,
         "allow_nul": True,

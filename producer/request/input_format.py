@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from producer.options.spelling import Spelling, ValueSpelling
+from producer.options.spelling import Spelling
+from producer.options.values import ValueSpelling
 from producer.request.values import comma_list, refuse_blank
 from ringhaul.cql.lenient import ACCEPTED
 from ringhaul.cql.text_format import TextFormat

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from config.settings import Loaded
 from producer.options.load import LoadOptions
+from producer.options.option import options_of
+from producer.options.spelling import Spelling
 from producer.request.input_format import (
     dialect_of,
     empty_of,
@@ -33,26 +35,6 @@ from ringhaul.records.mapping import RowFields, find_row_fields, row_functions
 from ringhaul.records.mapping_text import MappingText
 from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
 from ringhaul.sstables.version import SSTableVersion
-
-#: Option about how text is written -> the field of a dialect, and the formats that use
-#: it. Options that only allow something are not listed: allowing it does no harm in any format.
-_TEXT_OPTIONS = {
-    "delimiter": ("delimiter", {"csv"}),
-    "quote": ("quote", {"csv"}),
-    "escape": ("escape", {"csv"}),
-    "escape-style": ("escape_style", {"csv"}),
-    "line-end": ("line_end", {"csv", "fixed"}),
-    "comment": ("comment", {"csv", "fixed"}),
-    "null": ("null_strings", {"csv", "fixed", "jsonl"}),
-    "null-quoted": ("null_quoted", {"csv", "jsonl"}),
-    "trim": ("trim", {"csv"}),
-    "empty-word": ("empty_word", {"csv"}),
-    "fill-empty": ("fill_empty", {"csv"}),
-    "fill-quoted": ("fill_quoted", {"csv"}),
-    "encoding": ("encoding", {"csv", "fixed", "jsonl"}),
-    "json-layout": ("json_layout", {"jsonl"}),
-}
-
 
 #: A `header_at` that finds the line by the names of columns.
 AUTO = "auto"
@@ -131,12 +113,13 @@ def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
     """Raise `UsageError` for an option about text that no file of these formats uses: the data
     probably has another format than the user thinks."""
     dialect, usual = request.dialect, CsvDialect()
-    for option, (name, readers) in _TEXT_OPTIONS.items():
-        if readers.isdisjoint(formats) and getattr(dialect, name) != getattr(usual, name):
+    for read in (one for one in options_of(Spelling) if one.formats):
+        unused = not set(read.formats) & set(formats)
+        if unused and getattr(dialect, read.name) != getattr(usual, read.name):
             names = {"csv": "CSV", "fixed": "fixed-width text", "jsonl": "JSON Lines"}
-            known = " or ".join(names[reader] for reader in sorted(readers))
+            known = " or ".join(names[reader] for reader in read.formats)
             raise UsageError(
-                f"{dialect.option(option)} has no effect: no file that is read is {known}; "
+                f"{dialect.option(read.key)} has no effect: no file that is read is {known}; "
                 f"{dialect.option('format')}, or a file's suffix, says what it is"
             )
     if request.header_at is not None and "csv" not in formats:

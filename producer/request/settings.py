@@ -18,28 +18,16 @@ from config.settings import Loaded, load_settings
 from producer.options.connection import NO_BROKER, Connection
 from producer.options.job import JobOptions
 from producer.options.load import LoadOptions
+from producer.options.option import settings_of
 from producer.request.values import comma_list
 from ringhaul.errors import UsageError
 from tasks.connect import use_storage
 
-#: Flag -> setting, for the flags of `connection_options`.
-CONNECTION_FLAGS = {
-    "contact_points": "cluster.contact_points",
-    "port": "cluster.port",
-    "secure_connect_bundle": "cluster.secure_connect_bundle",
-    "local_dc": "cluster.local_dc",
-    "user": "cluster.user",
-    "password_file": "cluster.password_file",
-    "broker": "broker.url",
-}
-#: Flag -> setting, for the flags of `load`.
+#: Option -> setting, for the options of `Connection`.
+CONNECTION_FLAGS = settings_of(Connection)
+#: Option -> setting, for the other options of `load`.
 LOAD_FLAGS = {
-    "consistency": "cluster.consistency",
-    "strategy": "load.strategy",
-    "max_errors": "load.max_errors",
-    "unit_size": "load.unit_bytes",
-    "sstable_size": "sstables.size_bytes",
-    "workers": "worker.concurrency",
+    name: key for name, key in settings_of(LoadOptions).items() if name not in CONNECTION_FLAGS
 }
 _OF_THE_BROKER = (
     *("broker.url", "broker.password_file"),

@@ -14,7 +14,7 @@ from cassandra.cluster import Session
 
 from config.cores import usable_cores
 from producer.inputs.stdin_spool import spool_path, spool_sources
-from producer.options.load import TuneOptions
+from producer.options.tune import TuneOptions
 from producer.plan.json_layout import with_layout
 from producer.plan.load import plan_load
 from producer.plan.source_rate import measure_source

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from config.cores import usable_cores
-from producer.options.load import TuneOptions
+from producer.options.tune import TuneOptions
 from producer.outputs.stdout import json_text, print_message
 from producer.outputs.whole_file import check_replacing, whole_file
 from producer.report.reporter import Shown

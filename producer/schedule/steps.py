@@ -20,12 +20,13 @@ from click.exceptions import Exit
 
 from config.errors import ConfigError
 from config.settings import Loaded
+from producer.commands.click_options import AS_STEP
 from producer.commands.format_profile import apply_profile
 from producer.commands.job_command import job_options
-from producer.commands.options import AS_STEP
 from producer.commands.registry import find_command
 from producer.options.job import JobOptions
 from producer.options.load import LoadOptions
+from producer.options.option import declared_by
 from producer.options.output import ResultPlace, RowsOutput
 from producer.options.reads import CountOptions, QueryOptions, UnloadOptions
 from producer.options.statements import ExecOptions, LookupOptions
@@ -137,28 +138,6 @@ def _check_exec(options: ExecOptions, loaded: Loaded) -> None:
     output_of(options, loaded, _NO_JOB)
 
 
-#: Options that would leave the run without a job to follow, and why.
-_REFUSED = {
-    "detach": "a step ends with its job",
-    "dry_run": "a step has to do its work",
-    "create_table": "a step loads into a table that exists",
-    "job_id": "the id follows from the schedule and the due time",
-    "on_interrupt": "beat detaches from a job when it is stopped",
-    "config_file": "the settings are beat's own",
-    "broker": "the broker is beat's own",
-    "profile_dir": "it applies to embedded workers",
-    "workers": "it applies to embedded workers",
-}
-
-
-#: Names of further parameters that no step may have; `local_dc` is not one: a step may choose the
-#: data centre that it reads from.
-_OF_CLUSTER = frozenset(
-    {"contact_points", "port", "secure_connect_bundle", "user", "ask_password", "password_file"}
-    | {"cqlshrc"}
-)
-
-
 def check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: Path) -> str | None:
     """Check a step; return a warning or None. Raises `UsageError` for what its command would
     refuse, and for what no step may do.
@@ -172,7 +151,6 @@ def check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: P
     kind = JobKind(step[0])
     first = parsed(0)
     options = job_options(kind, first)
-    _refuse(options)
     _check_input(options)
     warning = None
     if isinstance(options, RowsOutput):
@@ -223,7 +201,7 @@ def run_arguments(schedule: Schedule, run: Run, index: int, folder: Path) -> lis
         arguments = step_arguments(schedule, run, index)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    _refuse(job_options(JobKind(arguments[0]), _parsed(arguments)))
+    job_options(JobKind(arguments[0]), _parsed(arguments))
     return arguments
 
 
@@ -239,7 +217,7 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
         raise UsageError("--help is not allowed in a step") from None
     except click.ClickException as error:
         raise UsageError(error.format_message()) from None
-    _refuse_cluster(context)
+    _refuse(context)
     try:
         apply_profile(context)
     except ConfigError as error:
@@ -248,23 +226,17 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
     return context
 
 
-def _refuse_cluster(context: click.Context) -> None:
-    """Raise `UsageError` for an option that names a cluster, or a user of it.
+def _refuse(context: click.Context) -> None:
+    """Raise `UsageError` for options that no step may have.
 
-    A writer of the schedule file could send beat's password to another cluster with them, or have
-    beat read other secrets."""
-    for option in context.command.params:
-        if option.name in _OF_CLUSTER and _is_given(context, option.name):
-            raise UsageError(f"{option.opts[-1]}: the cluster and its user are in beat's settings")
+    One that names a cluster, or a user of it, is refused before any file that it names is read: a
+    writer of the schedule file could send beat's password to another cluster with it, or have beat
+    read other secrets."""
+    for parameter in context.command.params:
+        declared = declared_by(parameter)
+        if declared is not None and declared.no_step and _is_given(context, declared.name):
+            raise UsageError(f"{declared.flag}: {declared.no_step}")
 
 
 def _is_given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
-def _refuse(options: JobOptions) -> None:
-    """Raise `UsageError` for options that no step may have."""
-    for name, why in _REFUSED.items():
-        if getattr(options, name, None):
-            flag = {"config_file": "config", "profile_dir": "profile"}.get(name, name)
-            raise UsageError(f"--{flag.replace('_', '-')}: {why}")

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from config.settings import Loaded, Settings
 from producer.options.job import JobOptions
-from producer.options.load import LoadOptions, TuneOptions
+from producer.options.load import LoadOptions
 from producer.options.statements import ExecOptions
+from producer.options.tune import TuneOptions
 from producer.request.conflicts import (
     refuse_embedded_detach,
     refuse_stdout_detach,

@@ -69,7 +69,7 @@ def test_output_options_of_statements_without_answers_are_refused() -> None:
     with pytest.raises(UsageError) as refusal:
         refuse_output_options({"header", "max_rows_per_file", "params"}, "this INSERT")
     assert str(refusal.value) == (
-        "--header, --max-rows-per-file: this INSERT has no answers: leave such options out"
+        "--max-rows-per-file, --header: this INSERT has no answers: leave such options out"
     )
 
 
