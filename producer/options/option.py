@@ -68,7 +68,7 @@ class Option:
 
     @property
     def key(self) -> str:
-        """The long name without its dashes, as in a profile: `escape-style`."""
+        """The long name without its dashes, as in a profile: `null-quoted`."""
         return self.flag.removeprefix("--")
 
     @property

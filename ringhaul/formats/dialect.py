@@ -258,6 +258,18 @@ class CsvDialect:
         return ""
 
     @property
+    def end_of_data(self) -> str | None:
+        """The two characters of a line that PostgreSQL writes after the last record, or None."""
+        if self.escape_style != "postgresql" or self.escape is None:
+            return None
+        return f"{self.escape}."
+
+    @property
+    def has_plain_backslash(self) -> bool:
+        """Whether a backslash makes the next character ordinary, letters included."""
+        return self.escape == "\\" and self.escape_style == PLAIN
+
+    @property
     def bare_escape(self) -> str | None:
         """The escape character outside of quotes; None: there it is an ordinary character."""
         return None if self.escape_style == QUOTED else self.escape

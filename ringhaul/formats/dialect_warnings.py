@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.escapes import PLAIN
 from ringhaul.formats.split import Block
 
 #: Null in dumps of MySQL, PostgreSQL and Hive.
@@ -47,7 +46,7 @@ def _null_as_text(data: bytes, dialect: CsvDialect) -> str:
 
 
 def _letters_of_escapes(data: bytes, dialect: CsvDialect) -> str:
-    if dialect.escape != "\\" or dialect.escape_style != PLAIN:
+    if not dialect.has_plain_backslash:
         return ""
     found = re.search(rb"(?<!\\)(?:\\\\)*+\\([nrt0Z])", data)
     if found is None:

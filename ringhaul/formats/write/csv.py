@@ -17,7 +17,7 @@ from ringhaul.cql.spell.formats import Speller
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
 from ringhaul.formats.dialect import BLANKS
-from ringhaul.formats.escapes import PLAIN, QUOTED, spellings
+from ringhaul.formats.escapes import QUOTED, spellings
 from ringhaul.formats.write.options import OutputFormat, null_guard
 from ringhaul.formats.write.rows import rows_of
 
@@ -64,7 +64,7 @@ class CsvLines:
     def __init__(self, fmt: OutputFormat, names: Sequence[str], types: Sequence[CqlType]) -> None:
         assert fmt.delimiter is not None and fmt.quote is not None and fmt.null is not None
         self._delimiter, self._quote, self._null = fmt.delimiter, fmt.quote, fmt.null
-        self._escape, self._style = fmt.escape or "", fmt.escape_style or PLAIN
+        self._escape, self._style = fmt.escape or "", fmt.style
         self._line_end = "\r\n" if fmt.line_end == "crlf" else "\n"
         self._types = list(types)
         self._speller, self._quote_all = Speller(fmt.values), bool(fmt.quote_all)

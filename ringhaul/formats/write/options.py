@@ -211,7 +211,7 @@ class OutputFormat:
             )
 
     def _check_escaped(self, null: str, escape: str) -> None:
-        style = self.escape_style or PLAIN
+        style = self.style
         others = (*(self.delimiter or ""), self.quote, escape)
         if escape in null:
             marker = len(null) == 2 and null[0] == escape and null[1] not in others
@@ -228,6 +228,11 @@ class OutputFormat:
             )
 
     @property
+    def style(self) -> str:
+        """What characters after the escape character stand for: one of `escapes.STYLES`."""
+        return self.escape_style or PLAIN
+
+    @property
     def dialect(self) -> CsvDialect:
         """The dialect in which the loader reads what is written. Only CSV has one."""
         assert self.null is not None
@@ -239,7 +244,7 @@ class OutputFormat:
             delimiter=self.delimiter,
             quote=self.quote or None,
             escape=self.escape,
-            escape_style=self.escape_style or PLAIN,
+            escape_style=self.style,
             null_strings=nulls,
             empty_word=self.empty_word,
             comment=self.comment or None,
