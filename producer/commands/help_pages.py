@@ -21,5 +21,5 @@ def draw_help() -> None:
     """Set up help pages. Call this before a command line is parsed."""
     click.RichCommand.context_class = HelpContext
     # A column of metavars would leave a third of 80 columns for the text.
-    click.rich_click.SHOW_METAVARS_COLUMN = False
-    click.rich_click.APPEND_METAVARS_HELP = True
+    click.rich_click.OPTIONS_TABLE_COLUMN_TYPES = ["required", "opt_long", "opt_short", "help"]
+    click.rich_click.OPTIONS_TABLE_HELP_SECTIONS = ["help", "default", "required", "metavar"]

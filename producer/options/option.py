@@ -173,6 +173,7 @@ def _prefixed(declared: Option, of: _Inner) -> Option:
         help=f"{of.about}{first}{text[1:]}",
         group=of.group,
         common=False,
+        brief="",
     )
 
 

@@ -71,6 +71,7 @@ class ExecOptions(StatementOptions):
         repeated=True,
         metavar="NAME:FIRST..LAST[/STEP]",
         help="Values of a marker: day:2024-01-01..2024-12-31, bucket:0..999; combined if several.",
+        brief="Values of a marker: bucket:0..999.",
         common=True,
     )
     nulls: str = _rows(

@@ -42,6 +42,7 @@ class TuneOptions(LoadOptions):
         FLAG,
         help="Load into the table itself, not into a scratch table of the same schema.",
         group=Group.TRIALS,
+        brief="Load into the table itself.",
         common=True,
     )
     overwrite: bool = option(
@@ -57,6 +58,7 @@ class TuneOptions(LoadOptions):
         metavar="FILE",
         help="Put the result into this file [the ringhaul.toml that is read, else a new one here].",
         group=Group.TRIALS,
+        brief="Put the result into this file.",
         common=True,
     )
     no_write: bool = option(
