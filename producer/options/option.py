@@ -112,6 +112,8 @@ def again(record: type, name: str, **changes: Any) -> Any:
     changes. `changes`: fields of `Option`, and `default`."""
     found = next(one for one in fields(record) if one.name == name)
     default = changes.pop("default", found.default)
+    if "help" in changes:
+        changes.setdefault("brief", "")
     return _field(replace(found.metadata[_OPTION], **changes), default)
 
 

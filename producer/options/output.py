@@ -143,7 +143,7 @@ class ResultPlace:
         Choice(RESULT_FORMATS),
         "auto",
         help="auto: a table on a terminal, else csv; in a file what its suffix says.",
-        brief="auto: a table on a terminal, else csv.",
+        brief="auto: a table on a terminal.",
         group=Group.FORMAT,
         common=True,
         how=True,

@@ -159,7 +159,6 @@ class PeekOptions(Connection, ResultPlace, ReadTable):
         "result_format",
         kind=Choice(("auto", "table", "csv", "json")),
         help="auto: a table on a terminal, else csv.",
-        brief="",
     )
     as_json: bool = option(
         "--json", FLAG, help="Like --format json: JSON Lines.", group=Group.DISPLAY

@@ -22,9 +22,13 @@ class TuneOptions(LoadOptions):
         LoadOptions,
         "max_errors",
         help="Stop when more records of a trial are rejected [1000].",
+        brief="Stop a trial when more records are rejected [1000].",
     )
     workers: int | None = again(
-        LoadOptions, "workers", help="Most worker processes to try [1.5 times the cores]."
+        LoadOptions,
+        "workers",
+        help="Most worker processes to try [1.5 times the cores].",
+        brief="Most worker processes to try.",
     )
     as_json: bool = again(LoadOptions, "as_json", help="One JSON document on stdout.")
     quiet: bool = again(LoadOptions, "quiet", help="Only the result.")

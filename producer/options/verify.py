@@ -19,7 +19,10 @@ class VerifyOptions(LoadOptions):
         "null.",
     )
     max_errors: str | None = again(
-        LoadOptions, "max_errors", help="Stop when more records are not the same [1000]; -1: never."
+        LoadOptions,
+        "max_errors",
+        help="Stop when more records are not the same [1000]; -1: never.",
+        brief="Stop when more records are not the same [1000].",
     )
     consistency: str | None = again(
         LoadOptions, "consistency", help="Consistency level for reads [LOCAL_QUORUM]."

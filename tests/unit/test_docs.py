@@ -107,7 +107,7 @@ def test_each_command_and_option_has_a_help_text(name: str) -> None:
 
 
 def test_no_option_is_documented_that_does_not_exist() -> None:
-    known = {"--help", "-h", "--version"}
+    known = {"--help", "--help-all", "-h", "--version"}
     for command in COMMANDS.values():
         for option in options(command):
             known |= {*option.opts, *option.secondary_opts}
