@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from producer.options.cqlshrc import Cqlshrc
@@ -13,6 +14,8 @@ from producer.options.option import again, option
 #: A `--broker` that turns off the configured broker and all its settings.
 NO_BROKER = "none"
 
+#: No option of it counts in a fingerprint.
+_option = partial(option, group=Group.CLUSTER, how=True)
 _OF_BEAT = "the cluster and its user are in beat's settings"
 
 
@@ -20,90 +23,72 @@ _OF_BEAT = "the cluster and its user are in beat's settings"
 class Connection:
     """Where the cluster and the broker are. None: as configured. Passwords are never flags."""
 
-    contact_points: str | None = option(
+    contact_points: str | None = _option(
         "--contact-points",
         metavar="HOST,...",
         help="Nodes to ask first.",
-        group=Group.CLUSTER,
         common=True,
-        how=True,
         setting="cluster.contact_points",
         no_step=_OF_BEAT,
     )
-    port: int | None = option(
+    port: int | None = _option(
         "--port",
         Whole(),
         help="Native protocol port (9042).",
-        group=Group.CLUSTER,
-        how=True,
         setting="cluster.port",
         no_step=_OF_BEAT,
     )
-    secure_connect_bundle: str | None = option(
+    secure_connect_bundle: str | None = _option(
         "--secure-connect-bundle",
         metavar="FILE",
         help="Zip file of a managed cluster, instead of nodes and port.",
-        group=Group.CLUSTER,
-        how=True,
         setting="cluster.secure_connect_bundle",
         no_step=_OF_BEAT,
     )
-    local_dc: str | None = option(  # a step may choose the data centre that it reads from
+    local_dc: str | None = _option(  # a step may choose the data centre that it reads from
         "--local-dc",
         metavar="NAME",
         help="Use the nodes of this data centre.",
-        group=Group.CLUSTER,
-        how=True,
         setting="cluster.local_dc",
     )
-    user: str | None = option(
+    user: str | None = _option(
         "-u --user",
         metavar="NAME",
         help="User to log in as.",
-        group=Group.CLUSTER,
         common=True,
-        how=True,
         setting="cluster.user",
         no_step=_OF_BEAT,
     )
-    ask_password: None = option(
+    ask_password: None = _option(
         "-p --password",
         Password(),
         metavar="",
         help="Ask for the password on the terminal; takes no value.",
         brief="Ask for the password on the terminal.",
-        group=Group.CLUSTER,
         common=True,
-        how=True,
         no_step=_OF_BEAT,
     )
-    password_file: str | None = option(
+    password_file: str | None = _option(
         "--password-file",
         metavar="FILE",
         help="File whose first line is the password.",
-        group=Group.CLUSTER,
-        how=True,
         setting="cluster.password_file",
         no_step=_OF_BEAT,
     )
-    broker: str | None = option(
+    broker: str | None = _option(
         "--broker",
         TEXT,
         metavar=f"URL|{NO_BROKER}",
         help="Redis of the workers, e.g. redis://host:6379/0; none: the command's own workers.",
         brief="Redis of the workers, or none.",
-        group=Group.CLUSTER,
         common=True,
-        how=True,
         setting="broker.url",
         no_step="the broker is beat's own",
     )
-    config_file: Path | None = option(
+    config_file: Path | None = _option(
         "--config",
         PathOf(folder=False),
         help="Read this file instead of ringhaul.toml.",
-        group=Group.CLUSTER,
-        how=True,
         no_step="the settings are beat's own",
     )
     cqlshrc: Cqlshrc | None = None

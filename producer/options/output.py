@@ -118,9 +118,7 @@ class RowsOutput(ValueSpelling):
         help="Parquet: decimals have P digits, S of them after the point [they are text].",
     )
     escape: str | None = _format(
-        "--escape",
-        metavar="CHAR",
-        help="CSV: escape character, instead of doubled quotes [none].",
+        "--escape", metavar="CHAR", help="CSV: escape character, instead of doubled quotes [none]."
     )
     escape_style: str | None = _format(
         "--escape-style",

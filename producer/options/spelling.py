@@ -107,10 +107,7 @@ class Spelling(ValueSpelling, ValueLeniency):
         formats=("csv",),
     )
     fill_quoted: str | None = _format(
-        "--fill-quoted",
-        metavar="TEXT",
-        help='Read this text in place of "".',
-        formats=("csv",),
+        "--fill-quoted", metavar="TEXT", help='Read this text in place of "".', formats=("csv",)
     )
     encoding: str = _format(
         "--encoding",
