@@ -241,9 +241,7 @@ Consistency = Annotated[
     ],
     BeforeValidator(_upper),
 ]
-Strategy = Annotated[
-    Literal["pipeline", "single", "token-batch", "concurrent"], BeforeValidator(_lower)
-]
+Strategy = Annotated[Literal["pipeline", "single", "token-batch"], BeforeValidator(_lower)]
 Compression = Annotated[Literal["none", "lz4"], BeforeValidator(_lower)]
 Profile = Annotated[Literal["off", "cprofile", "pyspy"], BeforeValidator(_lower)]
 Authentication = Annotated[Literal["flower", "proxy"], BeforeValidator(_lower)]

@@ -56,8 +56,8 @@ from ringhaul.ledger.kinds import JobKind
 @preserving_options
 @click.option(
     "--strategy",
-    type=click.Choice(["pipeline", "single", "token-batch", "concurrent"]),
-    help="Small batches or single rows to the replicas, or the same through the driver [pipeline].",
+    type=click.Choice(["pipeline", "single", "token-batch"]),
+    help="Small batches or single rows to the replicas, or batches through the driver [pipeline].",
 )
 @click.option(
     "--via",

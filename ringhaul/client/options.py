@@ -92,7 +92,7 @@ class LoadOptions(JobOptions, total=False):
     skip_rows: int
     sstable_size: Value
     sstable_version: Literal["nb", "oa"]
-    strategy: Literal["pipeline", "single", "token-batch", "concurrent"]
+    strategy: Literal["pipeline", "single", "token-batch"]
     thousands_sep: Value
     time_format: Repeated
     timestamp: Value

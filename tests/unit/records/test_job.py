@@ -30,7 +30,7 @@ def test_a_job_survives_json() -> None:
         ttl_s=60,
         nulls="tombstone",
         consistency="QUORUM",
-        strategy="concurrent",
+        strategy="single",
         ordinal_first=3,
         ordinal_end=9,
         in_flight_requests_max=40,
