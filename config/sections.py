@@ -20,7 +20,6 @@ from config.names import ENV_PREFIX, setting_fields
 from config.section import Section
 from config.sstable_sections import (
     ImportSettings,
-    SidecarSettings,
     SSTableSettings,
     StreamingSettings,
 )
@@ -311,7 +310,6 @@ class Settings(BaseSettings):
     sstables: SSTableSettings = SSTableSettings()
     streaming: StreamingSettings = StreamingSettings()
     imports: ImportSettings = ImportSettings()
-    sidecar: SidecarSettings = SidecarSettings()
     query: QuerySettings = QuerySettings()
     storage: StorageSettings = StorageSettings()
     transform: TransformSettings = TransformSettings()

@@ -61,11 +61,11 @@ from ringhaul.ledger.kinds import JobKind
 )
 @click.option(
     "--via",
-    type=click.Choice(["cql", "streaming", "import", "sidecar"]),
+    type=click.Choice(["cql", "streaming", "import"]),
     default="cql",
     show_default=True,
     help="cql: as requests; streaming: as SSTables to the nodes' storage port; import: by a folder "
-    "from which nodes import SSTables; sidecar: through the nodes' Cassandra Sidecars.",
+    "from which nodes import SSTables.",
 )
 @click.option(
     "--to-sstables",

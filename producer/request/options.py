@@ -184,7 +184,7 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     create_table: bool = False
     primary_key: str | None = None
     types: tuple[str, ...] = ()  #: of new columns, COLUMN=TYPE each
-    via: str = "cql"  #: or streaming, import, sidecar
+    via: str = "cql"  #: or streaming, import
     to_sstables: Path | None = None  #: a folder
     sstable_size: str | None = None
     sstable_version: str = "nb"

@@ -107,7 +107,7 @@ class LoadOptions(JobOptions, total=False):
     ttl_field: Value
     type: Repeated
     unit_size: Value
-    via: Literal["cql", "streaming", "import", "sidecar"]
+    via: Literal["cql", "streaming", "import"]
     where: Value
     yes: Flag
 
