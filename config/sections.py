@@ -40,7 +40,6 @@ from config.values import (
     Networks,
     OptionalBool,
     OptionalPath,
-    Profile,
     Roots,
     Seconds,
     Strategy,
@@ -198,9 +197,6 @@ class WorkerSettings(Section):
     time_limit_hard_s: Count = Field(default=1800, ge=11)
     #: Touched every `sweep_s` while Redis answers, for probes: pinging a worker is expensive.
     heartbeat_file: OptionalPath = None
-    profile: Profile = "off"
-    #: Empty: `profiles` in the state folder.
-    profile_dir: OptionalPath = None
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

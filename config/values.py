@@ -231,7 +231,6 @@ Consistency = Annotated[
 ]
 Strategy = Annotated[Literal["pipeline", "single", "token-batch"], BeforeValidator(_lower)]
 Compression = Annotated[Literal["none", "lz4"], BeforeValidator(_lower)]
-Profile = Annotated[Literal["off", "cprofile", "pyspy"], BeforeValidator(_lower)]
 Authentication = Annotated[Literal["flower", "proxy"], BeforeValidator(_lower)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper)]
 LogFormat = Annotated[Literal["auto", "console", "json"], BeforeValidator(_lower)]

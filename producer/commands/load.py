@@ -106,12 +106,6 @@ from ringhaul.ledger.kinds import JobKind
 @click.option("--yes", is_flag=True, help="Create the table without asking.")
 @click.option("--dry-run", is_flag=True, help="Check a sample, print the plan, write nothing.")
 @click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")
-@click.option(
-    "--profile",
-    "profile_dir",
-    type=click.Path(file_okay=False, writable=True, path_type=Path),
-    help="Write a profile of each embedded worker process here, and show where the time went.",
-)
 @sharing_options
 @following_options
 @connection_options

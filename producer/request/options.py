@@ -180,7 +180,6 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     timestamp_field: str | None = None
     exact_timestamps: bool = False
     strategy: str | None = None
-    profile_dir: Path | None = None
     create_table: bool = False
     primary_key: str | None = None
     types: tuple[str, ...] = ()  #: of new columns, COLUMN=TYPE each

@@ -84,7 +84,6 @@ class LoadOptions(JobOptions, total=False):
     preserve_timestamp: Flag
     preserve_ttl: Flag
     primary_key: Listed
-    profile: Path
     quote: Value
     rounding: Value
     rows_per: Literal["input", "file"]

@@ -79,7 +79,6 @@ def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.Monke
         "broker.visibility_timeout_s": "7777",
         "worker.time_limit_hard_s": "2000",
         "worker.sweep_s": "3",
-        "worker.profile": "pyspy",
         "load.block_bytes": "64KiB",
         "load.in_flight_bytes_max": "1MB",
         "query.partial_bytes_max": "64KiB",
