@@ -118,8 +118,8 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.units"
     ),
     "producer.services": (
-        "producer.local producer.outputs producer.report producer.request "
-        "ringhaul.cluster ringhaul.ledger ringhaul.storage tasks.parent"
+        "producer.local producer.outputs producer.request ringhaul.cluster ringhaul.ledger "
+        "ringhaul.storage tasks.parent"
     ),
     "producer.doctor": (
         "producer.request producer.services ringhaul.cluster ringhaul.ledger "

@@ -9,7 +9,6 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -23,7 +22,7 @@ from producer.outputs.plain_streams import show_as_written
 from producer.request.settings import is_embedded, settle
 from producer.services.embedded import EmbeddedBroker
 from producer.startup import stay
-from ringhaul.errors import EXIT_COMPLETE, UsageError
+from ringhaul.errors import EXIT_COMPLETE
 from ringhaul.plain_text import as_line
 
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -44,23 +43,11 @@ PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
     metavar="POOL",
     help="Where units run: prefork, or solo for one unit at a time in the worker itself [prefork].",
 )
-@click.option(
-    "--profile",
-    type=click.Choice(["cprofile", "pyspy"]),
-    help="Write a profile of each process, and show at the end where the time went.",
-)
-@click.option(
-    "--profile-dir",
-    type=click.Path(file_okay=False, writable=True, path_type=Path),
-    help="Folder of the profiles [profiles in the state folder].",
-)
 @config_option
 @click.argument("celery_options", nargs=-1, type=click.UNPROCESSED)
 def worker_command(
     concurrency: int | None,
     pool: str,
-    profile: str | None,
-    profile_dir: Path | None,
     config_file: Path | None,
     celery_options: tuple[str, ...],
 ) -> None:
@@ -76,22 +63,10 @@ def worker_command(
 
     check_passed_on(celery_options)
     in_pool = ("--pool", check_pool(pool))
-    flags = {
-        "worker.concurrency": concurrency,
-        "worker.profile": profile,
-        "worker.profile_dir": profile_dir and profile_dir.absolute(),
-    }
-    loaded = settle(flags, config_file)
-    if profile_dir is not None and loaded.settings.worker.profile == "off":
-        raise UsageError("--profile-dir needs --profile cprofile or --profile pyspy")
-    with ExitStack() as stack:
-        if loaded.settings.worker.profile != "off":
-            from producer.services.profiles import reporting_profiles
-
-            stack.enter_context(reporting_profiles(loaded.settings, _say))
-        named = node_name(celery_options)
-        run = partial(_run_worker, quiet=logs_json(loaded))
-        code = run_celery(loaded, [*WORKER_ARGUMENTS, *named, *in_pool, *celery_options], run)
+    loaded = settle({"worker.concurrency": concurrency}, config_file)
+    named = node_name(celery_options)
+    run = partial(_run_worker, quiet=logs_json(loaded))
+    code = run_celery(loaded, [*WORKER_ARGUMENTS, *named, *in_pool, *celery_options], run)
     end_process(exit_code(code))
 
 
@@ -172,7 +147,3 @@ def end_process(code: int = EXIT_COMPLETE) -> NoReturn:
 def _log_said(text: str, stream: object = None) -> None:
     """Log what Celery would print, such as at a shutdown."""
     logging.getLogger("celery.worker").info("%s", text)
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)

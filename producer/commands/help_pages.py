@@ -77,7 +77,7 @@ OPTION_GROUPS = {
     "Job": (
         *("--consistency", "--strategy", "--unit-size", "--max-errors", "--rate", "--priority"),
         *("--skip-failed-ranges", "--workers", "--dry-run", "--detach", "--job-id"),
-        *("--on-interrupt", "--profile"),
+        "--on-interrupt",
     ),
     "Display": ("--progress", "--json", "--quiet", "--summary", "--report"),
     "Cluster and broker": (

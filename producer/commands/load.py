@@ -56,16 +56,16 @@ from ringhaul.ledger.kinds import JobKind
 @preserving_options
 @click.option(
     "--strategy",
-    type=click.Choice(["pipeline", "single", "token-batch", "concurrent"]),
-    help="Small batches or single rows to the replicas, or the same through the driver [pipeline].",
+    type=click.Choice(["pipeline", "single", "token-batch"]),
+    help="Small batches or single rows to the replicas, or batches through the driver [pipeline].",
 )
 @click.option(
     "--via",
-    type=click.Choice(["cql", "streaming", "import", "sidecar"]),
+    type=click.Choice(["cql", "streaming", "import"]),
     default="cql",
     show_default=True,
     help="cql: as requests; streaming: as SSTables to the nodes' storage port; import: by a folder "
-    "from which nodes import SSTables; sidecar: through the nodes' Cassandra Sidecars.",
+    "from which nodes import SSTables.",
 )
 @click.option(
     "--to-sstables",
@@ -106,12 +106,6 @@ from ringhaul.ledger.kinds import JobKind
 @click.option("--yes", is_flag=True, help="Create the table without asking.")
 @click.option("--dry-run", is_flag=True, help="Check a sample, print the plan, write nothing.")
 @click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")
-@click.option(
-    "--profile",
-    "profile_dir",
-    type=click.Path(file_okay=False, writable=True, path_type=Path),
-    help="Write a profile of each embedded worker process here, and show where the time went.",
-)
 @sharing_options
 @following_options
 @connection_options
@@ -120,7 +114,7 @@ def load_command(options: LoadOptions) -> int:
     """Load CSV, JSON Lines or Parquet files into a table.
 
     SOURCE is a file, a glob, a folder, a URL or - for standard input; .gz, .zst, .bz2, .xz, .lz4,
-    .br, .snappy, .lzma and the files in a .zip are unpacked while they are read.
+    .br, .lzma and the files in a .zip are unpacked while they are read.
     """
     from producer.services.start import start_load
 

@@ -187,8 +187,6 @@ def _target_text(job: LoadJob, plan: dict[str, Any]) -> str:
         return f"SSTables of {plan['table']} in {job.sstables.final}"
     if job.stream is not None and job.stream.folder:
         return f"{plan['table']} at {plan['consistency']}, imported from {job.stream.folder}"
-    if job.stream is not None and job.stream.by_sidecar:
-        return f"{plan['table']} at {plan['consistency']}, imported through the nodes' Sidecars"
     return f"{plan['table']} at {plan['consistency']}"
 
 

@@ -92,10 +92,6 @@ def plan_load(
         from producer.plan.sstable_import import plan_import
 
         stream = plan_import(table, session, settings, sources, request.ttl_s, total_bytes, slots)
-    elif request.via == "sidecar":
-        from producer.plan.sstable_sidecar import plan_sidecar
-
-        stream = plan_sidecar(table, session, settings, sources, request.ttl_s, total_bytes)
     if request.kind is JobKind.LOAD:
         _refuse_counters(table)  # SSTables have their own words for it
     by_file = {source.file: source for source in sources}

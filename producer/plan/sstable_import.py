@@ -45,7 +45,7 @@ OPTION = "--via import"
 #: Nodes that are called at a time; each call may be a JVM.
 _CALLS_MAX = 4
 #: How long an import of nothing may take.
-CALL_S = 60.0
+_CALL_S = 60.0
 _REMOTE_JMX = (
     "Cassandra lets only its own host use JMX unless cassandra-env.sh says LOCAL_JMX=no; else set "
     "imports.command"
@@ -77,7 +77,7 @@ def plan_import(
         )
     layout = layout_of(OPTION, table, metadata, sources)
     layout = in_version(SSTableVersion.NB, layout, OPTION, ttl_s)  # all nodes read it
-    check_indexes(OPTION, metadata.keyspaces[table.keyspace].tables[table.table], table)
+    _check_indexes(metadata.keyspaces[table.keyspace].tables[table.table], table)
     least_bytes = settings.imports.input_bytes_min
     check_input_bytes(OPTION, "imports.input_bytes_min", least_bytes, input_bytes)
     check_writer(session, table, settings)
@@ -111,14 +111,14 @@ def import_needs(folder: str, nodes: Sequence[Node], each_bytes: int) -> list[Ne
     ]
 
 
-def check_indexes(option: str, described: TableMetadata, table: TableSchema) -> None:
+def _check_indexes(described: TableMetadata, table: TableSchema) -> None:
     """Raise `UsageError` for a table with an index of which it is not known whether an import fills
-    it. `option`: for messages."""
+    it."""
     for name, kind in custom_indexes(described):
         if not is_sai(kind):
             raise UsageError(
-                f"{option} cannot fill {table.name}: its index {name!r} is of class {kind}, and "
-                f"only SAI was tried; {by_cql(option)}"
+                f"{OPTION} cannot fill {table.name}: its index {name!r} is of class {kind}, and "
+                f"only SAI was tried; {by_cql(OPTION)}"
             )
 
 
@@ -131,36 +131,26 @@ def _down(session: Session) -> set[str]:
 def _check_nodes(
     replicas: Replicas, session: Session, table: TableSchema, folder: str, settings: Settings
 ) -> None:
-    """Raise `SetupUnusable` unless enough nodes import an empty folder: see `check_answers`."""
+    """Raise `SetupUnusable` unless enough nodes import an empty folder: see `_check_answers`."""
     job = f"probe-{uuid4().hex[:12]}"
     folders = import_folders(settings, folder, table.keyspace, table.table, job)
     given = import_command(settings)
     check_names_node(given, len(replicas.nodes))
-    command = replace(given, timeout_s=min(given.timeout_s, CALL_S))
+    command = replace(given, timeout_s=min(given.timeout_s, _CALL_S))
     try:
-        check_answers(
-            OPTION,
-            replicas,
-            session,
-            lambda node: ImportSession(node, folders, command).probe(),
-            _REMOTE_JMX,
+        _check_answers(
+            replicas, session, lambda node: ImportSession(node, folders, command).probe()
         )
     finally:
         remove_job_folders(folder, job)
 
 
-def check_answers(
-    option: str,
-    replicas: Replicas,
-    session: Session,
-    probe: Callable[[Node], None],
-    advice: str,
-) -> None:
+def _check_answers(replicas: Replicas, session: Session, probe: Callable[[Node], None]) -> None:
     """Raise `SetupUnusable` unless enough nodes can be probed. Of the others it must be plain that
     they are down: one that is up, and refuses, would refuse each SSTable.
 
     `probe`: raises for a node that would import nothing, `NodeNotReached` for one that is not
-    reached. `advice`: what to do about those.
+    reached.
     """
 
     def probed(node: Node) -> RinghaulError | None:
@@ -177,9 +167,9 @@ def check_answers(
     for node, error in missing.items():
         is_down = isinstance(error, NodeNotReached) or node.address in down
         if isinstance(error, Terminal) or not is_down:
-            raise SetupUnusable(f"{option}: {error}") from error
+            raise SetupUnusable(f"{OPTION}: {error}") from error
     lacking = replicas.needed_of(missing)
     if lacking is not None:
         raise SetupUnusable(
-            f"{option}: {missing[lacking]}, and {replicas.level} needs this node. {advice}"
+            f"{OPTION}: {missing[lacking]}, and {replicas.level} needs this node. {_REMOTE_JMX}"
         )

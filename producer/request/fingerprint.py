@@ -29,7 +29,7 @@ FINGERPRINT_LABEL = "asked"
 _HOW = frozenset(
     (
         *CONNECTION_FLAGS,
-        *("config_file", "cqlshrc", "ask_password", "job_id", "dry_run", "detach", "profile_dir"),
+        *("config_file", "cqlshrc", "ask_password", "job_id", "dry_run", "detach"),
         *("workers", "on_interrupt", "progress", "as_json", "quiet", "summary", "report"),
         *("rate", "priority", "consistency", "strategy", "unit_size", "max_errors"),
         "sstable_size",

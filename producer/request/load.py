@@ -103,7 +103,7 @@ class LoadRequest:
     create_table: bool = False
     primary_key: str | None = None
     types: Mapping[str, str] = field(default_factory=dict)  #: column -> its type, of --type
-    via: str = "cql"  #: cql | streaming | import | sidecar: how rows reach the cluster
+    via: str = "cql"  #: cql | streaming | import: how rows reach the cluster
     to_sstables: Path | None = None  #: write SSTables to this folder, and no rows to the cluster
     sstable_version: SSTableVersion = SSTableVersion.NB  #: of those in this folder
 

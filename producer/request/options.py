@@ -180,11 +180,10 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     timestamp_field: str | None = None
     exact_timestamps: bool = False
     strategy: str | None = None
-    profile_dir: Path | None = None
     create_table: bool = False
     primary_key: str | None = None
     types: tuple[str, ...] = ()  #: of new columns, COLUMN=TYPE each
-    via: str = "cql"  #: or streaming, import, sidecar
+    via: str = "cql"  #: or streaming, import
     to_sstables: Path | None = None  #: a folder
     sstable_size: str | None = None
     sstable_version: str = "nb"

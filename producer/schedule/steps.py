@@ -152,7 +152,6 @@ _REFUSED = {
     "on_interrupt": "beat detaches from a job when it is stopped",
     "config_file": "the settings are beat's own",
     "broker": "the broker is beat's own",
-    "profile_dir": "it applies to embedded workers",
     "workers": "it applies to embedded workers",
 }
 
@@ -272,5 +271,5 @@ def _refuse(options: JobOptions) -> None:
     """Raise `UsageError` for options that no step may have."""
     for name, why in _REFUSED.items():
         if getattr(options, name, None):
-            flag = {"config_file": "config", "profile_dir": "profile"}.get(name, name)
+            flag = {"config_file": "config"}.get(name, name)
             raise UsageError(f"--{flag.replace('_', '-')}: {why}")

@@ -105,14 +105,13 @@ class EmbeddedWorker:
     ) -> None:
         """`settings`: with the broker. `further`: other ids whose private queues it consumes, too.
 
-        Processes that are profiled or traced write their profile and send their last spans at their
-        end, so they get time for it.
+        Processes that are traced send their last spans at their end, so they get time for it.
         """
         self._settings, self._concurrency, self._job_id = settings, concurrency, job_id
         self._queues = tuple(map(private_queue, (job_id, *further)))
         #: A command may have several: Celery's names of them must differ.
         self._suffix = f"-{job_id}" if further else ""
-        self._needs_time = settings.worker.profile != "off" or bool(settings.tracing.endpoint)
+        self._needs_time = bool(settings.tracing.endpoint)
         self._loads = job_id.startswith(f"{LOAD_PREFIX}-")
         self.log = settings.state_dir / "logs" / f"{job_id}.log"
         self._process: subprocess.Popen[bytes] | None = None

@@ -8,8 +8,7 @@ from __future__ import annotations
 import secrets
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from config.settings import Loaded, Settings
 from producer.request.conflicts import (
@@ -20,7 +19,6 @@ from producer.request.conflicts import (
 from producer.request.options import ExecOptions, JobOptions, LoadOptions, TuneOptions
 from producer.request.settings import connection_flags, is_embedded, load_flags, settle
 from producer.services.embedded import LOAD_PREFIX, EmbeddedBroker, EmbeddedWorker, default_workers
-from ringhaul.errors import UsageError
 from ringhaul.ledger.kinds import JobKind
 
 if TYPE_CHECKING:
@@ -59,20 +57,13 @@ def start_load(stack: ExitStack, options: LoadOptions) -> Services:
 
     Raises as `settle` does.
     """
-    flags = load_flags(options)
-    loaded = settle(flags, options.config_file)
-    if options.profile_dir is not None:
-        loaded = settle(
-            {**flags, **_profile_flags(loaded, options.profile_dir)}, options.config_file
-        )
+    loaded = settle(load_flags(options), options.config_file)
     embedded = is_embedded(loaded)
     refuse_embedded_detach(loaded, options)
     refuse_workers_of_others(loaded, options)
     job_id = options.job_id or f"{PREFIXES[options.kind]}-{secrets.token_hex(3)}"
     broker = worker = None
     if embedded and not options.dry_run:
-        if options.profile_dir is not None:
-            _report_profiles(stack, loaded, options)
         broker = stack.enter_context(EmbeddedBroker(loaded.settings.state_dir))
         worker = stack.enter_context(own_worker(broker.in_settings(loaded.settings), job_id))
     return _opened(stack, job_id, loaded, broker, worker)
@@ -153,29 +144,3 @@ def _opened(
         broker=broker,
         worker=worker,
     )
-
-
-def _report_profiles(stack: ExitStack, loaded: Loaded, options: LoadOptions) -> None:
-    """Register the report of the profiles. Call this before starting the workers, so that it runs
-    after they have ended and written their profiles.
-
-    Raises `UsageError` if profiles are not possible here.
-    """
-    from producer.report.reporter import Shown
-    from producer.services.profiles import reporting_profiles
-
-    stack.enter_context(reporting_profiles(loaded.settings, Shown.from_options(options).say))
-
-
-def _profile_flags(loaded: Loaded, profile_dir: Path) -> dict[str, Any]:
-    """Return the settings for --profile DIR. Raises `UsageError` if the folder cannot be used."""
-    if not is_embedded(loaded):
-        raise UsageError(
-            "--profile applies to embedded workers, and a broker is configured: start a worker "
-            "with ringhaul worker --profile cprofile instead"
-        )
-    kind = loaded.settings.worker.profile
-    return {
-        "worker.profile": "cprofile" if kind == "off" else kind,
-        "worker.profile_dir": profile_dir.absolute(),
-    }

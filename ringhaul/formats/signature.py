@@ -15,7 +15,7 @@ _COMPRESSIONS: tuple[tuple[bytes, str, str, str], ...] = (
     (b"BZh", "bzip2", ".bz2", "bzip2 -dc"),
     (b"\x04\x22\x4d\x18", "lz4", ".lz4", "lz4 -dc"),
     (b"\x1f\x9d", "compress", "", "uncompress -c"),
-    (b"\xff\x06\0\0sNaPpY", "snappy", ".snappy", "snzip -dc"),
+    (b"\xff\x06\0\0sNaPpY", "snappy", "", "snzip -dc"),
 )
 #: (first bytes, what the file is and what to do about it).
 _KINDS: tuple[tuple[bytes, str], ...] = (

@@ -14,15 +14,13 @@ class SSTableStream:
 
     table_id: str  #: UUID; another one after the table was dropped and created again
     layout: Layout
-    #: From which nodes import the SSTables; may have `{node}`. Empty: see `by_sidecar`.
+    #: From which nodes import the SSTables; may have `{node}`. Empty: they are streamed.
     folder: str = ""
-    #: Nodes import the SSTables through their Sidecars. Otherwise they are streamed.
-    by_sidecar: bool = False
 
     @property
     def is_imported(self) -> bool:
-        """Whether nodes import the SSTables, from a folder or through their Sidecars."""
-        return bool(self.folder) or self.by_sidecar
+        """Whether nodes import the SSTables from a folder."""
+        return bool(self.folder)
 
     @property
     def verb(self) -> str:
@@ -34,14 +32,15 @@ class SSTableStream:
             "table_id": self.table_id,
             "layout": self.layout.to_json(),
             "folder": self.folder,
-            "by_sidecar": self.by_sidecar,
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> SSTableStream:
+        """Return what `to_json` made. Raises `ValueError` for a way that is gone."""
+        if data.get("by_sidecar"):
+            raise ValueError("it loads --via sidecar, which this version of ringhaul does not have")
         return cls(
             table_id=data["table_id"],
             layout=Layout.from_json(data["layout"]),
             folder=data.get("folder", ""),
-            by_sidecar=data.get("by_sidecar", False),
         )

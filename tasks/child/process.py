@@ -42,7 +42,6 @@ from tasks.connect import (
     import_command,
     import_folders,
     open_ledger,
-    sidecar_access,
     streaming_tls,
     use_storage,
 )
@@ -52,7 +51,6 @@ from tasks.node_name import worker_host
 if TYPE_CHECKING:
     from ringhaul.cql.types import CqlType
     from ringhaul.imports.session import ImportSession
-    from ringhaul.imports.sidecar import SidecarSession
     from ringhaul.load.write.streaming import StreamTarget
     from ringhaul.records.job import LoadJob
     from ringhaul.scan.options import ScanTarget
@@ -230,8 +228,6 @@ class Child:
             if job.stream.folder:
                 nodes = {node for replicas in owners().sets for node in replicas}
                 new_session = self._import_sessions(job, job.stream.folder, job_id, len(nodes))
-            elif job.stream.by_sidecar:
-                new_session = self._sidecar_sessions(job)
             else:
                 new_session = partial(StreamSession, tls=streaming_tls(self.settings))
             self._delivery = use, Delivery(new_session)
@@ -251,18 +247,6 @@ class Child:
             raise UsageError(str(error)) from error
         check_names_node(command, nodes_count)
         return partial(ImportSession, folders=folders, command=command)
-
-    def _sidecar_sessions(self, job: LoadJob) -> Callable[[Node], SidecarSession]:
-        from ringhaul.imports.sidecar import SidecarSession
-
-        def new_session(node: Node) -> SidecarSession:
-            try:
-                sidecar = sidecar_access(self.settings)  # tokens and certificates are renewed
-            except ConfigError as error:  # such as a token file that is gone
-                raise UsageError(str(error)) from error
-            return SidecarSession(node, sidecar, job.table.keyspace, job.table.table)
-
-        return new_session
 
     def plane(self) -> ConnectionPool:
         """This process's connections to the nodes."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from ringhaul.dataplane.base import RequestBounds, RequestOptions, Target
 from ringhaul.load.write.base import Writer, WriterHooks
-from ringhaul.load.write.concurrent import ConcurrentWriter
 from ringhaul.load.write.pipeline import PipelineWriter, SingleWriter
 from ringhaul.load.write.token_batch import TokenBatchWriter
 
@@ -17,7 +16,6 @@ WRITERS: dict[str, WriterFactory] = {
     "pipeline": PipelineWriter,
     "single": SingleWriter,
     "token-batch": TokenBatchWriter,
-    "concurrent": ConcurrentWriter,
 }
 
 __all__ = [

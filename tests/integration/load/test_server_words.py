@@ -190,7 +190,6 @@ def test_a_refused_row_is_rejected_and_its_neighbours_are_written(
         ("pipeline", 40 << 20),
         ("single", 17 << 20),
         ("token-batch", 17 << 20),
-        ("concurrent", 17 << 20),
     ],
 )
 def test_a_value_over_the_largest_mutation_rejects_only_its_record(

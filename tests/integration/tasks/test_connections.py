@@ -79,13 +79,8 @@ def answers(child: Child) -> bool:
         return False
 
 
-@pytest.mark.parametrize("strategy", ["concurrent", "token-batch"])
 def test_a_load_over_the_drivers_connections_survives_a_break(
-    cut_off: tuple[Child, Proxy],
-    cassandra_session: Session,
-    keyspace: str,
-    tmp_path: Path,
-    strategy: str,
+    cut_off: tuple[Child, Proxy], cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
     # Given a process whose session writes
     child, proxy = cut_off
@@ -100,7 +95,7 @@ def test_a_load_over_the_drivers_connections_survives_a_break(
     proxy.cut_answers()
     outcome = run_file(
         *(child.session(), table, path, ["id", "v"]),
-        strategy=strategy,
+        strategy="token-batch",
         request_timeout_s=LOST_S,
         retries_max=5,
         prepared=prepared,

@@ -15,7 +15,8 @@ from ringhaul.formats import json_documents
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.json_documents import scan_documents, without_comments
 from ringhaul.formats.pieces import START
-from ringhaul.formats.split import read_blocks, record_position, split_units
+from ringhaul.formats.split import read_blocks, split_units
+from tests.property.formats.positions import record_position
 
 PLAIN = CsvDialect(quote=None, json_layout="documents")
 COMMENTED = CsvDialect(quote=None, json_layout="commented")

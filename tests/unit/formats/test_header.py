@@ -122,6 +122,10 @@ def _orc() -> bytes:
             lambda: b"\x1f\x9d\x90\x6b\x58\xd9\x52\x31",
             "by compress, which is not supported: unpack it, also in a pipe (uncompress -c FILE |",
         ),
+        (
+            lambda: b"\xff\x06\0\0sNaPpY\0\x0d\0\0",
+            "by snappy, which is not supported: unpack it, also in a pipe (snzip -dc FILE |",
+        ),
         (lambda: gzip.compress(b'"\n"' + os.urandom(3000)), "compressed by gzip"),
     ],
 )

@@ -9,8 +9,8 @@ import pytest
 from celery.worker.control import Panel
 
 from tasks.message_fields import CONTROL_METHODS, UNIT_HEADERS
-from tasks.messages import MESSAGE_BYTES_MAX, Unfit, fit, why_unfit
-from tests.forged_messages import control_message, encoded, forged_units, unit_message
+from tasks.messages import MESSAGE_BYTES_MAX, Unfit, fit
+from tests.forged_messages import control_message, encoded, forged_units, unit_message, why_unfit
 
 QUEUE = "ringhaul.load"
 

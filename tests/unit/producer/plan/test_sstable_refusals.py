@@ -23,7 +23,6 @@ from cassandra.metadata import (
 from config.settings import Settings
 from producer.plan.sstable_import import import_needs, plan_import
 from producer.plan.sstable_nodes import is_scylla
-from producer.plan.sstable_sidecar import plan_sidecar
 from producer.plan.sstable_stream import is_sai, plan_stream, probe
 from producer.plan.sstables import in_version, layout_of
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
@@ -145,8 +144,6 @@ def test_scylladb_is_refused() -> None:
         plan_stream(TABLE, session, Settings(), [], 0, 2**40)
     with pytest.raises(SetupUnusable, match="this cluster is ScyllaDB, which imports in another"):
         plan_import(TABLE, session, Settings(), [], 0, 2**40, 2)
-    with pytest.raises(SetupUnusable, match="this cluster is ScyllaDB, which has no Side"):
-        plan_sidecar(TABLE, session, Settings(), [], 0, 2**40)
 
 
 def test_scylladb_is_known_by_a_table() -> None:
@@ -218,10 +215,6 @@ def test_an_index_of_another_class_than_sai_is_not_imported() -> None:
 
     with pytest.raises(UsageError, match="index 'by_note' is of class SASIIndex, and only SAI was"):
         plan_import(TABLE, session, settings, [], 0, 2**40, 2)
-    with pytest.raises(
-        UsageError, match=r"--via sidecar cannot fill shop\.orders: its index 'by_note"
-    ):
-        plan_sidecar(TABLE, session, settings, [], 0, 2**40)
 
 
 def test_sai_is_known_under_all_its_names() -> None:

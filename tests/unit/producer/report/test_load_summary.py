@@ -350,7 +350,6 @@ LAYOUT = Layout(partition_key_class="K", clustering=(), columns=(), written_s=1)
     [
         ({}, "4 SSTables streamed, 3.0 MiB to 2 nodes"),
         ({"folder": "/mnt/imports/{node}"}, "4 SSTables imported, 3.0 MiB by 2 nodes"),
-        ({"by_sidecar": True}, "4 SSTables imported, 3.0 MiB by 2 nodes"),
     ],
 )
 def test_sstables_that_reached_nodes_are_counted(way: dict[str, Any], line: str) -> None:

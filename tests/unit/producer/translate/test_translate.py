@@ -574,6 +574,13 @@ def test_what_exec_does_not_have_is_explained() -> None:
         assert [why in note.text for note in found.notes if note.lost] == [True], given
 
 
+@pytest.mark.parametrize("query", ["-t t", "-query 'DELETE FROM s.t WHERE id=?'"])
+def test_snappy_is_not_read(query: str) -> None:
+    notes = one(f"dsbulk load -url d -k s {query} --connector.csv.compression snappy").notes
+    (lost,) = [note.text for note in notes if note.lost]
+    assert lost == "snappy is not read: unpack the files first (snzip -d)"
+
+
 def test_compression_of_requests() -> None:
     name = "datastax-java-driver.advanced.protocol.compression"
     (note,) = one(f"dsbulk count -k s -t t --{name} lz4").notes
