@@ -3,6 +3,7 @@
 import builtins
 import os
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from producer.local.valkey import EmbeddedValkey
 from tests.costs import Costs, Run
 from tests.rooms import ByRoom, end_processes, put_first, turn
 from tests.scale import FULL
-from tests.servers import STRICT, SharedNode, SharedServers
+from tests.servers import RUN_VARIABLE, STRICT, SharedNode, SharedServers
 from tests.services import (
     ProxiedRing,
     connected,
@@ -61,6 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="all",
         help="which tests to run: the quick ones, or the slow ones of tests/proofs.toml",
     )
+    parser.addoption("--costs", metavar="FILE", help="write what each test file cost, as CSV")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -76,6 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
         folder, kept = given["run_folder"], given["kept_state_dir"]
     else:
         folder, kept = tempfile.mkdtemp(prefix="rh-tests-"), KEPT_STATE_DIR
+        os.environ[RUN_VARIABLE] = folder
         config.stash[_RUN] = Run()
     config.stash[_SERVERS] = servers = SharedServers(Path(folder))
     config.stash[_KEPT] = kept
@@ -138,14 +141,20 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    run = config.stash[_RUN]
+    if not run.files:
+        return
     terminalreporter.section("cost")
-    for line in config.stash[_RUN].lines(config.stash[_SERVERS].core_s()):
+    for line in run.lines(config.stash[_SERVERS].core_s()):
         terminalreporter.line(line)
+    if path := config.getoption("costs"):
+        Path(path).write_text(run.table())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if _given(config) is None and _SERVERS in config.stash:
-        config.stash[_SERVERS].stop()
+        for process in config.stash[_SERVERS].stop():
+            print(f"left behind, and killed: {process}", file=sys.stderr)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

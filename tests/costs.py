@@ -110,7 +110,14 @@ class Run:
         ]
         if len(self.files) > DEAREST_SHOWN:
             lines.append("the dearest files, in core-seconds and seconds:")
-            dearest = sorted(self.files.items(), key=lambda item: -item[1].core_s)
-            for name, cost in dearest[:DEAREST_SHOWN]:
+            for name, cost in self._dearest()[:DEAREST_SHOWN]:
                 lines.append(f"{cost.core_s:7.1f} {cost.wall_s:7.1f}  {name}")
         return lines
+
+    def table(self) -> str:
+        """All files as CSV, the dearest first."""
+        lines = [f"{cost.core_s:.1f},{cost.wall_s:.1f},{name}" for name, cost in self._dearest()]
+        return "\n".join(["core_s,wall_s,file", *lines, ""])
+
+    def _dearest(self) -> list[tuple[str, Cost]]:
+        return sorted(self.files.items(), key=lambda item: -item[1].core_s)

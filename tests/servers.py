@@ -2,14 +2,17 @@
 
 The process that runs pytest makes a folder for the run, and the processes that xdist starts get to
 know it. The first test that needs a node starts it under a lock; the process that made the folder
-stops all of them at its end, whoever started them. No node is left behind if a process was killed,
-since its pid is in the folder before it answers.
+stops all of them at its end, whoever started them.
+
+Whatever a test process starts inherits a variable that names the run. By it, the end of a run finds
+what a test process left behind that crashed, or was killed before its fixtures ended.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,6 +25,11 @@ from producer.local import processes
 from producer.local.stack import Stack
 from tests.acceptance.running import free_port
 from tests.services import NEVER_STARTED_AGAIN, java_options, user_cache_dir
+
+#: The environment variable that names the folder of the run: no setting of ringhaul.
+RUN_VARIABLE = "TESTS_RUN_FOLDER"
+#: Processes that end with the test process that started them.
+_FORK_SERVER = "fork_server.py"
 
 #: Who may use nodetool. The node and nodetool read it from files of one form.
 JMX_USER, JMX_PASSWORD = "operator", "opens-JMX"
@@ -127,12 +135,22 @@ class SharedServers:
                 total_s += times.user + times.system
         return total_s
 
-    def stop(self) -> None:
-        """Kill the servers and remove the run's folder, with their data."""
+    def stop(self) -> list[str]:
+        """Kill the servers, and what the run's processes left behind; remove the run's folder.
+
+        Call it when the other test processes have ended. Return what was left behind, besides the
+        shared servers: pids and command lines.
+        """
         for kind in KINDS:
-            with self._locked(kind):  # after the one who starts it just now
+            with self._locked(kind):
                 processes.stop_servers(self._servers(kind), timeout_s=0)
+        found = []
+        for process in processes_of(self.folder):
+            with suppress(psutil.Error):
+                found.append(f"{process.pid} {' '.join(process.cmdline())}")
+                process.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+        return found
 
     def _servers(self, kind: Kind) -> list[tuple[int, str]]:
         """Pid and proof of each server of a kind; see `processes.stop_servers`."""
@@ -150,6 +168,17 @@ class SharedServers:
         with (self.folder / f"{kind.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def processes_of(run: Path) -> list[psutil.Process]:
+    """Return the running processes that a test process of a run started, or one of theirs."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            ours = process.environ().get(RUN_VARIABLE) == str(run) and process.pid != os.getpid()
+            if ours and not any(word.endswith(_FORK_SERVER) for word in process.cmdline()):
+                found.append(process)
+    return found
 
 
 def jmx_options(folder: Path, port: int) -> str:

@@ -13,7 +13,6 @@ from cassandra.cluster import Session
 
 from bench.cassandra_tools import tool_command
 from producer.local.stack import Endpoints
-from tests.servers import JMX_PASSWORD as JMX_PASSWORD
 from tests.servers import JMX_USER, SharedNode
 from tests.services import connected, user_cache_dir
 

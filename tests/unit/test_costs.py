@@ -72,3 +72,7 @@ def test_a_run_sums_up_its_processes(files: int) -> None:
     else:
         assert lines[2].split() == ["450.0", "45.0", "f15"]
         assert len(lines) == 2 + DEAREST_SHOWN
+    table = run.table().splitlines()
+    assert table[0] == "core_s,wall_s,file"
+    assert table[-1] == "0.0,0.0,f0"
+    assert len(table) == 1 + files

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,7 +17,7 @@ import pytest
 from producer.local import processes
 from tests import servers
 from tests.acceptance.command import wait_until
-from tests.servers import KINDS, ORDINARY, STRICT, SharedServers
+from tests.servers import KINDS, ORDINARY, RUN_VARIABLE, STRICT, SharedServers, processes_of
 
 
 class PlayedStack:
@@ -87,6 +89,23 @@ def test_a_run_without_a_node_stops_none(shared: SharedServers) -> None:
     assert shared.core_s() == 0
     shared.stop()
     assert not shared.folder.exists()
+
+
+def test_what_processes_of_a_run_left_behind_is_killed(shared: SharedServers) -> None:
+    def sleep(run: Path, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", "import time; time.sleep(60)", *words]
+        return subprocess.Popen(command, env=os.environ | {RUN_VARIABLE: str(run)})
+
+    left, ends_itself = sleep(shared.folder, "left"), sleep(shared.folder, "fork_server.py")
+    of_others = sleep(shared.folder / "other")
+    wait_until(lambda: len(processes_of(shared.folder)) == 1, "the start of Python")
+    (said,) = shared.stop()
+    assert said == f"{left.pid} {' '.join(left.args)}"  # type: ignore[arg-type]
+    assert left.wait() == -signal.SIGKILL
+    for process in (ends_itself, of_others):
+        assert process.poll() is None
+        process.kill()
+        process.wait()
 
 
 def test_kinds_have_names_and_limits_of_their_own() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers import PROOFS, Tier, entries, mistakes
+from tests.tiers import PROOFS, ROOT, Tier, entries, mistakes
 
 
 @pytest.fixture
@@ -23,6 +23,18 @@ def listed(root: Path, *lines: str) -> None:
 def test_the_list_is_right() -> None:
     assert mistakes() == []
     assert entries()
+
+
+def test_what_needs_chromium_or_prometheus_is_slow() -> None:
+    """`make test` does not provide them."""
+    quick, needs = Tier("quick"), ("debian_tools", "browser: Browser", "tab: Tab")
+    found = [
+        file
+        for file in (ROOT / "tests").rglob("test_*.py")
+        if file != Path(__file__) and any(word in file.read_text() for word in needs)
+    ]
+    assert len(found) > 2
+    assert [file for file in found if not quick.leaves_out(file)] == []
 
 
 def test_each_test_runs_in_one_tier(root: Path) -> None:
