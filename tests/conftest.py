@@ -123,6 +123,12 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def no_known_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget known secrets: one test's password may be an ordinary word in another's messages."""
     monkeypatch.setattr("config.known_secrets._known", {})
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the settings that a command of another test handed over to Celery."""
+    monkeypatch.setattr("tasks.settings._loaded", None)
     monkeypatch.setattr("config.known_secrets._pattern", None)
 
 
