@@ -16,12 +16,16 @@ from celery.loaders.app import AppLoader
 from kombu.transport import TRANSPORT_ALIASES
 
 from config.celery_config import WORKER_ENVIRONMENT, celery_settings
+from tasks.command_line import spell_as
 from tasks.settings import process_settings
 
 # Celery reads these when its own modules are imported.
 for _name, _value in WORKER_ENVIRONMENT.items():
     os.environ.setdefault(_name, _value)
 
+
+# What workers store about rows and units names options as users of the command line know them.
+spell_as(None)
 
 # No message in the broker, however malformed, may crash a worker: see `transport`.
 TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "tasks.transport:UnitTransport"

@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
+from tasks.command_line import spell_as, spelled_as
 from tests.rooms import ByRoom, end_processes, put_first, remove_locks, turn
 from tests.scale import FULL
 from tests.services import (
@@ -117,6 +118,17 @@ def _is_alone(item: pytest.Item | None) -> bool:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     end_processes()
     raise KeyboardInterrupt
+
+
+# Messages spell options as the command line does; also while tests are collected.
+spell_as(None)
+
+
+@pytest.fixture(autouse=True)
+def options_of_the_command_line() -> Iterator[None]:
+    """End the spelling of options by a test's command with the test."""
+    with spelled_as(None):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -34,6 +34,7 @@ from ringhaul.ledger.states import RESUMABLE, JobState
 from ringhaul.output.job import ResultOutput
 from ringhaul.scan.job import ReadJob
 from ringhaul.sources.files import check_unchanged
+from tasks.command_line import spelled_as
 from tasks.connect import cluster_config, open_ledger
 from tasks.kinds import Job, read_job
 
@@ -51,6 +52,7 @@ def run_resume(options: ResumeOptions) -> int:
         ledger = open_ledger(settings)
         job = read_job(ledger, options.job)
         stack.enter_context(reporting_lost_job(options.job, job))
+        stack.enter_context(spelled_as(job.kind))
         limit = _check_options(job, options)
         result = _result_of(job, options)
         status = ledger.status(options.job)

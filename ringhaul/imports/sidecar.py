@@ -37,6 +37,7 @@ from ringhaul.imports.exchange import (
     words,
 )
 from ringhaul.imports.folder import NODE
+from ringhaul.option_names import job_option
 from ringhaul.sstables.build import Contents
 from ringhaul.sstables.components import TOC, file_name, toc_bytes
 from ringhaul.streaming.allowance import unlimited
@@ -64,12 +65,12 @@ _HEALTH = {
 }
 #: Names that CQL needs no quotes for.
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*")
-#: Status -> what to do.
+_TIMED_OUT = 408
+#: Status -> what to do; about `_TIMED_OUT`, see `_refused`.
 _ADVICE = {
     401: "set sidecar.token_file, or sidecar.tls_cert and sidecar.tls_key",
     403: "this user needs STAGED_SSTABLE:UPLOAD, IMPORT and DELETE in Sidecar, and MODIFY on the "
     "table in Cassandra",
-    408: "give its sidecar.request_timeout more time, or make SSTables smaller with --sstable-size",
     421: "its cassandra_instances must have this node, with the address that other nodes know",
     455: "bytes changed on the way",
     500: "its log says why, and system.log of the node, in lines with 'import'",
@@ -305,6 +306,9 @@ class SidecarSession:
         """Return the error for an answer; `what`: what the Sidecar did not do."""
         said = f"{answer.status} {_said(answer)}".rstrip()
         advice = _ADVICE.get(answer.status, "")
+        if answer.status == _TIMED_OUT:
+            smaller = f"make SSTables smaller with {job_option('sstable-size')}"
+            advice = f"give its sidecar.request_timeout more time, or {smaller}"
         return SidecarRefused(f"{self._where} {what}: {said}{'; ' if advice else ''}{advice}")
 
 
