@@ -2,6 +2,9 @@
 
 `lookup` and `exec` have options of one meaning twice: for the values that they read, and for the
 rows that they write. So the engine names an option as one of the input, or as one of the job.
+
+An option is spelled when its message is made: the texts of rejects and errors that the ledger
+keeps need no further step when they are shown. A process does the work of one job at a time.
 """
 
 from __future__ import annotations
