@@ -15,9 +15,11 @@ from producer.startup import (
     stand_in_for_closed,
     start_quickly,
 )
+from tasks.command_line import spell_as
 
 stand_in_for_closed()
 start_quickly()
+spell_as(None)
 
 
 def main() -> NoReturn:

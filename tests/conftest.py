@@ -19,6 +19,7 @@ from hypothesis import settings
 
 from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
+from tasks.command_line import spell_as, spelled_as
 from tests.costs import Costs, Run
 from tests.rooms import ByRoom, end_processes, put_first, turn
 from tests.scale import FULL
@@ -206,10 +207,27 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+# Messages spell options as the command line does; also while tests are collected.
+spell_as(None)
+
+
+@pytest.fixture(autouse=True)
+def options_of_the_command_line() -> Iterator[None]:
+    """End the spelling of options by a test's command with the test."""
+    with spelled_as(None):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def no_known_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget known secrets: one test's password may be an ordinary word in another's messages."""
     monkeypatch.setattr("config.known_secrets._known", {})
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the settings that a command of another test handed over to Celery."""
+    monkeypatch.setattr("tasks.settings._loaded", None)
     monkeypatch.setattr("config.known_secrets._pattern", None)
 
 

@@ -147,8 +147,11 @@ def late_imports() -> list[str]:
             if not isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             for node in ast.walk(outer):
-                names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-                if isinstance(node, ast.Import):
+                if not isinstance(node, ast.Import | ast.ImportFrom):
+                    continue
+                if isinstance(node, ast.ImportFrom):
+                    names = [node.module or ""]
+                else:
                     names = [alias.name for alias in node.names]
                 if any(name.split(".")[0] in PACKAGES for name in names):
                     found.append(f"{module.path}:{node.lineno}")

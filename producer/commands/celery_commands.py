@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -19,8 +20,8 @@ from config.settings import Loaded
 from producer.commands.options import config_option
 from producer.commands.passed_on import check_passed_on
 from producer.outputs.plain_streams import show_as_written
-from producer.request.settings import is_embedded, settle
-from producer.services.embedded import EmbeddedBroker
+from producer.request.settings import settle
+from producer.services.embedded import enter_broker
 from producer.startup import stay
 from ringhaul.errors import EXIT_COMPLETE
 from ringhaul.plain_text import as_line
@@ -78,11 +79,11 @@ def run_celery(loaded: Loaded, arguments: list[str], run: Callable[[list[str]], 
 
     for name, value in WORKER_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    if is_embedded(loaded):
-        with EmbeddedBroker(loaded.settings.state_dir):
-            return run(arguments)
-    _check_broker(loaded)
-    return run(arguments)
+    with ExitStack() as stack:
+        loaded, broker = enter_broker(stack, loaded)
+        if broker is None:
+            _check_broker(loaded)
+        return run(arguments)
 
 
 def _check_broker(loaded: Loaded) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import rich_click as click
 
 from producer.commands.options import connection_options, following_options, ledger_options
 from producer.commands.query import RESULT_FORMATS
-from producer.request.options import ResumeOptions, ThrottleOptions
+from producer.request.options import LedgerPlace, ResumeOptions, ThrottleOptions
 from producer.request.password import prompting_for_password
 from producer.request.rate import Rate
 from producer.request.values import given_options
@@ -19,7 +18,7 @@ from producer.startup import take_sigterm
 @click.command("pause")
 @click.argument("job")
 @ledger_options
-def pause_command(job: str, config_file: Path | None) -> int:
+def pause_command(job: str, place: LedgerPlace) -> int:
     """Hold a running job.
 
     Its workers stop working on it within 2 s. `resume` continues it.
@@ -27,7 +26,7 @@ def pause_command(job: str, config_file: Path | None) -> int:
     from producer.services.ledger import reading_ledger
     from ringhaul.ledger.states import JobState
 
-    with reading_ledger(config_file) as ledger:
+    with reading_ledger(place) as ledger:
         state = ledger.pause(job)
     paused = state is JobState.RUNNING
     click.echo(f"{job} is {'PAUSED' if paused else state}", err=True)
@@ -37,7 +36,7 @@ def pause_command(job: str, config_file: Path | None) -> int:
 @click.command("cancel")
 @click.argument("job")
 @ledger_options
-def cancel_command(job: str, config_file: Path | None) -> int:
+def cancel_command(job: str, place: LedgerPlace) -> int:
     """End a running job.
 
     Its workers stop within 2 s. `resume` continues it from there, where that is possible.
@@ -45,7 +44,7 @@ def cancel_command(job: str, config_file: Path | None) -> int:
     from producer.services.ledger import reading_ledger
     from ringhaul.ledger.states import JobState
 
-    with reading_ledger(config_file) as ledger:
+    with reading_ledger(place) as ledger:
         state = ledger.cancel(job)
     click.echo(f"{job} is {state}", err=True)
     return 0 if state is JobState.CANCELLED else 2
@@ -121,11 +120,11 @@ def resume_command(**params: Any) -> int:
 @click.option("--off", is_flag=True, help="Remove all limits.")
 @click.option("--json", "as_json", is_flag=True, help="Print the limits as JSON.")
 @ledger_options
-def throttle_command(job: str, config_file: Path | None, **params: Any) -> int:
+def throttle_command(job: str, place: LedgerPlace, **params: Any) -> int:
     """Limit a running job, or show its limits.
 
     New limits take effect within 2 s and replace all earlier ones.
     """
     from producer.run.throttle import run_throttle
 
-    return run_throttle(job, config_file, ThrottleOptions(**params))
+    return run_throttle(job, place, ThrottleOptions(**params))

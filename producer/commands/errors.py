@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from itertools import islice
-from pathlib import Path
 
 import rich_click as click
 
 from producer.commands.options import ledger_options
 from producer.outputs.stdout import json_text
 from producer.request.conflicts import refuse_together
+from producer.request.options import LedgerPlace
 from producer.request.values import given_options
 
 
@@ -33,7 +33,7 @@ from producer.request.values import given_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per reject on stdout.")
 @ledger_options
 def errors_command(
-    job: str | None, limit: int, export: str | None, as_json: bool, config_file: Path | None
+    job: str | None, limit: int, export: str | None, as_json: bool, place: LedgerPlace
 ) -> int:
     """List or export rejected records: file, line, column and reason.
 
@@ -49,7 +49,7 @@ def errors_command(
 
     given = given_options()
     refuse_together(given)
-    with reading_ledger(config_file) as ledger:
+    with reading_ledger(place) as ledger:
         if job is None:
             job = newest_job(
                 ledger,

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import rich_click as click
 
-from producer.request.options import NO_BROKER
+from producer.request.options import NO_BROKER, LedgerPlace
 from producer.request.password import PROMPT, note_password_flag
 from producer.request.rate import Rate
 from ringhaul.formats.dialect import TRIMS
@@ -68,16 +68,12 @@ def connection_options(command: Command) -> Command:
 
 
 def ledger_options(command: Command) -> Command:
-    """Add options for commands that look at or control a job: `--config`, and `--broker`, which the
-    command does not get because it becomes a setting."""
+    """Add options for commands that look at or control a job, `--broker` and `--config`. The
+    command gets them as a `LedgerPlace`, its parameter `place`."""
 
     @wraps(command)
     def run(broker: str | None, config_file: Path | None, **options: Any) -> Any:
-        if broker is not None:
-            from producer.request.settings import settle  # pydantic: not for --help
-
-            settle({"broker.url": broker}, config_file)
-        return command(config_file=config_file, **options)
+        return command(place=LedgerPlace(broker=broker, config_file=config_file), **options)
 
     option: Callable[[Any], Any] = _broker_option(
         "Redis of the job, e.g. redis://host:6379/0; none: that of embedded jobs."

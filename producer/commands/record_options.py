@@ -17,7 +17,7 @@ from ringhaul.formats.dialect import TRIMS
 from ringhaul.formats.escapes import STYLES
 from ringhaul.formats.json_layouts import JSON_LAYOUTS
 from ringhaul.formats.presets import PRESETS
-from ringhaul.option_names import VALUES_PREFIX, option_name
+from tasks.command_line import VALUES_PREFIX, option_name
 
 
 def _need_a_source(

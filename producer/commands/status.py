@@ -11,6 +11,7 @@ import rich_click as click
 
 from producer.commands.options import ledger_options, report_option
 from producer.outputs.stdout import json_text
+from producer.request.options import LedgerPlace
 from producer.request.values import given_options
 from ringhaul.plain_text import as_line
 
@@ -41,7 +42,7 @@ def status_command(
     as_json: bool,
     limit: int,
     report: Path | None,
-    config_file: Path | None,
+    place: LedgerPlace,
 ) -> int:
     """List the jobs of this broker, or show one of them.
 
@@ -65,7 +66,7 @@ def status_command(
         raise UsageError(
             "--events and --report: a report includes the events; leave one of them out"
         )
-    with reading_ledger(config_file) as ledger:
+    with reading_ledger(place) as ledger:
         if job is None:
             _print_jobs(ledger, limit, as_json)
             return 0

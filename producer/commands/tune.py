@@ -107,7 +107,6 @@ def tune_command(**params: Any) -> int:
         try:
             with until(stops_before(ends_s)):
                 services = start_tune(stack, options, run)
-                # The settings are in the environment now, for what reads them when it is imported.
                 from producer.run.tune import run_tune
         except TimeOver:
             raise too_short(0) from None

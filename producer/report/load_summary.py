@@ -35,6 +35,7 @@ from ringhaul.load.report import LoadReport, SourceLine, build_report
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import SENT_TO, UnitResult
+from tasks.command_line import option_name
 
 #: How many sources the closing table lists one by one; the others share one line.
 SOURCES_SHOWN = 10
@@ -316,7 +317,7 @@ def _repeated_times(summary: Summary) -> list[str]:
     count = summary.status.totals.get("repeated_times", 0)
     if not count:
         return []
-    option = summary.job.text.option("clock-changes")
+    option = option_name("clock-changes")
     return [
         f" {count_text(count, 'local time')} or more may be an hour off: clocks go back in "
         f"{summary.job.text.timezone}, and the first of two equal times was read; {option} second "

@@ -19,9 +19,9 @@ from ringhaul.formats.fixed_layout import (
     parse_columns_at,
     parse_layout,
 )
-from ringhaul.option_names import option_name
 from ringhaul.records.mapping_text import MappingText, parse_mapping
 from ringhaul.storage.file_version import read_small
+from tasks.command_line import option_name, spelled_with
 
 
 def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
@@ -30,26 +30,26 @@ def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
     Raises `UsageError`, which names the option as the user wrote it.
     """
     try:
-        return CsvDialect(
-            delimiter=options.delimiter,
-            quote=options.quote or None,
-            escape=options.escape or None,
-            escape_style=options.escape_style,
-            line_end=options.line_end,
-            json_layout=options.json_layout,
-            comment=options.comment or None,
-            encoding=options.encoding,
-            null_strings=options.null_strings or ("",),
-            null_quoted=options.null_quoted,
-            trim=options.trim,
-            empty_word=options.empty_word,
-            fill_empty=options.fill_empty,
-            fill_quoted=options.fill_quoted,
-            allow_extra_fields=options.allow_extra_fields,
-            allow_missing_fields=options.allow_missing_fields,
-            allow_nul=options.allow_nul,
-            option_prefix=prefix,
-        )
+        with spelled_with(prefix):
+            return CsvDialect(
+                delimiter=options.delimiter,
+                quote=options.quote or None,
+                escape=options.escape or None,
+                escape_style=options.escape_style,
+                line_end=options.line_end,
+                json_layout=options.json_layout,
+                comment=options.comment or None,
+                encoding=options.encoding,
+                null_strings=options.null_strings or ("",),
+                null_quoted=options.null_quoted,
+                trim=options.trim,
+                empty_word=options.empty_word,
+                fill_empty=options.fill_empty,
+                fill_quoted=options.fill_quoted,
+                allow_extra_fields=options.allow_extra_fields,
+                allow_missing_fields=options.allow_missing_fields,
+                allow_nul=options.allow_nul,
+            )
     except UsageError as error:
         field, colon, rest = str(error).partition(":")
         option = "null" if field == "null_strings" else field.replace("_", "-")
@@ -62,33 +62,34 @@ def text_of(options: Spelling, prefix: str = "") -> TextFormat:
     `prefix`: as for `dialect_of`. Raises `UsageError` for unusable values.
     """
     accepted = comma_list(options.accept)
-    return replace(
-        written_text_of(options, prefix),
-        accept=tuple(ACCEPTED) if "all" in accepted else tuple(accepted),
-        overflow=options.overflow,
-        rounding=options.rounding,
-    )
+    with spelled_with(prefix):
+        return replace(
+            written_text_of(options, prefix),
+            accept=tuple(ACCEPTED) if "all" in accepted else tuple(accepted),
+            overflow=options.overflow,
+            rounding=options.rounding,
+        )
 
 
 def written_text_of(options: ValueSpelling, prefix: str = "") -> TextFormat:
     """Return how values are spelled in text that is read or written. Raises `UsageError`."""
     usual = TextFormat()
-    return TextFormat(
-        timestamp_formats=options.timestamp_formats,
-        date_formats=options.date_formats,
-        time_formats=options.time_formats,
-        epoch_unit=options.epoch_unit,
-        epoch=options.epoch,
-        timezone=options.timezone,
-        clock_changes=options.clock_changes,
-        locale=options.locale,
-        true_words=_words(options.true_words, usual.true_words),
-        false_words=_words(options.false_words, usual.false_words),
-        blob=options.blob,
-        decimal_sep=options.decimal_sep,
-        thousands_sep=options.thousands_sep,
-        option_prefix=prefix,
-    )
+    with spelled_with(prefix):
+        return TextFormat(
+            timestamp_formats=options.timestamp_formats,
+            date_formats=options.date_formats,
+            time_formats=options.time_formats,
+            epoch_unit=options.epoch_unit,
+            epoch=options.epoch,
+            timezone=options.timezone,
+            clock_changes=options.clock_changes,
+            locale=options.locale,
+            true_words=_words(options.true_words, usual.true_words),
+            false_words=_words(options.false_words, usual.false_words),
+            blob=options.blob,
+            decimal_sep=options.decimal_sep,
+            thousands_sep=options.thousands_sep,
+        )
 
 
 def _words(given: str | None, usual: tuple[str, ...]) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_layout import FixedField
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.option_names import input_option
 from ringhaul.records.mapping import RowFields, find_row_fields, row_functions
 from ringhaul.records.mapping_text import MappingText
 from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
@@ -136,11 +137,11 @@ def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
             names = {"csv": "CSV", "fixed": "fixed-width text", "jsonl": "JSON Lines"}
             known = " or ".join(names[reader] for reader in sorted(readers))
             raise UsageError(
-                f"{dialect.option(option)} has no effect: no file that is read is {known}; "
-                f"{dialect.option('format')}, or a file's suffix, says what it is"
+                f"{input_option(option)} has no effect: no file that is read is {known}; "
+                f"{input_option('format')}, or a file's suffix, says what it is"
             )
     if request.header_at is not None and "csv" not in formats:
-        option = dialect.option("header-at")
+        option = input_option("header-at")
         raise UsageError(f"{option} has no effect: no file that is read is CSV")
 
 

@@ -38,6 +38,14 @@ class Connection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LedgerPlace:
+    """Where a command that looks at or controls a job finds its ledger."""
+
+    broker: str | None = None  #: URL, or `NO_BROKER`; None: the configured one
+    config_file: Path | None = None  #: None: the settings file that is found
+
+
+@dataclass(frozen=True, kw_only=True)
 class Showing:
     """What a command shows about a job, and in which form."""
 

@@ -198,25 +198,21 @@ def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:
     """
     from producer.report.reporter import Shown
     from producer.request.conflicts import refuse_embedded_detach, refuse_workers_of_others
-    from producer.request.settings import is_embedded
     from producer.run.finish import publish_end
     from producer.run.follow import follow_job
     from producer.run.gone import reporting_lost_job
     from producer.run.resume import drop_input, feeder_of
-    from producer.services.embedded import EmbeddedBroker
+    from producer.services.embedded import enter_broker
     from producer.services.start import own_worker
     from tasks.connect import open_ledger
     from tasks.kinds import read_job
 
     refuse_embedded_detach(loaded, options)
     refuse_workers_of_others(loaded, options)
-    settings = loaded.settings
-    broker = worker = None
+    worker = None
     with ExitStack() as stack:
-        if is_embedded(loaded):
-            broker = stack.enter_context(EmbeddedBroker(settings.state_dir))
-            settings = broker.in_settings(settings)
-        ledger = open_ledger(settings)
+        loaded, broker = enter_broker(stack, loaded)
+        ledger = open_ledger(loaded.settings)
         status = ledger.status(job_id)
         job = read_job(ledger, job_id)
         stack.enter_context(reporting_lost_job(job_id, job))
@@ -228,7 +224,7 @@ def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:
             ledger.fail(job_id, "its command ended before all its units were created")
         feeder = feeder_of(ledger, job, job_id, status.epoch)
         if broker is not None:
-            worker = stack.enter_context(own_worker(settings, job_id))
+            worker = stack.enter_context(own_worker(loaded, job_id))
         code = follow_job(
             ledger,
             job_id,
@@ -239,5 +235,5 @@ def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:
             on_end=lambda status: publish_end(ledger, status),
             on_interrupt=options.interrupt_with(own_workers=broker is not None),
         )
-        drop_input(ledger, settings.state_dir, job_id, job, code)
+        drop_input(ledger, loaded.settings.state_dir, job_id, job, code)
     return code

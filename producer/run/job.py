@@ -135,7 +135,7 @@ def _keyspace(plan: Plan) -> str | None:
 def _run(stack: ExitStack, options: JobOptions, services: Services, plan: Plan, label: str) -> int:
     job_id, worker = services.job_id, services.worker
     if plan.own_workers and worker is None:
-        worker = stack.enter_context(own_worker(services.settings, job_id))
+        worker = stack.enter_context(own_worker(services.for_workers, job_id))
     ledger = open_ledger(services.settings)
     queue = label if worker is None else private_queue(job_id)
     trace = stack.enter_context(job_trace(services.settings, job_id, plan.job.kind))

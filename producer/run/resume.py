@@ -14,13 +14,13 @@ from producer.report.reporter import Shown, close_job
 from producer.request.conflicts import refuse_embedded_detach, refuse_workers_of_others
 from producer.request.options import ResumeOptions
 from producer.request.result_output import check_result_output, result_output
-from producer.request.settings import connection_flags, is_embedded, settle
+from producer.request.settings import connection_flags, settle
 from producer.run.feed import Feeder
 from producer.run.finish import publish_end
 from producer.run.follow import follow_job, leave_job
 from producer.run.gone import reporting_lost_job
 from producer.run.spool_cleanup import drop_if_done
-from producer.services.embedded import EmbeddedBroker
+from producer.services.embedded import enter_broker
 from producer.services.ledger import on_behalf_of
 from producer.services.start import own_worker
 from producer.text import count_text
@@ -34,6 +34,7 @@ from ringhaul.ledger.states import RESUMABLE, JobState
 from ringhaul.output.job import ResultOutput
 from ringhaul.scan.job import ReadJob
 from ringhaul.sources.files import check_unchanged
+from tasks.command_line import spelled_as
 from tasks.connect import cluster_config, open_ledger
 from tasks.kinds import Job, read_job
 
@@ -46,13 +47,12 @@ def run_resume(options: ResumeOptions) -> int:
     refuse_embedded_detach(loaded, options)
     refuse_workers_of_others(loaded, options)
     with ExitStack() as stack:
-        settings, broker = loaded.settings, None
-        if is_embedded(loaded):
-            broker = stack.enter_context(EmbeddedBroker(settings.state_dir))
-            settings = broker.in_settings(settings)
+        loaded, broker = enter_broker(stack, loaded)
+        settings = loaded.settings
         ledger = open_ledger(settings)
         job = read_job(ledger, options.job)
         stack.enter_context(reporting_lost_job(options.job, job))
+        stack.enter_context(spelled_as(job.kind))
         limit = _check_options(job, options)
         result = _result_of(job, options)
         status = ledger.status(options.job)
@@ -63,7 +63,7 @@ def run_resume(options: ResumeOptions) -> int:
         epoch = resumed_epoch(ledger, status, limit)
         worker = None
         if broker is not None:
-            worker = stack.enter_context(own_worker(settings, options.job))
+            worker = stack.enter_context(own_worker(loaded, options.job))
         feeder = feeder_of(ledger, job, options.job, epoch)
         shown = Shown.from_options(options)
         label = f" {job.label}" if job.label else ""

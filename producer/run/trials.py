@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from config.settings import Settings
+from config.settings import Loaded, Settings
 from producer.plan.trial import Sample, first_sources, trial_job
 from producer.report.load_summary import Summary, read_summary
 from producer.report.progress import NoProgress
@@ -47,6 +47,7 @@ class Trials:
 
     run: str  #: id of the run of `ringhaul tune`
     settings: Settings  #: with the broker
+    for_workers: Loaded  #: the settings of worker processes, with the broker
     job: LoadJob  #: the load, into the table of the trials
     max_errors: str
     slots: int  #: standing worker processes; 0: the groups are used

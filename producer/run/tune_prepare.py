@@ -98,6 +98,7 @@ def prepare(
     trials = Trials(
         run=run,
         settings=services.settings,
+        for_workers=services.for_workers,
         job=replace(job, table=table),
         max_errors=services.settings.load.max_errors,
         slots=workers.slots,
@@ -270,7 +271,7 @@ def _start_workers(
         fit = max(int(room), start.workers)
         usual = counts_of_workers(usable_cores(), start.workers, options.workers, fit)
         counts = sorted({start.workers, *counts}) if counts else usual
-        trials.groups = WorkerGroups(trials.settings, trials.run, counts)
+        trials.groups = WorkerGroups(trials.for_workers, trials.run, counts)
         stack.enter_context(trials.groups.running())
     stack.callback(trials.abandon)
     stack.callback(_ignore_interrupts)

@@ -17,6 +17,7 @@ from producer.commands.celery_commands import (
 )
 from producer.commands.options import config_option, ledger_options
 from producer.commands.passed_on import check_passed_on
+from producer.request.options import LedgerPlace
 from producer.request.settings import settle
 
 
@@ -31,11 +32,11 @@ def schedule() -> None:
 @schedule.command("list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @ledger_options
-def list_command(as_json: bool, config_file: Path | None) -> int:
+def list_command(as_json: bool, place: LedgerPlace) -> int:
     """List the schedules: when each is next due, and how its last run ended."""
     from producer.schedule.actions import print_schedules
 
-    return print_schedules(config_file, as_json=as_json)
+    return print_schedules(place, as_json=as_json)
 
 
 @schedule.command("run")
@@ -47,7 +48,7 @@ def list_command(as_json: bool, config_file: Path | None) -> int:
     help="A due time, UTC; a run of it that failed is continued [now].",
 )
 @ledger_options
-def run_command(name: str, due: datetime | None, config_file: Path | None) -> int:
+def run_command(name: str, due: datetime | None, place: LedgerPlace) -> int:
     """Run a schedule now, on this host; the exit code is 0 if every step succeeds.
 
     A due time that was already run successfully is not run again. Files that could not be loaded
@@ -55,27 +56,27 @@ def run_command(name: str, due: datetime | None, config_file: Path | None) -> in
     """
     from producer.schedule.actions import run_now
 
-    return run_now(config_file, name, due)
+    return run_now(place, name, due)
 
 
 @schedule.command("pause")
 @click.argument("name")
 @ledger_options
-def pause_command(name: str, config_file: Path | None) -> int:
+def pause_command(name: str, place: LedgerPlace) -> int:
     """Start no more runs of a schedule; one in progress continues."""
     from producer.schedule.actions import set_paused
 
-    return set_paused(config_file, name, paused=True)
+    return set_paused(place, name, paused=True)
 
 
 @schedule.command("resume")
 @click.argument("name")
 @ledger_options
-def resume_command(name: str, config_file: Path | None) -> int:
+def resume_command(name: str, place: LedgerPlace) -> int:
     """Start runs of a schedule again, from the next due time on."""
     from producer.schedule.actions import set_paused
 
-    return set_paused(config_file, name, paused=False)
+    return set_paused(place, name, paused=False)
 
 
 @schedule.command("history")
@@ -90,11 +91,11 @@ def resume_command(name: str, config_file: Path | None) -> int:
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @ledger_options
-def history_command(name: str, limit: int, as_json: bool, config_file: Path | None) -> int:
+def history_command(name: str, limit: int, as_json: bool, place: LedgerPlace) -> int:
     """List the last runs of a schedule, newest first: due time, delay, steps, jobs, exit codes."""
     from producer.schedule.actions import print_history
 
-    return print_history(config_file, name, limit, as_json=as_json)
+    return print_history(place, name, limit, as_json=as_json)
 
 
 @click.command("beat", context_settings=PASS_ON)

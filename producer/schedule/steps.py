@@ -49,6 +49,7 @@ from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.times import FAR_MS
 from ringhaul.storage.access import is_url
 from ringhaul.storage.streams import is_stream
+from tasks.command_line import spelled_as
 
 #: Stands for the id of the job: a step gets its id when it runs.
 _NO_JOB = "step"
@@ -66,7 +67,8 @@ def check_step_options(options: JobOptions, folder: Path) -> None:
             options = replace(placed, output=os.path.join(folder, output))
     refuse_together(options.given)
     try:
-        _check(options, settings_with(options))
+        with spelled_as(_kind(options)):
+            _check(options, settings_with(options))
     except ConfigError as error:
         raise UsageError(str(error)) from error
     except UsageError as error:
@@ -78,6 +80,11 @@ def check_step_options(options: JobOptions, folder: Path) -> None:
         sql = "--query" if isinstance(options, UnloadOptions) else "SELECT"
         place = " or ".join(f"--{name}" for name in parts) or sql
         raise UsageError(f"{place}: {error}") from error
+
+
+def _kind(options: JobOptions) -> JobKind | None:
+    """Return the kind of a step's job, as far as its options are spelled in another way."""
+    return {LookupOptions: JobKind.LOOKUP, ExecOptions: JobKind.EXEC}.get(type(options))
 
 
 @singledispatch

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
-from config.settings import Settings
+from config.settings import Loaded
 from producer.services.embedded import LOAD_PREFIX, EmbeddedWorker
 from ringhaul.errors import RinghaulError, WorkersUnavailable
 from ringhaul.ledger.ledger import Ledger
@@ -27,13 +27,14 @@ START_TIMEOUT_S = 120.0
 class WorkerGroups:
     """The groups of one run; see the module."""
 
-    def __init__(self, settings: Settings, run: str, counts: Sequence[int]) -> None:
-        """`settings`: with the broker. `counts`: the numbers of processes to choose from."""
-        self._settings, self._run, self._counts = settings, run, sorted(set(counts))
+    def __init__(self, loaded: Loaded, run: str, counts: Sequence[int]) -> None:
+        """`loaded`: the workers' settings, with the broker. `counts`: the numbers of
+        processes to choose from."""
+        self._settings, self._run, self._counts = loaded.settings, run, sorted(set(counts))
         ids = [self._id(count) for count in self._counts]
         sizes = [b - a for a, b in zip([0, *self._counts], self._counts, strict=False)]
         self._groups = [
-            EmbeddedWorker(settings, size, ids[at], ids[at + 1 :]) for at, size in enumerate(sizes)
+            EmbeddedWorker(loaded, size, ids[at], ids[at + 1 :]) for at, size in enumerate(sizes)
         ]
 
     @contextmanager

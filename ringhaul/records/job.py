@@ -24,7 +24,7 @@ from ringhaul.records.sstable_output import SSTableOutput
 from ringhaul.records.sstable_stream import SSTableStream
 from ringhaul.sources.source import Archive, SourceFile
 
-#: Last ordinal when no --max-rows is given: beyond any input, within an int64.
+#: Last ordinal when the number of rows has no limit: beyond any input, within an int64.
 ORDINAL_END = 2**62
 
 
@@ -219,10 +219,10 @@ class LoadJob:
     nulls: str = "unset"  #: unset | tombstone
     consistency: str = "LOCAL_QUORUM"
     strategy: str = "pipeline"
-    #: Records with an ordinal outside [first, end) are skipped (--skip-rows, --max-rows).
+    #: Records with an ordinal outside [first, end) are skipped.
     ordinal_first: int = 0
     ordinal_end: int = ORDINAL_END
-    #: Whether these two count from the first record of each source (--rows-per file).
+    #: Whether these two count from the first record of each source.
     bounds_per_source: bool = False
     block_bytes: int = 2**21
     #: Functions that records go through, as `module:function`, in this order.
@@ -233,12 +233,12 @@ class LoadJob:
     sstables: SSTableOutput | None = None
     stream: SSTableStream | None = None  #: rows go to their replicas as SSTables
     sstable_bytes: int = 2**30  #: of Data.db, after which the next SSTable starts
-    #: Columns of texts in which an empty field of CSV is the empty text, not null (--empty).
+    #: Columns of texts in which an empty field of CSV is the empty text, not null.
     empty_texts: tuple[str, ...] = ()
     #: Of a statement's values: the markers that are write times and TTLs, and are read like those.
     marker_timestamps: tuple[str, ...] = ()
     marker_ttls: tuple[str, ...] = ()
-    #: Rows with a list are written at their times exactly, hence once (--exact-timestamps).
+    #: Rows with a list are written at their times exactly, hence once.
     exact_timestamps: bool = False
     #: The command's own bounds on requests in flight and on rows in one; a worker's may be lower.
     #: 0: none.

@@ -121,7 +121,7 @@ class ReadJob:
 
     @property
     def exact_keys(self) -> bool:
-        """Whether groups are partitions, as for `count --top`: 1.5 and 1.50 are different keys."""
+        """Whether groups are partitions, as in a count: 1.5 and 1.50 are different keys."""
         return self.kind == "count"
 
     def to_json(self) -> dict[str, Any]:

@@ -30,11 +30,13 @@ _lock = threading.Lock()
 def main() -> None:
     from config.secrets import mask
     from config.settings import load_settings
+    from tasks.command_line import spell_as
     from tasks.host.machine import comparable_settings, measure_machine, versions
 
     # Modules are imported here: threads that import block each other.
     from tasks.host.report import HostReport, pack_report
 
+    spell_as(None)
     loaded = load_settings()
 
     def say(**parts: Any) -> None:

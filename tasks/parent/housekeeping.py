@@ -58,16 +58,17 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         super().__init__(worker, **options)
 
     def start(self, worker: Any) -> None:
-        from tasks.settings import process_settings  # the application lists this step
+        from tasks.settings import loaded_settings  # the application lists this step
 
-        settings = process_settings()
+        loaded = loaded_settings()
+        settings = loaded.settings
         every_s, self._lease_s = settings.worker.sweep_s, settings.worker.lease_s
         self._state_dir = settings.state_dir
         self._heartbeat = Heartbeat(settings.worker.heartbeat_file)
         self._ledger = open_ledger(settings, PARENT_PATIENCE_MS)
         queues = tuple(sorted(worker.app.amqp.queues.consume_from))
         self._me = Worker(worker_host(), os.getpid(), worker.concurrency, queues)
-        self._checks = HostChecks(self._ledger.caller, self._me, settings)
+        self._checks = HostChecks(self._ledger.caller, self._me, settings, loaded.environment())
         self._parent_pid = int(os.environ.get(PARENT_PID_VARIABLE, "0"))
         self._rounds = Rounds(
             self._ledger,

@@ -11,7 +11,7 @@ from ringhaul.load.write.token_batch import TokenBatchWriter
 
 WriterFactory = Callable[[Target, RequestOptions, WriterHooks], Writer]
 
-#: Strategy name -> writer. The names are what `--strategy` takes.
+#: Strategy name -> writer. The names are the values of `load.strategy`.
 WRITERS: dict[str, WriterFactory] = {
     "pipeline": PipelineWriter,
     "single": SingleWriter,

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 from ringhaul.cql.text import ENCODERS, TextFormat, encode_text, supported
+from ringhaul.ledger.kinds import JobKind
+from tasks.command_line import spelled_as
 
 DEFAULT = TextFormat()
 
@@ -254,7 +256,8 @@ def test_a_number_that_reads_as_a_date_is_not_guessed(text: str, as_ms: str, as_
         f"--epoch-unit ms reads it as {as_ms}, {as_date}"
     )
     assert number("timestamp", text, TextFormat(epoch_unit="ms")) == int(text)
-    of_values = reason("timestamp", text, TextFormat(option_prefix="values-"))
+    with spelled_as(JobKind.LOOKUP):
+        of_values = reason("timestamp", text)
     assert "--values-epoch-unit ms reads it as" in of_values
     assert ", --values-timestamp-format " in of_values
 

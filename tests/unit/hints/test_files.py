@@ -181,6 +181,9 @@ WITHOUT_CASE = {
         "ringhaul/records/mapping.py:mapped_fields",
         "ringhaul/records/new_table.py:new_table",
         "ringhaul/records/new_table.py:parse_key",
+        "ringhaul/records/mapping_text.py:_parts",
+        "ringhaul/records/mapping_text.py:_term",
+        "ringhaul/records/mapping_text.py:parse_mapping",
         "ringhaul/records/mapping_text.py:source_of",
         "ringhaul/records/target_times.py:_number",
         "ringhaul/records/target_times.py:fix",
@@ -279,8 +282,8 @@ WITHOUT_CASE = {
         "ringhaul/cql/hints.py:given_patterns",
         "ringhaul/cql/hints.py:known",
         "ringhaul/cql/hints.py:reading",
-        "ringhaul/cql/text_format.py:option",
-        "ringhaul/formats/dialect.py:option",
+        "ringhaul/formats/header.py:_otherwise",
+        "ringhaul/records/row_fields.py:option",
     ),
 }
 

@@ -110,7 +110,7 @@ def test_a_renamed_column_keeps_its_time() -> None:
 def test_an_option_without_fields_is_named(function: str, option: str) -> None:
     entry = Entry(Term(f"{function}(*)"))
     mapping = MappingText((entry,), rest=True, preserved=(function,))
-    with pytest.raises(UsageError, match=rf"^x: {option} stands for fields named {function}\("):
+    with pytest.raises(UsageError, match=rf"^x: --{option} stands for fields named {function}\("):
         find_targets(["id", "v"], TABLE, mapping=mapping, skip=[], source="x")
     own = MappingText((entry,), rest=True)
     with pytest.raises(UsageError, match=rf"^x: --mapping {function}\(\*\) stands for fields"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +36,7 @@ def caller(broker_url: str) -> Iterator[Caller]:
 
 @pytest.fixture
 def mine(caller: Caller) -> Iterator[HostChecks]:
-    one = HostChecks(caller, ME, load_settings().settings)
+    one = HostChecks(caller, ME, load_settings().settings, os.environ)
     yield one
     one.end()
     for process in one._leaving:
@@ -147,7 +148,7 @@ def request_report(caller: Caller) -> str:
 def reporting(caller: Caller, settle: Settle, tmp_path: Path) -> Iterator[HostChecks]:
     """A worker's checks, with the test's broker and a cluster that is down."""
     settings = settle(CLUSTER_PORT=1, CLUSTER_CONNECT_TIMEOUT_S=2, STATE_DIR=tmp_path / "state")
-    one = HostChecks(caller, ME, settings)
+    one = HostChecks(caller, ME, settings, os.environ)
     yield one
     one.end()
     for process in one._leaving:
