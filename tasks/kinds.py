@@ -30,6 +30,11 @@ def is_read_job(job: Job) -> TypeGuard[ReadJob]:
     return job.kind.scans
 
 
+def is_statement_job(job: Job) -> TypeGuard[StatementJob]:
+    """Return whether this is a lookup or an exec."""
+    return job.kind.runs_statements
+
+
 #: How reading a spec fails that something else was written over.
 _UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError)
 _REASON_CHARS_MAX = 200
