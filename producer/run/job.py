@@ -25,7 +25,6 @@ from producer.request.settings import is_embedded
 from producer.run.finish import PublishedEnd
 from producer.run.follow import Followed, cancelled_by_interrupt, follow_job, leave_job
 from producer.run.lost_job import reporting_lost_job
-from producer.run.spool_cleanup import SpooledInput, drop_if_done
 from producer.services.embedded import default_workers
 from producer.services.ledger import READ_PATIENCE_MS, on_behalf_of
 from producer.services.start import Services, own_worker
@@ -43,6 +42,7 @@ from tasks.tracing import job_trace
 
 if TYPE_CHECKING:
     from producer.run.feed import Feeder
+    from producer.run.spool_cleanup import SpooledInput
     from ringhaul.sources.source import SourceFile
     from tasks.kinds import Job
 
@@ -76,6 +76,8 @@ class JobRun:
         followed, job = self.followed, self.job
         code = leave_job(followed, feeder) if self.detach else follow_job(followed, feeder)
         if job.input is not None:
+            from producer.run.spool_cleanup import drop_if_done  # like `Feeder`
+
             ledger, job_id = followed.ledger, followed.job_id
             drop_if_done(ledger, self.state_dir, job_id, job.input, code, resumable=job.resumable)
         return code

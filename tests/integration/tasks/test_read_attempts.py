@@ -214,9 +214,9 @@ def nearly_all(
         consistency="ONE",
         **facts,
     )
-    plan = Plan(job=job, target="t", headline="")
+    plan = Plan(job=job, units=[] if job.input else units, target="t", headline="")
     create_job(child.ledger, JOB, plan, {QUEUE_LABEL: "unread"})
-    hand_out(child.ledger, JOB, units, 1)
+    hand_out(child.ledger, JOB, units, 1)  # of files: as a feeder does
     child.ledger.issue(JOB, 10)
     return job
 
