@@ -57,9 +57,8 @@ class PublishedEnd:
 class WatchedEnd:
     """What `status -f` does at the end of a job: publish it if the job's own command does not."""
 
-    say: Callable[
-        [str], None
-    ]  #: takes what happened, and what failed: the job is over all the same
+    #: Takes what happened, and what failed: the job is over all the same.
+    say: Callable[[str], None]
 
     def look(self, ledger: Ledger, status: JobStatus) -> None:
         """Do nothing: the end comes whole."""
@@ -93,7 +92,7 @@ def publish_end(
     job = _published_job(ledger, status)
     if job is None:
         return
-    own = _own_result(job)
+    own = own_result(job)
     output = own and (result or own)
     if own is not None and output is not None and _goes_elsewhere(output, own):
         _write(ledger, status, job, output)
@@ -121,7 +120,7 @@ def publish_watched(ledger: Ledger, status: JobStatus, say: Callable[[str], None
     job = _published_job(ledger, status)
     if job is None:
         return
-    output = _own_result(job)
+    output = own_result(job)
     if output is None:
         _write_once(ledger, status, job, None, leave_ms=LEAVE_MS)
     elif output.path:
@@ -131,7 +130,7 @@ def publish_watched(ledger: Ledger, status: JobStatus, say: Callable[[str], None
         say(f"`{next_command(f'resume {status.job}')}` prints the result")
 
 
-def _own_result(job: Job) -> ResultOutput | None:
+def own_result(job: Job) -> ResultOutput | None:
     """Return where the job wants its result; None if it has none."""
     return job.result_output if job.closing is Closing.RESULT and is_read_job(job) else None
 

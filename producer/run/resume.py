@@ -15,7 +15,7 @@ from producer.request.conflicts import refuse_embedded_detach, refuse_workers_of
 from producer.request.options import Following, ResumeOptions
 from producer.request.result_output import check_result_output, result_output
 from producer.request.settings import connection_flags, is_embedded, settle
-from producer.run.finish import PublishedEnd, publish_end
+from producer.run.finish import PublishedEnd, own_result, publish_end
 from producer.run.follow import Followed
 from producer.run.job import JobRun
 from producer.run.lost_job import reporting_lost_job
@@ -32,10 +32,9 @@ from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobOver
 from ringhaul.ledger.states import RESUMABLE, JobState
 from ringhaul.output.job import ResultOutput
-from ringhaul.scan.job import ReadJob
 from ringhaul.sources.files import check_unchanged
 from tasks.connect import cluster_config, open_ledger
-from tasks.kinds import Job, read_job
+from tasks.kinds import Job, is_read_job, read_job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +147,7 @@ def _check_options(job: Job, options: ResumeOptions) -> ErrorLimit | None:
     """Return the new limit of rejects. Raises `UsageError` for options that this kind of job has no
     use for, before anything else is checked."""
     placed = (options.output, options.result_format) != (None, None)
-    if placed and not (isinstance(job, ReadJob) and job.has_result):
+    if placed and own_result(job) is None:
         raise UsageError(
             f"-o and --format are for the result of a count or a query: {options.job} has none"
         )
@@ -197,9 +196,10 @@ def refuse_over(status: JobStatus) -> None:
 def _result_of(job: Job, options: ResumeOptions) -> ResultOutput | None:
     """Return where the result of a count or a query goes: as its job says, unless the options say
     otherwise. None for other jobs."""
-    if not (isinstance(job, ReadJob) and job.has_result):
+    own = own_result(job)
+    if own is None:
         return None
-    output = result_output(options, job.result_output)
+    output = result_output(options, own)
     try:
         check_result_output(output, options)
     except UsageError as error:
@@ -221,7 +221,7 @@ def _publish_again(
     publish_end(ledger, status, result, again=True)
     shown = Shown.from_options(options)
     if result is None or result.path:
-        one_file = isinstance(job, ReadJob) and job.output is not None and job.output.file
+        one_file = is_read_job(job) and job.output is not None and job.output.file
         rows = f"rows are in {one_file}" if one_file else "manifest is written"
         written = rows if result is None else f"result is in {result.path}"
         shown.say(f"{status.job} is complete; its {written}")

@@ -15,9 +15,11 @@ from producer.request.options import JobOptions
 from producer.run.job import run_plan
 from producer.run.spool_cleanup import SpooledInput
 from producer.services.start import Services
+from producer.startup import STEP_VARIABLE
 from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING
 from ringhaul.formats.split import Position
 from ringhaul.formats.write import OutputFormat
+from ringhaul.ledger.history import EventKind, History
 from ringhaul.ledger.keys import job_key
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
@@ -120,6 +122,15 @@ def test_a_load_is_labelled_and_fed(
     shown = capsys.readouterr()
     assert shown.out == f"{JOB}\n"
     assert shown.err.startswith(f"{JOB}  does it\ndetached; the job continues.")
+
+
+def test_its_history_says_which_schedule_created_a_load(
+    services: Services, ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(STEP_VARIABLE, "nightly")
+    run(services, load_of(tmp_path))
+    created, *_ = History(ledger.caller).events(JOB)
+    assert (created.kind, created.by) == (EventKind.CREATED, "schedule nightly")
 
 
 def test_a_load_that_imports_needs_a_command_at_its_end(
