@@ -13,7 +13,7 @@ from producer.report.next_command import next_command
 from ringhaul.errors import LedgerUnavailable, OutputUnavailable, OutputUnusable
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.keys import JOB_TTL_S
-from ringhaul.ledger.kinds import Closing, JobKind
+from ringhaul.ledger.kinds import ClosingStep, JobKind
 from ringhaul.ledger.labels import PUBLISHES_LABEL
 from ringhaul.ledger.ledger import new_token
 from ringhaul.ledger.reading import JobMissing
@@ -49,7 +49,7 @@ class PublishedEnd:
 
     def end(self, ledger: Ledger, status: JobStatus) -> None:
         """Publish. Raises as `publish_end` does."""
-        if self.job.closing is not Closing.NOTHING:
+        if self.job.closing is not ClosingStep.NOTHING:
             publish_end(ledger, status, self.result)
 
 
@@ -132,7 +132,7 @@ def publish_watched(ledger: Ledger, status: JobStatus, say: Callable[[str], None
 
 def own_result(job: Job) -> ResultOutput | None:
     """Return where the job wants its result; None if it has none."""
-    return job.result_output if job.closing is Closing.RESULT and is_read_job(job) else None
+    return job.result_output if job.closing is ClosingStep.RESULT and is_read_job(job) else None
 
 
 def _write_once(
@@ -201,7 +201,7 @@ def _published_job(ledger: Ledger, status: JobStatus) -> Job | None:
     if not done or not (reads or PUBLISHES_LABEL in status.labels):
         return None
     job = read_job(ledger, status.job)
-    return None if job.closing is Closing.NOTHING else job
+    return None if job.closing is ClosingStep.NOTHING else job
 
 
 def _print_result(ledger: Ledger, job_id: str, job: ReadJob, output: ResultOutput) -> None:

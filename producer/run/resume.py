@@ -26,7 +26,7 @@ from producer.text import count_text
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.errors import UsageError
 from ringhaul.ledger.job_status import JobStatus
-from ringhaul.ledger.kinds import Closing
+from ringhaul.ledger.kinds import ClosingStep
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobOver
@@ -165,7 +165,7 @@ def _is_published_again(job: Job, status: JobStatus) -> bool:
     """Return whether the job is complete, and its command may have ended before it wrote the
     manifest or the result."""
     complete = status.state in (JobState.COMPLETE, JobState.PARTIAL)
-    return complete and job.closing is not Closing.NOTHING
+    return complete and job.closing is not ClosingStep.NOTHING
 
 
 def _check_resumable(job: Job, status: JobStatus) -> None:

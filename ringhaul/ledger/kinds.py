@@ -8,10 +8,10 @@ from enum import StrEnum
 from ringhaul.ledger.labels import KIND_LABEL
 
 
-class Closing(StrEnum):
-    """What a command publishes when a job is complete, once."""
+class ClosingStep(StrEnum):
+    """The step that publishes a complete job; a command takes it, once."""
 
-    NOTHING = "nothing"
+    NOTHING = "nothing"  #: there is none to take
     RESULT = "result"  #: a count's or query's, printed or written to a file
     MANIFEST = "manifest"  #: the list of the files with rows, or one file made of them
     SSTABLES = "sstables"  #: moved from the folder where workers wrote them

@@ -18,7 +18,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_layout import FixedField
 from ringhaul.formats.fixed_read import fixed_dialect
 from ringhaul.formats.jsonl_read import line_dialect
-from ringhaul.ledger.kinds import Closing, JobKind
+from ringhaul.ledger.kinds import ClosingStep, JobKind
 from ringhaul.ledger.labels import PUBLISHES_LABEL
 from ringhaul.ledger.lost import RUN_AGAIN
 from ringhaul.records.mapping_text import EVERY
@@ -275,16 +275,16 @@ class LoadJob:
         return False
 
     @property
-    def closing(self) -> Closing:
+    def closing(self) -> ClosingStep:
         """What a command publishes at the end."""
         if self.sstables is not None:
-            return Closing.SSTABLES
-        return Closing.FOLDERS if self.stream and self.stream.folder else Closing.NOTHING
+            return ClosingStep.SSTABLES
+        return ClosingStep.FOLDERS if self.stream and self.stream.folder else ClosingStep.NOTHING
 
     @property
     def labels(self) -> dict[str, str]:
         """Labels of the job in the ledger, beside those of all kinds."""
-        publishes = {} if self.closing is Closing.NOTHING else {PUBLISHES_LABEL: "1"}
+        publishes = {} if self.closing is ClosingStep.NOTHING else {PUBLISHES_LABEL: "1"}
         return {"bytes_total": str(self.total_bytes), **publishes}
 
     @property

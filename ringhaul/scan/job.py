@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.computed import Computed
 from ringhaul.cql.types import CqlType
-from ringhaul.ledger.kinds import Closing, JobKind
+from ringhaul.ledger.kinds import ClosingStep, JobKind
 from ringhaul.ledger.lost import lost_files_advice
 from ringhaul.output.job import Output, ResultOutput
 
@@ -82,11 +82,11 @@ class ReadJob:
         return self.streams
 
     @property
-    def closing(self) -> Closing:
+    def closing(self) -> ClosingStep:
         """What a command publishes at the end."""
         if self.streams:
-            return Closing.NOTHING
-        return Closing.RESULT if self.has_result else Closing.MANIFEST
+            return ClosingStep.NOTHING
+        return ClosingStep.RESULT if self.has_result else ClosingStep.MANIFEST
 
     @property
     def labels(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.types import CqlType
-from ringhaul.ledger.kinds import Closing, JobKind
+from ringhaul.ledger.kinds import ClosingStep, JobKind
 from ringhaul.ledger.lost import lost_files_advice
 from ringhaul.output.job import Output
 from ringhaul.output.parts import PartInfo
@@ -73,10 +73,10 @@ class StatementJob:
         return self.streams and self.output is not None
 
     @property
-    def closing(self) -> Closing:
+    def closing(self) -> ClosingStep:
         """What a command publishes at the end."""
         publishes = self.output is not None and not self.streams
-        return Closing.MANIFEST if publishes else Closing.NOTHING
+        return ClosingStep.MANIFEST if publishes else ClosingStep.NOTHING
 
     @property
     def labels(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from ringhaul.cql.text import TextFormat
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import Position
-from ringhaul.ledger.kinds import Closing
+from ringhaul.ledger.kinds import ClosingStep
 from ringhaul.records.job import ORDINAL_END, LoadJob
 from ringhaul.records.sstable_stream import SSTableStream
 from ringhaul.sstables.layout import Layout
@@ -77,11 +77,11 @@ def test_sstables_that_nodes_import_have_a_folder_and_streamed_ones_have_none() 
     job = replace(load_job(TABLE), stream=stream)
     data = json.loads(json.dumps(job.to_json()))
     assert LoadJob.from_json(data) == job
-    assert job.closing is Closing.FOLDERS  # what killed processes left is removed at the end
+    assert job.closing is ClosingStep.FOLDERS  # what killed processes left is removed at the end
     del data["stream"]["folder"]  # as older versions write it
     older = LoadJob.from_json(data)
     assert older.stream == replace(stream, folder="")
-    assert older.closing is Closing.NOTHING
+    assert older.closing is ClosingStep.NOTHING
 
 
 def test_sstables_that_go_through_sidecars_need_no_command_at_the_end() -> None:
@@ -90,7 +90,7 @@ def test_sstables_that_go_through_sidecars_need_no_command_at_the_end() -> None:
     job = replace(load_job(TABLE), stream=stream)
     data = json.loads(json.dumps(job.to_json()))
     assert LoadJob.from_json(data) == job
-    assert (stream.is_imported, job.closing) == (True, Closing.NOTHING)
+    assert (stream.is_imported, job.closing) == (True, ClosingStep.NOTHING)
     del data["stream"]["by_sidecar"]  # as older versions write it
     older = LoadJob.from_json(data)
     assert older.stream == replace(stream, by_sidecar=False)
