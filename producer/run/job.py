@@ -60,15 +60,8 @@ class JobRun:
     detach: bool = False  #: the command leaves the job to its workers
 
     def feed(self, epoch: int) -> Feeder | None:
-        """Start a feeder that appends the units that are missing, and return it; None for a job
-        whose units are not made of files."""
-        if self.job.input is None:
-            return None
-        from producer.run.feed import Feeder  # readers of files: of no use where there are none
-
-        feeder = Feeder(self.followed.ledger, self.followed.job_id, epoch, self.job.input)
-        feeder.start()
-        return feeder
+        """Feed the job, see `feed_job`."""
+        return feed_job(self.followed.ledger, self.followed.job_id, self.job, epoch)
 
     def lead(self, feeder: Feeder | None) -> int:
         """Follow the job to its end, or leave it; remove its spooled input if no later command
@@ -76,7 +69,7 @@ class JobRun:
         followed, job = self.followed, self.job
         code = leave_job(followed, feeder) if self.detach else follow_job(followed, feeder)
         if job.input is not None:
-            from producer.run.spool_cleanup import drop_if_done  # like `Feeder`
+            from producer.run.spool_cleanup import drop_if_done  # readers of files, too
 
             ledger, job_id = followed.ledger, followed.job_id
             drop_if_done(ledger, self.state_dir, job_id, job.input, code, resumable=job.resumable)
@@ -234,6 +227,18 @@ def create_job(
     )
     if job.input is None:
         hand_out(ledger, job_id, plan.units, ledger.status(job_id).epoch if adopted else 1)
+
+
+def feed_job(ledger: Ledger, job_id: str, job: Job, epoch: int) -> Feeder | None:
+    """Start a feeder that appends the units that are missing, and return it; None for a job whose
+    units are not made of files."""
+    if job.input is None:
+        return None
+    from producer.run.feed import Feeder  # readers of files: of no use where there are none
+
+    feeder = Feeder(ledger, job_id, epoch, job.input)
+    feeder.start()
+    return feeder
 
 
 def hand_out(ledger: Ledger, job_id: str, units: Sequence[str], epoch: int) -> None:

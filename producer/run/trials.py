@@ -13,8 +13,7 @@ from producer.plan.plan import Plan
 from producer.plan.trial import Sample, first_sources, trial_job
 from producer.report.load_summary import Summary, read_summary
 from producer.report.progress import NoProgress
-from producer.run.feed import Feeder
-from producer.run.job import create_job
+from producer.run.job import create_job, feed_job
 from producer.run.watch import Watch
 from producer.services.embedded import LOAD_PREFIX, EmbeddedBroker
 from producer.services.worker_groups import WorkerGroups
@@ -95,8 +94,7 @@ class Trials:
         slots = setup.workers or self.slots
         job = trial_job(self.job, sample, setup, slots)
         job_id = self._create(job, setup)
-        feeder = Feeder(self.ledger, job_id, 1, job)
-        feeder.start()
+        feeder = feed_job(self.ledger, job_id, job, 1)
         psutil.cpu_percent(None)  # from now on
 
         def cut_off(status: JobStatus) -> None:
