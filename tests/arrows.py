@@ -112,10 +112,10 @@ ROOMS: Mapping[str, str] = {
     "producer.tuning": "",
     "producer.plan": (
         "producer.outputs producer.request producer.tuning ringhaul.cluster ringhaul.cql "
-        "ringhaul.cql.typed ringhaul.formats ringhaul.imports ringhaul.ledger ringhaul.load "
-        "ringhaul.query ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
-        "ringhaul.statements ringhaul.storage ringhaul.streaming ringhaul.transform "
-        "ringhaul.units"
+        "ringhaul.cql.typed ringhaul.formats ringhaul.formats.write ringhaul.imports "
+        "ringhaul.ledger ringhaul.load ringhaul.output ringhaul.query ringhaul.records "
+        "ringhaul.scan ringhaul.sources ringhaul.sstables ringhaul.statements ringhaul.storage "
+        "ringhaul.streaming ringhaul.transform ringhaul.units"
     ),
     "producer.services": (
         "producer.local producer.outputs producer.request ringhaul.cluster ringhaul.ledger "
@@ -127,11 +127,10 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.run": (
         "producer.inputs producer.outputs producer.plan producer.report producer.request "
-        "producer.services producer.tuning ringhaul.cluster ringhaul.cql ringhaul.cql.decode "
-        "ringhaul.dataplane ringhaul.formats.write ringhaul.imports ringhaul.ledger ringhaul.load "
-        "ringhaul.output ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
-        "ringhaul.statements ringhaul.storage "
-        "ringhaul.transform"
+        "producer.services producer.tuning ringhaul.cluster ringhaul.cql.decode "
+        "ringhaul.dataplane ringhaul.imports ringhaul.ledger ringhaul.load ringhaul.output "
+        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables ringhaul.statements "
+        "ringhaul.storage"
     ),
     "producer.commands": (
         "producer.doctor producer.local producer.outputs producer.report producer.request "

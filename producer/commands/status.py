@@ -80,9 +80,8 @@ def _one(
 ) -> int:
     from producer.report.reporter import Shown, close_job
     from producer.report.step_without_job import raise_step_without_job
-    from producer.run.finish import publish_watched
-    from producer.run.follow import follow_job
-    from ringhaul.errors import OutputUnavailable, OutputUnusable
+    from producer.run.finish import WatchedEnd
+    from producer.run.follow import Followed, follow_job
     from ringhaul.ledger.audit import JobDamaged
     from ringhaul.ledger.reading import JobMissing
 
@@ -97,27 +96,15 @@ def _one(
         raise_step_without_job(ledger, job_id)
         raise
 
-    def publish(status: JobStatus) -> None:
-        try:
-            publish_watched(ledger, status, shown.say)
-        except JobDamaged:  # the closing report says so
-            return
-        except (OutputUnusable, OutputUnavailable) as error:  # the job is over all the same
-            shown.say(str(error))
-
+    ending = WatchedEnd(shown.say)
     if follow and not status.finished:
-        from producer.run.gone import reporting_lost_job
+        from producer.run.lost_job import reporting_lost_job
         from tasks.kinds import read_job
 
         with reporting_lost_job(job_id, read_job(ledger, job_id)):
-            return follow_job(
-                ledger,
-                job_id,
-                shown,
-                on_end=publish,
-            )
+            return follow_job(Followed(job_id=job_id, ledger=ledger, shown=shown, ending=ending))
     if follow:
-        publish(status)
+        ending.end(ledger, status)
     return close_job(ledger, job_id, shown)
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from producer.notes import Note, warnings
 from producer.request.options import LoadOptions
 from producer.text import count_text
 from ringhaul.cql.text_format import TextFormat
@@ -51,9 +52,9 @@ _SAID = {
 }
 
 
-def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
-    """Return the options completed by what the sources' manifests say about their text, and lines
-    to show.
+def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[Note]]:
+    """Return the options completed by what the sources' manifests say about their text, and notes
+    about that.
 
     Options that the user gave stay as they are. Raises `UsageError` if sources of one load are
     written in different ways, and as `read_small` does.
@@ -88,7 +89,7 @@ def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
         )
     notes = _notes(changes)
     said = f"{mask_url(first)}: {_form(known[first])} with {', '.join(notes)}, as its manifest says"
-    return replace(options, **changes), [said, *lacks] if notes else lacks
+    return replace(options, **changes), [Note(said), *lacks] if notes else lacks
 
 
 def _has_options(fmt: OutputFormat) -> bool:
@@ -102,15 +103,15 @@ def _form(written: Manifest | None) -> str:
     return kinds["csv" if written is None else written.format.kind]
 
 
-def _lacking(found: Mapping[str, Manifest | None]) -> list[str]:
+def _lacking(found: Mapping[str, Manifest | None]) -> list[Note]:
     """Return warnings about unloads that left out what could not be read."""
-    return [
+    return warnings(
         f"warning: {mask_url(source)} lacks {count_text(len(written.missing), 'token range')} of "
         f"{written.keyspace}.{written.table} that no replica could read, says its manifest: the "
         "first are " + ", ".join(one.place for one in written.missing[:3])
         for source, written in found.items()
         if written is not None and written.missing
-    ]
+    )
 
 
 def _found(sources: Iterable[str]) -> dict[str, Manifest | None]:

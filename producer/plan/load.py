@@ -67,7 +67,7 @@ def plan_load(
     table = new_table or _table(request, metadata)
     if request.times:
         table = with_times(table)
-    check_consistency(session, table.keyspace, Use(writes=request.kind == "load"))
+    check_consistency(session, table.keyspace, Use(writes=request.kind is JobKind.LOAD))
     transforms = _transforms(request, settings)
     planned = plan_sources(request, files, table)
     sources = tuple(source for source in planned if source is not None)
@@ -156,7 +156,7 @@ def _table(request: LoadRequest, metadata: Metadata) -> TableSchema:
     try:
         return find_table(metadata, request.keyspace, request.table)
     except TableMissing as error:
-        if request.kind != JobKind.LOAD or request.transforms or str(error).endswith("?"):
+        if request.kind is not JobKind.LOAD or request.transforms or str(error).endswith("?"):
             raise
         raise TableMissing(f"{error}; --create-table makes one for what the files hold") from error
 

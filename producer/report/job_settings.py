@@ -14,6 +14,7 @@ from producer.request.command_line import COMMAND_LABEL
 from producer.request.fingerprint import FINGERPRINT_LABEL
 from producer.text import bytes_text, count_text
 from ringhaul.ledger.job_status import JobStatus
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.plain_text import as_line
 from ringhaul.storage.access import mask_url
@@ -100,7 +101,7 @@ def _of_load(job: LoadJob) -> Iterator[tuple[str, str]]:
     yield "unit size", bytes_text(job.unit_bytes)
     yield "where", job.where
     yield "transforms", " ".join(job.transforms)
-    if job.kind == "load":
+    if job.kind is JobKind.LOAD:
         yield "strategy", job.strategy
         yield "nulls", job.nulls
         yield "ttl", f"{job.ttl_s:,} s" if job.ttl_s else ""

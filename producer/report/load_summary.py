@@ -29,6 +29,7 @@ from producer.report.recent import whole_rate
 from producer.report.tables import screen_width, shorten
 from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.ledger.job_status import JobStatus
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.load.report import LoadReport, SourceLine, build_report
@@ -65,7 +66,7 @@ class Summary:
     @property
     def verifies(self) -> bool:
         """Whether the job compares records with the table instead of writing them."""
-        return self.job.kind == "verify"
+        return self.job.kind is JobKind.VERIFY
 
     @property
     def missing(self) -> int:

@@ -218,9 +218,10 @@ def _encoder(dialect: CsvDialect) -> Callable[[bytes], bytes]:
 def _loaded(ledger: Ledger, job_id: str) -> LoadJob:
     """Return the load whose files the records are from. Raises `UsageError` if there are none."""
     spec = json.loads(ledger.job_spec(job_id))
-    if spec["kind"] == "exec" and spec["spans"]:
+    kind = JobKind(spec["kind"])
+    if kind is JobKind.EXEC and spec["spans"]:
         raise UsageError(f"{job_id} has its values from ranges: there is no file to export from")
-    return LoadJob.from_json(spec if JobKind(spec["kind"]).is_load else spec["values"])
+    return LoadJob.from_json(spec if kind.is_load else spec["values"])
 
 
 def _header(source: LoadSource, job: LoadJob) -> bytes:

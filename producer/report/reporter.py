@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from producer.notes import Note
 from producer.outputs.stdout import json_text, print_message
 from producer.report.outcome import Closing
 from producer.report.summary import read_closing
@@ -42,6 +44,11 @@ class Shown:
             summary_file=options.summary,
             report_place=options.report,
         )
+
+    def show(self, notes: Iterable[Note]) -> None:
+        """Print notes to stderr, a line each; a quiet command prints only warnings."""
+        for note in notes:
+            (self.warn if note.warns else self.say)(note.text)
 
     def say(self, text: str) -> None:
         """Print one line to stderr, unless the command is quiet."""

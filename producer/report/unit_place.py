@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from producer.inputs.stdin_spool import path_as_given
 from ringhaul.plain_text import as_line
 from ringhaul.storage.access import mask_url
+from tasks.kinds import is_statement_job
 
 if TYPE_CHECKING:
     from ringhaul.records.job import LoadJob
@@ -20,7 +21,7 @@ class UnitPlaces:
     def __init__(self, job_id: str, job: Job) -> None:
         self._job_id = job_id
         self._input: LoadJob | None = job.input
-        self._spans: Sequence[str] = getattr(job, "spans", ())
+        self._spans: Sequence[str] = job.spans if is_statement_job(job) else ()
 
     def place(self, spec: str | None) -> str:
         """Return the place of the unit with this spec; empty if there is none, or a strange one."""

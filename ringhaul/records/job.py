@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from ringhaul.cluster.schema import TableSchema, appends
@@ -17,7 +18,9 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_layout import FixedField
 from ringhaul.formats.fixed_read import fixed_dialect
 from ringhaul.formats.jsonl_read import line_dialect
-from ringhaul.ledger.kinds import JobKind
+from ringhaul.ledger.kinds import ClosingStep, JobKind
+from ringhaul.ledger.labels import PUBLISHES_LABEL
+from ringhaul.ledger.lost import RUN_AGAIN
 from ringhaul.records.mapping_text import EVERY
 from ringhaul.records.row_fields import TTL, WRITETIME, RowField
 from ringhaul.records.sstable_output import SSTableOutput
@@ -272,9 +275,41 @@ class LoadJob:
         return False
 
     @property
-    def publishes(self) -> bool:
-        """Whether the end needs a command: it moves SSTables, or removes what imports left."""
-        return self.sstables is not None or bool(self.stream and self.stream.folder)
+    def closing(self) -> ClosingStep:
+        """What a command publishes at the end."""
+        if self.sstables is not None:
+            return ClosingStep.SSTABLES
+        return ClosingStep.FOLDERS if self.stream and self.stream.folder else ClosingStep.NOTHING
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of the job in the ledger, beside those of all kinds."""
+        publishes = {} if self.closing is ClosingStep.NOTHING else {PUBLISHES_LABEL: "1"}
+        return {"bytes_total": str(self.total_bytes), **publishes}
+
+    @property
+    def output_url(self) -> str:
+        """Folder or URL of files with rows; empty: the job writes none."""
+        return ""
+
+    def lost_advice(self) -> str:
+        """Return what the job may have written if the ledger lost it, and how to run it again."""
+        if self.kind is JobKind.VERIFY:
+            return RUN_AGAIN
+        first = datetime.fromtimestamp(self.base_us / 1_000_000, UTC).isoformat(timespec="seconds")
+        return (
+            f"Rows of the job may be in {self.table.name}, with write times from {self.base_us} "
+            f"({first}) on. To load again, run the same command with --timestamp {self.base_us}: "
+            "records of unchanged files get the same write times, and rows that are already there "
+            "do not change."
+        )
+
+    def once_advice(self) -> str:
+        """Return why a job that is not `repeatable` cannot be resumed, and what to do."""
+        return (
+            "writes lists at exact times, so no unit may run twice, and it is not known which rows "
+            "of an interrupted unit were written: delete its rows and load them again"
+        )
 
     @property
     def takes_error_limit(self) -> bool:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.types import CqlType
-from ringhaul.ledger.kinds import JobKind
+from ringhaul.ledger.kinds import ClosingStep, JobKind
+from ringhaul.ledger.lost import lost_files_advice
 from ringhaul.output.job import Output
 from ringhaul.output.parts import PartInfo
 from ringhaul.records.job import LoadJob
@@ -72,9 +73,36 @@ class StatementJob:
         return self.streams and self.output is not None
 
     @property
-    def publishes(self) -> bool:
-        """Whether a manifest is written at the end."""
-        return self.output is not None and not self.streams
+    def closing(self) -> ClosingStep:
+        """What a command publishes at the end."""
+        publishes = self.output is not None and not self.streams
+        return ClosingStep.MANIFEST if publishes else ClosingStep.NOTHING
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of the job in the ledger, beside those of all kinds: none."""
+        return {}
+
+    @property
+    def output_url(self) -> str:
+        """Folder or URL of files with rows; empty: the job writes none."""
+        return "" if self.output is None else self.output.url
+
+    def lost_advice(self) -> str:
+        """Return what the job may have written if the ledger lost it, and how to run it again."""
+        if self.kind is JobKind.EXEC:
+            return (
+                "Its statement may have run for any of the values. Run the command again only if "
+                "the statement may run twice for the same values."
+            )
+        return lost_files_advice("" if self.streams else self.output_url)
+
+    def once_advice(self) -> str:
+        """Return why a job that is not `repeatable` cannot be resumed, and what to do."""
+        return (
+            "runs a statement that must not run twice, and it is not known for which values of an "
+            "interrupted unit it ran: run the command again with the values that are left"
+        )
 
     @property
     def takes_error_limit(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import cast
 
 from config.secrets import mask
 from ringhaul.ledger.history import EventKind
@@ -26,7 +25,7 @@ COMPRESSION_MAX = 10
 
 def run_load(attempt: Attempt) -> Done:
     """Run one attempt of a load's unit."""
-    job = cast(LoadJob, attempt.child.job(attempt.job_id))
+    job = attempt.child.job_as(attempt.job_id, LoadJob)
     if job.sstables is not None:
         return _run_to_sstables(attempt, job, job.sstables)
     if job.stream is not None:
@@ -46,7 +45,7 @@ def run_records(
     `run_unit`: `run_load_unit`, or a function with the same parameters.
     """
     child = attempt.child
-    job = cast(LoadJob, child.job(attempt.job_id))
+    job = child.job_as(attempt.job_id, LoadJob)
     unit = LoadUnit.unpack(attempt.spec)
     outcome = run_unit(
         unit,

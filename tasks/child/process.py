@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cassandra import DriverException, InvalidRequest, Unauthorized
 from cassandra.cluster import NoHostAvailable, Session
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from ringhaul.imports.session import ImportSession
     from ringhaul.load.write.streaming import StreamTarget
     from ringhaul.records.job import LoadJob
+    from ringhaul.scan.job import ReadJob
     from ringhaul.scan.options import ScanTarget
     from ringhaul.scan.pages import PageReader
     from ringhaul.statements.exec import Statement
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     from ringhaul.statements.run import StatementTarget
     from ringhaul.streaming.delivery import Delivery, Session
     from ringhaul.streaming.owners import Node, Owners
+
+OfKind = TypeVar("OfKind", bound="LoadJob | ReadJob | StatementJob")
 
 log = logging.getLogger(__name__)
 
@@ -287,6 +290,13 @@ class Child:
     def job(self, job_id: str) -> Job:
         """Return the spec of a job, read from the ledger once and cached for its next units."""
         return self._job(job_id)[0]
+
+    def job_as(self, job_id: str, kind: type[OfKind]) -> OfKind:
+        """Return the spec of a job whose units only a task of this kind runs."""
+        job = self.job(job_id)
+        if not isinstance(job, kind):
+            raise TypeError(f"{job_id} is a {job.kind}, and its unit came to another task")
+        return job
 
     def created_ms(self, job_id: str) -> int:
         """Return when the job was created whose spec `job` returns (ms since the epoch)."""

@@ -5,8 +5,6 @@ Separate from the task, so that a worker that only loads does not import it.
 
 from __future__ import annotations
 
-from typing import cast
-
 from ringhaul.cluster.connect import consistency_level
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.options import ScanOptions
@@ -25,7 +23,7 @@ from tasks.transforms import transforms_of
 def run_read(attempt: Attempt) -> Done:
     """Run one attempt of a read job's unit."""
     child = attempt.child
-    job = cast(ReadJob, child.job(attempt.job_id))
+    job = child.job_as(attempt.job_id, ReadJob)
     outcome = _read(attempt, child, job)
     result = _result(child, attempt.number, outcome)
     return Done(

@@ -5,8 +5,6 @@ Separate from the task, so that a worker that only loads does not import it.
 
 from __future__ import annotations
 
-from typing import cast
-
 from ringhaul.statements.job import StatementJob, StatementResult
 from ringhaul.statements.run import StatementHooks, run_statement_unit
 from tasks.child.unit import Attempt, Done
@@ -15,7 +13,7 @@ from tasks.child.unit import Attempt, Done
 def run_statements(attempt: Attempt) -> Done:
     """Run one attempt of a unit of a lookup or exec."""
     child = attempt.child
-    job = cast(StatementJob, child.job(attempt.job_id))
+    job = child.job_as(attempt.job_id, StatementJob)
     outcome = run_statement_unit(
         attempt.spec,
         attempt.unit,

@@ -209,7 +209,7 @@ def _claim(child: Child, job_id: str, unit: int, epoch: int, token: str) -> Clai
 
 def _is_repeatable(child: Child, job_id: str) -> bool:
     """Return whether a unit that was cut short may be run again from the start."""
-    return bool(getattr(child.job(job_id), "repeatable", True))
+    return child.job(job_id).repeatable
 
 
 def _give_up(

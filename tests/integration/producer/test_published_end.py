@@ -15,7 +15,7 @@ from producer.commands.status import _one
 from producer.outputs.stdout_parts import StdoutParts
 from producer.request.options import Connection, CountOptions, ResumeOptions, UnloadOptions
 from producer.run import finish
-from producer.run.existing_job import _report_end
+from producer.run.continuation import report_end
 from producer.run.finish import publish_end, publish_watched
 from producer.run.resume import _publish_again, _result_of
 from ringhaul.cql.types import CqlType
@@ -147,14 +147,14 @@ def test_a_repeated_unload_writes_a_missing_manifest(
     commit(ledger, 0, extra + b"\n" + log.blob(), rows=1, rejected=rejected)
     status = ledger.status(JOB)
     assert status.state is (JobState.PARTIAL if rejected else JobState.COMPLETE)
-    assert _report_end(UNLOAD, ledger, status) == rejected
+    assert report_end(UNLOAD, ledger, status) == rejected
     (part,) = unload_parts(extra)
     assert sorted(os.listdir(tmp_path)) == sorted([MANIFEST, part.name])
     assert json.loads(capsys.readouterr().out)["output"] == str(tmp_path)
     # When the files were removed, the end is still reported again
     for path in tmp_path.iterdir():
         path.unlink()
-    assert _report_end(UNLOAD, ledger, status) == rejected
+    assert report_end(UNLOAD, ledger, status) == rejected
     publish_watched(ledger, status, pytest.fail)
     assert list(tmp_path.iterdir()) == []
     # but a resume checks them.
@@ -173,7 +173,7 @@ def test_a_finished_unload_to_standard_output_has_no_manifest(
         path.unlink()
     spool.rmdir()
     # When its command is repeated, then the end is reported
-    assert _report_end(COUNT, ledger, ledger.status(JOB)) == 0
+    assert report_end(COUNT, ledger, ledger.status(JOB)) == 0
     assert json.loads(capsys.readouterr().out)["state"] == "COMPLETE"
     assert not spool.exists()
 
@@ -306,7 +306,7 @@ def test_a_result_is_written_again_with_the_job_s_or_the_command_s_options(
     assert resume(output=str(path), result_format="csv") == ""
     assert path.read_text() == "count\n3\n"
     # A repeated command sets every option, also those that it leaves out.
-    assert _report_end(replace(COUNT, as_json=False), ledger, status) == 0
+    assert report_end(replace(COUNT, as_json=False), ledger, status) == 0
     assert capfd.readouterr().out == "count\n3\n"
     with pytest.raises(UsageError, match=r"there is no folder .*no$"):
         resume(output="no/r.csv")

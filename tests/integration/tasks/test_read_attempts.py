@@ -13,12 +13,14 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.commands.errors import errors_command
+from producer.plan.plan import Plan
 from producer.report.rejects import job_rejects, reject_lines
 from producer.report.statement_summary import statement_closing
-from producer.run.job import Plan, create_job
+from producer.run.job import create_job, hand_out
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger.answers import Commit
+from ringhaul.ledger.labels import QUEUE_LABEL
 from ringhaul.ledger.ledger import new_token
 from ringhaul.output.job import Output
 from ringhaul.records.unit import LoadUnit
@@ -55,7 +57,7 @@ def folder(child: Child, cassandra_session: Session, keyspace: str, tmp_path: Pa
         output=Output(url=str(out), format=OutputFormat(), rows_max=200),
     )
     plan = Plan(job=job, units=[pack_ranges([FULL_RING])], target="t", headline="")
-    create_job(child.ledger, JOB, plan, "unread")
+    create_job(child.ledger, JOB, plan, {QUEUE_LABEL: "unread"})
     child.ledger.issue(JOB, 10)
     return out
 
@@ -159,7 +161,7 @@ def answers(child: Child, cassandra_session: Session, keyspace: str, tmp_path: P
         output=Output(url=str(out), format=OutputFormat(), rows_max=200),
     )
     plan = Plan(job=job, units=[SpanUnit(0, ROWS).pack()], target="t", headline="")
-    create_job(child.ledger, JOB, plan, "unread")
+    create_job(child.ledger, JOB, plan, {QUEUE_LABEL: "unread"})
     child.ledger.issue(JOB, 10)
     return out
 
@@ -212,8 +214,9 @@ def nearly_all(
         consistency="ONE",
         **facts,
     )
-    plan = Plan(job=job, units=units, target="t", headline="")
-    create_job(child.ledger, JOB, plan, "unread")
+    plan = Plan(job=job, units=[] if job.input else units, target="t", headline="")
+    create_job(child.ledger, JOB, plan, {QUEUE_LABEL: "unread"})
+    hand_out(child.ledger, JOB, units, 1)  # of files: as a feeder does
     child.ledger.issue(JOB, 10)
     return job
 

@@ -9,6 +9,7 @@ from ringhaul.cql.text import TextFormat
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import Position
 from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.kinds import ClosingStep
 from ringhaul.records.job import ORDINAL_END, LoadJob
 from ringhaul.records.sstable_stream import SSTableStream
 from ringhaul.sstables.layout import Layout
@@ -80,11 +81,11 @@ def test_sstables_that_nodes_import_have_a_folder_and_streamed_ones_have_none() 
     job = replace(load_job(TABLE), stream=stream)
     data = json.loads(json.dumps(job.to_json()))
     assert LoadJob.from_json(data) == job
-    assert job.publishes  # what killed processes left is removed at the end
+    assert job.closing is ClosingStep.FOLDERS  # what killed processes left is removed at the end
     del data["stream"]["folder"]  # as older versions write it
     older = LoadJob.from_json(data)
     assert older.stream == replace(stream, folder="")
-    assert not older.publishes
+    assert older.closing is ClosingStep.NOTHING
 
 
 @pytest.mark.parametrize("folder", ["", "/mnt/imports/{node}"])
@@ -94,7 +95,8 @@ def test_sstables_that_nodes_get_are_streamed_or_imported(folder: str) -> None:
     job = replace(load_job(TABLE), stream=stream)
     data = json.loads(json.dumps(job.to_json()))
     assert LoadJob.from_json(data) == job
-    assert (stream.is_imported, job.publishes) == (bool(folder), bool(folder))
+    closing = ClosingStep.FOLDERS if folder else ClosingStep.NOTHING
+    assert (stream.is_imported, job.closing) == (bool(folder), closing)
     data["stream"]["by_sidecar"] = False  # as older versions write it
     assert LoadJob.from_json(data) == job
 

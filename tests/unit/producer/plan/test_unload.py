@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from producer.run.unload import _refuse_blank_lines
+from producer.plan.unload import _refuse_blank_lines
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import OutputFormat

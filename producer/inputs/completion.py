@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from config.settings import Loaded
 from producer.inputs.from_manifest import as_unloaded
 from producer.inputs.urlfile import NO_PLACES, read_urlfile
-from producer.report.reporter import Shown
-from producer.request.load import LoadRequest, load_request
+from producer.notes import Note
 from producer.request.options import LoadOptions
 
 
 @dataclass(frozen=True)
-class GivenLoad:
+class CompletedLoad:
     """A load before its files are found."""
 
     options: LoadOptions
-    request: LoadRequest
     places: Mapping[str, str]  #: source -> its place in --urlfile
+    notes: Sequence[Note]
 
 
-def read_given(options: LoadOptions, loaded: Loaded, shown: Shown) -> GivenLoad:
-    """Read --urlfile, and what manifests say about the text of their files; show that.
+def complete_load(options: LoadOptions) -> CompletedLoad:
+    """Read --urlfile, and what manifests say about the text of their files.
 
-    Raises as `read_urlfile`, `as_unloaded` and `load_request` do.
+    Raises as `read_urlfile` and `as_unloaded` do.
     """
     places = NO_PLACES
     if options.urlfile is not None:
         places = read_urlfile(options.urlfile, options.sources)
         options = replace(options, sources=(*options.sources, *places))
     options, notes = as_unloaded(options)
-    for line in notes:
-        (shown.warn if line.startswith("warning") else shown.say)(line)
-    return GivenLoad(options, load_request(options, loaded), places)
+    return CompletedLoad(options, places, notes)
