@@ -119,7 +119,9 @@ def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | N
     if output is not None:
         _print_result(ledger, status.job, job, output)
     elif job.kind.is_load:
-        _write_of_load(ledger, status.job, job)
+        from producer.destination.ways import way_of
+
+        way_of(job.destination.name).publish(ledger, status.job, job.destination)
     elif job.kind == "unload":
         from ringhaul.scan.finish import is_joined, publish_manifest
 
@@ -129,17 +131,6 @@ def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | N
         from ringhaul.statements.finish import publish_ask_manifest
 
         publish_ask_manifest(ledger, status)
-
-
-def _write_of_load(ledger: Ledger, job_id: str, job: Any) -> None:
-    if job.sstables is not None:
-        from ringhaul.load.publish_sstables import publish_sstables
-
-        publish_sstables(ledger, job_id, job.sstables)
-    else:
-        from ringhaul.imports.folder import remove_job_folders
-
-        remove_job_folders(job.stream.folder, job_id)
 
 
 def _published_job(ledger: Ledger, status: JobStatus) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 
+from producer.destination.preparation import prepare_destination
 from producer.inputs.file_notes import file_notes
 from producer.inputs.stdin_spool import (
     as_standard_input,
@@ -33,7 +34,6 @@ from producer.run.follow import cancelled_by_interrupt, follow_job, leave_job
 from producer.run.given_load import read_given
 from producer.run.gone import reporting_lost_job
 from producer.run.spool_cleanup import drop_if_done, forget_spooled
-from producer.run.sstable_folder import prepare_sstables
 from producer.services.preflight import Visibility
 from producer.services.start import Services
 from producer.services.workers import (
@@ -146,10 +146,9 @@ def _run(
     settings = services.settings
     ledger = open_ledger(settings)
     shown = Shown.from_options(options)
-    if job.sstables is not None or job.stream is not None:
-        slots = job_workers.slots
-        if warning := prepare_sstables(job, job_id, settings, slots, own_workers=embedded):
-            shown.warn(warning)
+    slots = job_workers.slots
+    if warning := prepare_destination(job, job_id, settings, slots, own_workers=embedded):
+        shown.warn(warning)
     with cancelled_by_interrupt(ledger, job_id):
         ledger.create(
             job_id,
