@@ -41,21 +41,23 @@ ROOMS: Mapping[str, str] = {
     "ringhaul.query": "ringhaul.cluster ringhaul.cql",
     "ringhaul.sources": "ringhaul.formats ringhaul.storage",
     "ringhaul.transform": "ringhaul.cql",
+    "ringhaul.destination": "ringhaul.sstables",
     "ringhaul.records": (
         "ringhaul.cluster ringhaul.cql ringhaul.cql.decode ringhaul.cql.typed "
-        "ringhaul.formats ringhaul.ledger ringhaul.query ringhaul.sources "
-        "ringhaul.sstables ringhaul.transform"
+        "ringhaul.destination ringhaul.formats ringhaul.ledger ringhaul.query "
+        "ringhaul.sources ringhaul.transform"
     ),
     "ringhaul.load.write": (
-        "ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.records ringhaul.sstables "
-        "ringhaul.storage ringhaul.streaming"
+        "ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.destination "
+        "ringhaul.records ringhaul.sstables ringhaul.storage ringhaul.streaming"
     ),
     "ringhaul.units": (
         "ringhaul.cql ringhaul.dataplane ringhaul.formats ringhaul.records ringhaul.sources"
     ),
     "ringhaul.load": (
-        "ringhaul.cluster ringhaul.dataplane ringhaul.ledger ringhaul.load.write "
-        "ringhaul.records ringhaul.sstables ringhaul.storage ringhaul.units"
+        "ringhaul.cluster ringhaul.dataplane ringhaul.destination ringhaul.ledger "
+        "ringhaul.load.write ringhaul.records ringhaul.sstables ringhaul.storage "
+        "ringhaul.units"
     ),
     "ringhaul.output": (
         "ringhaul.cql ringhaul.cql.spell ringhaul.formats ringhaul.formats.write ringhaul.storage"
@@ -80,9 +82,9 @@ ROOMS: Mapping[str, str] = {
     "tasks.parent": "ringhaul.ledger ringhaul.storage tasks.host",
     "tasks.base": "tasks.parent",
     "tasks.child": (
-        "ringhaul.cluster ringhaul.dataplane ringhaul.imports ringhaul.ledger ringhaul.load "
-        "ringhaul.load.write ringhaul.records ringhaul.scan ringhaul.statements "
-        "ringhaul.streaming ringhaul.units"
+        "ringhaul.cluster ringhaul.dataplane ringhaul.destination ringhaul.imports "
+        "ringhaul.ledger ringhaul.load ringhaul.load.write ringhaul.records ringhaul.scan "
+        "ringhaul.statements ringhaul.streaming ringhaul.units"
     ),
     "tasks.kernels": (
         "ringhaul.cql ringhaul.cql.decode ringhaul.cql.spell ringhaul.formats "
@@ -95,9 +97,9 @@ ROOMS: Mapping[str, str] = {
     "producer.local": "producer.outputs",
     "producer.translate": "ringhaul.formats ringhaul.query ringhaul.records",
     "producer.request": (
-        "producer.outputs producer.translate ringhaul.cluster ringhaul.cql ringhaul.formats "
-        "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.query "
-        "ringhaul.records ringhaul.sstables ringhaul.storage"
+        "producer.outputs producer.translate ringhaul.cluster ringhaul.cql "
+        "ringhaul.destination ringhaul.formats ringhaul.formats.write ringhaul.ledger "
+        "ringhaul.output ringhaul.query ringhaul.records ringhaul.sstables ringhaul.storage"
     ),
     "producer.inputs": (
         "producer.request ringhaul.cql ringhaul.formats ringhaul.formats.write ringhaul.output "
@@ -105,17 +107,23 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.report": (
         "producer.inputs producer.outputs producer.request ringhaul.cluster ringhaul.cql "
-        "ringhaul.cql.spell ringhaul.dataplane ringhaul.formats ringhaul.formats.write "
-        "ringhaul.ledger ringhaul.load ringhaul.output ringhaul.records ringhaul.scan "
-        "ringhaul.schedule ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.units"
+        "ringhaul.cql.spell ringhaul.dataplane ringhaul.destination ringhaul.formats "
+        "ringhaul.formats.write ringhaul.ledger ringhaul.load ringhaul.output "
+        "ringhaul.records ringhaul.scan ringhaul.schedule ringhaul.sources "
+        "ringhaul.statements ringhaul.storage ringhaul.units"
     ),
     "producer.tuning": "",
+    "producer.destination": (
+        "producer.request ringhaul.cluster ringhaul.cql ringhaul.destination ringhaul.imports "
+        "ringhaul.ledger ringhaul.load ringhaul.records ringhaul.sstables ringhaul.storage "
+        "ringhaul.streaming"
+    ),
     "producer.plan": (
-        "producer.outputs producer.request producer.tuning ringhaul.cluster ringhaul.cql "
-        "ringhaul.cql.typed ringhaul.formats ringhaul.formats.write ringhaul.imports "
-        "ringhaul.ledger ringhaul.load ringhaul.output ringhaul.query ringhaul.records "
-        "ringhaul.scan ringhaul.sources ringhaul.sstables ringhaul.statements ringhaul.storage "
-        "ringhaul.streaming ringhaul.transform ringhaul.units"
+        "producer.destination producer.outputs producer.request producer.tuning "
+        "ringhaul.cluster ringhaul.cql ringhaul.cql.typed ringhaul.destination "
+        "ringhaul.formats ringhaul.formats.write ringhaul.ledger ringhaul.load "
+        "ringhaul.output ringhaul.query ringhaul.records ringhaul.scan ringhaul.sources "
+        "ringhaul.statements ringhaul.storage ringhaul.transform ringhaul.units"
     ),
     "producer.services": (
         "producer.local producer.outputs producer.request ringhaul.cluster ringhaul.ledger "
@@ -126,11 +134,10 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.sources ringhaul.storage tasks.host"
     ),
     "producer.run": (
-        "producer.inputs producer.outputs producer.plan producer.report producer.request "
-        "producer.services producer.tuning ringhaul.cluster ringhaul.cql.decode "
-        "ringhaul.dataplane ringhaul.imports ringhaul.ledger ringhaul.load ringhaul.output "
-        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables ringhaul.statements "
-        "ringhaul.storage"
+        "producer.destination producer.inputs producer.outputs producer.plan producer.report "
+        "producer.request producer.services producer.tuning ringhaul.cluster "
+        "ringhaul.cql.decode ringhaul.dataplane ringhaul.ledger ringhaul.output "
+        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage"
     ),
     "producer.commands": (
         "producer.doctor producer.local producer.outputs producer.report producer.request "
@@ -178,6 +185,7 @@ PURE = (
     "ringhaul.formats",
     "ringhaul.formats.write",
     "ringhaul.sstables",
+    "ringhaul.destination",
     "ringhaul.records",
     "producer.tuning",
 )

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ringhaul.ledger.job_status import JobStatus
     from ringhaul.ledger.ledger import Ledger
     from ringhaul.output.job import ResultOutput
-    from ringhaul.records.job import LoadJob
     from ringhaul.scan.job import ReadJob
 
 
@@ -169,7 +168,9 @@ def _write(ledger: Ledger, status: JobStatus, job: Job, output: ResultOutput | N
     `JobDamaged` if Redis lost part of the job: what is left would look complete."""
     ledger.check(status.job)
     if is_load_job(job):
-        _write_of_load(ledger, status.job, job)
+        from producer.destination.ways import way_of
+
+        way_of(job.destination.name).publish(ledger, status.job, job.destination)
     elif not is_read_job(job):
         from ringhaul.statements.finish import publish_ask_manifest
 
@@ -181,17 +182,6 @@ def _write(ledger: Ledger, status: JobStatus, job: Job, output: ResultOutput | N
 
         if not is_joined(ledger, status.job, job):
             publish_manifest(ledger, status.job)
-
-
-def _write_of_load(ledger: Ledger, job_id: str, job: LoadJob) -> None:
-    if job.sstables is not None:
-        from ringhaul.load.publish_sstables import publish_sstables
-
-        publish_sstables(ledger, job_id, job.sstables)
-    elif job.stream is not None:
-        from ringhaul.imports.folder import remove_job_folders
-
-        remove_job_folders(job.stream.folder, job_id)
 
 
 def _published_job(ledger: Ledger, status: JobStatus) -> Job | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from producer.destination.preparation import prepare_destination
 from producer.inputs.completion import complete_load
 from producer.inputs.file_notes import file_notes
 from producer.inputs.stdin_spool import (
@@ -26,7 +27,6 @@ from producer.request.options import LoadOptions
 from producer.run.create_table import create_table
 from producer.run.job import run_plan
 from producer.run.spool_cleanup import SpooledInput
-from producer.run.sstable_folder import prepare_sstables
 from producer.services.preflight import Visibility
 from producer.services.start import Services
 from producer.services.workers import choose_workers, standing_ledger
@@ -86,10 +86,9 @@ def run_load(options: LoadOptions, services: Services) -> int:
             )
             print(as_standard_input(text, spool))
             return dry_run_code(found, ErrorLimit.parse(request.max_errors))
-        if job.sstables is not None or job.stream is not None:
-            job_id, own_workers = services.job_id, services.worker is not None
-            if warning := prepare_sstables(
-                job, job_id, services.settings, slots, own_workers=own_workers
-            ):
-                shown.warn(warning)
+        job_id, own_workers = services.job_id, services.worker is not None
+        if warning := prepare_destination(
+            job, job_id, services.settings, slots, own_workers=own_workers
+        ):
+            shown.warn(warning)
         return run_plan(options, services, replace(plan, job=job), job_workers.label, spooled)

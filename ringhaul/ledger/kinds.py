@@ -14,8 +14,7 @@ class ClosingStep(StrEnum):
     NOTHING = "nothing"  #: there is none to take
     RESULT = "result"  #: a count's or query's, printed or written to a file
     MANIFEST = "manifest"  #: the list of the files with rows, or one file made of them
-    SSTABLES = "sstables"  #: moved from the folder where workers wrote them
-    FOLDERS = "folders"  #: of imports; they are removed
+    DESTINATION = "destination"  #: SSTables are moved, or folders of imports removed
 
 
 class JobKind(StrEnum):

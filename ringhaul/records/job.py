@@ -7,13 +7,16 @@ own settings and refuse a job made for another cluster.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from ringhaul.cluster.schema import TableSchema, appends
 from ringhaul.cql.text import TextFormat
 from ringhaul.cql.types import CqlType
+from ringhaul.destination.base import Destination
+from ringhaul.destination.cql import Cql
+from ringhaul.destination.spec import destination_of
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_layout import FixedField
 from ringhaul.formats.fixed_read import fixed_dialect
@@ -23,8 +26,6 @@ from ringhaul.ledger.labels import PUBLISHES_LABEL
 from ringhaul.ledger.lost import RUN_AGAIN
 from ringhaul.records.mapping_text import EVERY
 from ringhaul.records.row_fields import TTL, WRITETIME, RowField
-from ringhaul.records.sstable_output import SSTableOutput
-from ringhaul.records.sstable_stream import SSTableStream
 from ringhaul.sources.source import Archive, SourceFile
 
 #: Last ordinal when the number of rows has no limit: beyond any input, within an int64.
@@ -232,9 +233,7 @@ class LoadJob:
     transforms: tuple[str, ...] = ()
     where: str = ""  #: which rows are loaded, as a condition over columns; empty: all
     kind: JobKind = JobKind.LOAD  #: or VERIFY
-    #: Where SSTables are written, instead of rows to the cluster.
-    sstables: SSTableOutput | None = None
-    stream: SSTableStream | None = None  #: rows go to their replicas as SSTables
+    destination: Destination = field(default_factory=Cql)
     sstable_bytes: int = 2**30  #: of Data.db, after which the next SSTable starts
     #: Columns of texts in which an empty field of CSV is the empty text, not null.
     empty_texts: tuple[str, ...] = ()
@@ -277,9 +276,7 @@ class LoadJob:
     @property
     def closing(self) -> ClosingStep:
         """What a command publishes at the end."""
-        if self.sstables is not None:
-            return ClosingStep.SSTABLES
-        return ClosingStep.FOLDERS if self.stream and self.stream.folder else ClosingStep.NOTHING
+        return ClosingStep.DESTINATION if self.destination.publishes else ClosingStep.NOTHING
 
     @property
     def labels(self) -> dict[str, str]:
@@ -339,22 +336,19 @@ class LoadJob:
             "dialect": self.dialect.to_json(),
             "text": self.text.to_json(),
             "transforms": list(self.transforms),
-            "sstables": None if self.sstables is None else self.sstables.to_json(),
-            "stream": None if self.stream is None else self.stream.to_json(),
+            **self.destination.to_spec(),
             **{name: list(getattr(self, name)) for name in _NAMES},
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LoadJob:
-        sstables, stream = data["sstables"], data.get("stream")
         return cls(
             table=TableSchema.from_json(data["table"]),
             sources=tuple(LoadSource.from_json(source) for source in data["sources"]),
             dialect=CsvDialect.from_json(data["dialect"]),
             text=TextFormat.from_json(data["text"]),
             transforms=tuple(data["transforms"]),
-            sstables=None if sstables is None else SSTableOutput.from_json(sstables),
-            stream=None if stream is None else SSTableStream.from_json(stream),
+            destination=destination_of(data),
             empty_texts=tuple(data["empty_texts"]),
             marker_timestamps=tuple(data["marker_timestamps"]),
             marker_ttls=tuple(data["marker_ttls"]),

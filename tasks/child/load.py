@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
 from config.secrets import mask
+from ringhaul.destination.cql import Cql
+from ringhaul.destination.delivered import Delivered, Imports, Streaming
+from ringhaul.destination.files import Files
 from ringhaul.ledger.history import EventKind
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import Statements, insert_statements
 from ringhaul.records.job import LoadJob
-from ringhaul.records.sstable_output import SSTableOutput
 from ringhaul.records.unit import SENT_TO, TO_THE_END, LoadUnit, UnitResult
 from ringhaul.units.account import UnitHooks, UnitOutcome
 from tasks.child.process import Child
@@ -26,10 +28,11 @@ COMPRESSION_MAX = 10
 def run_load(attempt: Attempt) -> Done:
     """Run one attempt of a load's unit."""
     job = attempt.child.job_as(attempt.job_id, LoadJob)
-    if job.sstables is not None:
-        return _run_to_sstables(attempt, job, job.sstables)
-    if job.stream is not None:
-        return _run_streamed(attempt, job)
+    return _RUNNERS[job.destination.name](attempt, job)
+
+
+def _run_by_requests(attempt: Attempt, job: LoadJob) -> Done:
+    """Run one attempt that sends rows as requests."""
     # Add a microsecond for each millisecond of the job's age: no two attempts of a unit start in
     # the same millisecond.
     return run_records(attempt, _statements, partial(run_load_unit, later_us=attempt.age_ms))
@@ -60,10 +63,12 @@ def run_records(
     return _done(job, _result(child, unit, attempt.number, outcome), outcome)
 
 
-def _run_to_sstables(attempt: Attempt, job: LoadJob, output: SSTableOutput) -> Done:
+def _run_to_files(attempt: Attempt, job: LoadJob) -> Done:
     """Run one attempt that writes files. The writer removes them if the commit does not count."""
     from ringhaul.load.to_sstables import run_unit_to_sstables  # its kernels cost most loads time
 
+    output = job.destination
+    assert isinstance(output, Files)
     child, unit = attempt.child, LoadUnit.unpack(attempt.spec)
     bounds = spill_bounds(child.settings, job)
     bounds.check_disk(_input_bytes(job, unit))
@@ -81,18 +86,20 @@ def _run_to_sstables(attempt: Attempt, job: LoadJob, output: SSTableOutput) -> D
     return replace(_done(job, result, done.outcome), undo=done.writer.withdraw)
 
 
-def _run_streamed(attempt: Attempt, job: LoadJob) -> Done:
+def _run_delivered(attempt: Attempt, job: LoadJob) -> Done:
     """Run one attempt that streams SSTables. One that does not count has sent the same rows as the
     one that does."""
     from ringhaul.load.to_sstables import run_unit_streamed  # its kernels cost most loads time
 
+    destination = job.destination
+    assert isinstance(destination, Delivered)
     child, unit = attempt.child, LoadUnit.unpack(attempt.spec)
     bounds = spill_bounds(child.settings, job)
     bounds.check_disk(_input_bytes(job, unit))
     done = run_unit_streamed(
         unit,
         job,
-        child.stream_target(job, attempt.job_id),
+        child.stream_target(job, destination, attempt.job_id),
         _hooks(attempt),
         bounds,
         transforms_of(child.settings, job.transforms),
@@ -173,3 +180,12 @@ def _result(child: Child, unit: LoadUnit, attempt: int, outcome: UnitOutcome) ->
         missed=0,
         worker=child.name,
     )
+
+
+#: Destination -> how a unit's rows get there.
+_RUNNERS: Mapping[str, Callable[[Attempt, LoadJob], Done]] = {
+    Cql.name: _run_by_requests,
+    Files.name: _run_to_files,
+    Streaming.name: _run_delivered,
+    Imports.name: _run_delivered,
+}

@@ -31,6 +31,7 @@ from config.settings import Settings
 from ringhaul.cluster.connect import close_session, open_session, renew_pools
 from ringhaul.cluster.errors import translate_error
 from ringhaul.dataplane.pool import ConnectionPool
+from ringhaul.destination.delivered import Delivered, Imports
 from ringhaul.errors import RinghaulError, Terminal, Transient, UsageError
 from ringhaul.ledger.openings import Openings
 from ringhaul.load.statement import Statements
@@ -183,7 +184,7 @@ class Child:
             request_timeout_s=self.settings.cluster.request_timeout_s,
         )
 
-    def stream_target(self, job: LoadJob, job_id: str) -> StreamTarget:
+    def stream_target(self, job: LoadJob, destination: Delivered, job_id: str) -> StreamTarget:
         """Where the SSTables of a load go. Raises as `session` does, and `ClusterError` for a table
         that is not the one of the job, or that the user may not write to: storage and JMX ports do
         not ask."""
@@ -198,9 +199,8 @@ class Child:
             refresh_replication,
         )
 
-        assert job.stream is not None
         session, keyspace = self.session(), job.table.keyspace
-        check_table(session, keyspace, job.table.table, job.stream.table_id)
+        check_table(session, keyspace, job.table.table, destination.table_id)
         try:
             check_may_write(session, job.table)
         except (DriverException, NoHostAvailable) as error:
@@ -213,24 +213,25 @@ class Child:
             raise RingChanging(f"the replication of keyspace {keyspace} is not known yet")
         owners = partial(read_owners, session, keyspace, port)
         return StreamTarget(
-            table=uuid.UUID(job.stream.table_id),
+            table=uuid.UUID(destination.table_id),
             owners=owners,
-            delivery=self._delivery_of(job, job_id, owners),
+            delivery=self._delivery_of(job, destination, job_id, owners),
             needed=acknowledgements(job.consistency, replication, local_dc_of(session)),
         )
 
-    def _delivery_of(self, job: LoadJob, job_id: str, owners: Callable[[], Owners]) -> Delivery:
+    def _delivery_of(
+        self, job: LoadJob, destination: Delivered, job_id: str, owners: Callable[[], Owners]
+    ) -> Delivery:
         """Return how SSTables are brought to nodes. It is kept, as it knows which nodes failed."""
         from ringhaul.streaming.delivery import Delivery
         from ringhaul.streaming.session import StreamSession
 
-        assert job.stream is not None
-        use = job_id if job.stream.is_imported else ""
+        use = destination.session_key(job_id)
         if self._delivery is None or self._delivery[0] != use:
             new_session: Callable[[Node], Session]
-            if job.stream.folder:
+            if isinstance(destination, Imports):
                 nodes = {node for replicas in owners().sets for node in replicas}
-                new_session = self._import_sessions(job, job.stream.folder, job_id, len(nodes))
+                new_session = self._import_sessions(job, destination.folder, job_id, len(nodes))
             else:
                 new_session = partial(StreamSession, tls=streaming_tls(self.settings))
             self._delivery = use, Delivery(new_session)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 #: and services, none of which changes a value.
 ROOMS = (
     *("ringhaul/cql", "ringhaul/formats", "ringhaul/records"),
-    *("producer/plan", "producer/inputs", "producer/request"),
+    *("producer/destination", "producer/plan", "producer/inputs", "producer/request"),
 )
 _OPTION = re.compile(r"--[a-z][a-z-]*")
 _CALLS = ("input_option", "reading", "known", "western_hint", "number_hint", "option_name")

@@ -16,6 +16,7 @@ from producer.run.job import run_plan
 from producer.run.spool_cleanup import SpooledInput
 from producer.services.start import Services
 from producer.startup import STEP_VARIABLE
+from ringhaul.destination.delivered import Imports
 from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING
 from ringhaul.formats.split import Position
 from ringhaul.formats.write import OutputFormat
@@ -26,7 +27,6 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.output.job import Output, ResultOutput
 from ringhaul.records.job import LoadJob
-from ringhaul.records.sstable_stream import SSTableStream
 from ringhaul.scan.job import ReadJob
 from ringhaul.sstables.layout import Layout
 from ringhaul.statements.job import StatementJob
@@ -137,8 +137,8 @@ def test_a_load_that_imports_needs_a_command_at_its_end(
     services: Services, ledger: Ledger, tmp_path: Path
 ) -> None:
     layout = Layout(partition_key_class="K", clustering=(), columns=(), written_s=1)
-    stream = SSTableStream(table_id="1", layout=layout, folder=str(tmp_path / "imports"))
-    run(services, load_of(tmp_path, stream=stream))
+    imports = Imports(table_id="1", layout=layout, folder=str(tmp_path / "imports"))
+    run(services, load_of(tmp_path, destination=imports))
     assert ledger.status(JOB).labels["publishes"] == "1"
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from cassandra.cluster import Session
 
+from ringhaul.destination.delivered import Streaming
 from ringhaul.ledger.ledger import new_token
 from ringhaul.load.statement import Statements
-from ringhaul.records.sstable_stream import SSTableStream
 from ringhaul.sstables.layout import Layout
 from ringhaul.streaming.ring import read_table_id
 from tasks.child.process import Child
@@ -74,13 +74,13 @@ def test_a_keyspace_newer_than_the_session_is_known_before_sstables_are_streamed
         make_job(JOB, ["1,a"])
         job = child.job(JOB)
         assert job.table is not None
-        stream = SSTableStream(
+        streaming = Streaming(
             table_id=read_table_id(cassandra_session, keyspace, "t"), layout=LAYOUT
         )
         table = replace(job.table, keyspace=keyspace, table="t")
 
         # When SSTables for it are planned, then their owners and how many must take them are known
-        target = child.stream_target(replace(job, table=table, stream=stream), JOB)
+        target = child.stream_target(replace(job, table=table), streaming, JOB)
 
-    assert str(target.table) == stream.table_id
+    assert str(target.table) == streaming.table_id
     assert target.needed == {None: 1}

@@ -12,10 +12,10 @@ import pytest
 from cassandra.cluster import Session
 
 from producer.report.recent import recent_snapshot
+from ringhaul.destination.delivered import Streaming
 from ringhaul.ledger.answers import Claimed
 from ringhaul.ledger.ledger import new_token
 from ringhaul.ledger.states import JobState
-from ringhaul.records.sstable_stream import SSTableStream
 from ringhaul.sstables.layout import Layout
 from tasks.child.process import Child
 from tests.integration.conftest import Settle
@@ -131,7 +131,7 @@ def _through_sidecars() -> str:
     """Return the spec of a load that an older version made with --via sidecar."""
     layout = Layout(partition_key_class="Int32Type", clustering=(), columns=(), written_s=1)
     table = table_schema({"id": "int"}, ["id"])
-    job = replace(load_job(table), stream=SSTableStream(table_id="1", layout=layout))
+    job = replace(load_job(table), destination=Streaming(table_id="1", layout=layout))
     spec = job.to_json()
     spec["stream"]["by_sidecar"] = True
     return json.dumps(spec)

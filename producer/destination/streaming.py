@@ -8,21 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cassandra.cluster import Session
-
 from config.settings import Settings
-from producer.plan.sstable_nodes import (
+from producer.destination.layout import by_cql, in_version, layout_of
+from producer.destination.nodes import (
     Replicas,
     check_cluster,
     check_input_bytes,
     check_writer,
     read_replicas,
 )
-from producer.plan.sstables import by_cql, in_version, layout_of
+from producer.destination.way import Asked, Way
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.destination.delivered import Streaming
 from ringhaul.errors import SetupUnusable, UsageError
-from ringhaul.records.job import LoadSource
-from ringhaul.records.sstable_stream import SSTableStream
 from ringhaul.sstables.version import SSTableVersion
 from ringhaul.streaming.owners import Node
 from ringhaul.streaming.ring import read_table_id
@@ -37,38 +35,33 @@ OPTION = "--via streaming"
 _SAI = ("sai", "storageattachedindex")
 
 
-def plan_stream(
-    table: TableSchema,
-    session: Session,
-    settings: Settings,
-    sources: Sequence[LoadSource],
-    ttl_s: int,
-    input_bytes: int,
-) -> SSTableStream:
-    """Return what is streamed.
+class StreamingWay(Way[Streaming]):
+    """SSTables that go to the storage ports of the nodes."""
 
-    Raises `UsageError` for a table or an input that is not for streaming, and `SetupUnusable` for a
-    cluster to which nothing can be streamed from here; `ClusterError` for a user who may not write
-    to the table, which the storage port would not ask.
-    """
-    metadata = session.cluster.metadata
-    check_cluster(OPTION, session, settings, scylla="streams in another way", ports="storage ports")
-    layout = layout_of(OPTION, table, metadata, sources)
-    _check_indexes(metadata.keyspaces[table.keyspace].tables[table.table], table)
-    least_bytes = settings.streaming.input_bytes_min
-    check_input_bytes(OPTION, "streaming.input_bytes_min", least_bytes, input_bytes)
-    check_writer(session, table, settings)
-    version = _check_nodes(read_replicas(OPTION, session, table.keyspace, settings), settings)
-    layout = in_version(
-        version,
-        layout,
-        OPTION,
-        ttl_s,
-        or_else="; nodes with storage_compatibility_mode NONE store later ones",
-    )
-    return SSTableStream(
-        table_id=read_table_id(session, table.keyspace, table.table), layout=layout
-    )
+    def plan(self, asked: Asked) -> Streaming:
+        table, session, settings = asked.table, asked.session, asked.settings
+        check_cluster(
+            OPTION, session, settings, scylla="streams in another way", ports="storage ports"
+        )
+        layout = layout_of(OPTION, table, asked.metadata, asked.sources)
+        _check_indexes(asked.described, table)
+        least_bytes = settings.streaming.input_bytes_min
+        check_input_bytes(OPTION, "streaming.input_bytes_min", least_bytes, asked.input_bytes)
+        check_writer(session, table, settings)
+        version = _check_nodes(read_replicas(OPTION, session, table.keyspace, settings), settings)
+        layout = in_version(
+            version,
+            layout,
+            OPTION,
+            asked.ttl_s,
+            or_else="; nodes with storage_compatibility_mode NONE store later ones",
+        )
+        return Streaming(
+            table_id=read_table_id(session, table.keyspace, table.table), layout=layout
+        )
+
+
+WAY = StreamingWay()
 
 
 def custom_indexes(described: TableMetadata) -> list[tuple[str, str]]:

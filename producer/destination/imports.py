@@ -16,22 +16,23 @@ from uuid import uuid4
 from cassandra.cluster import Session
 
 from config.settings import Settings
-from producer.plan.sstable_nodes import (
+from producer.destination.layout import by_cql, in_version, layout_of
+from producer.destination.nodes import (
     Replicas,
     check_cluster,
     check_input_bytes,
     check_writer,
     read_replicas,
 )
-from producer.plan.sstable_stream import custom_indexes, is_sai
-from producer.plan.sstables import by_cql, in_version, layout_of
+from producer.destination.streaming import custom_indexes, is_sai
+from producer.destination.way import Asked, Way
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.destination.delivered import Imports
 from ringhaul.errors import RinghaulError, SetupUnusable, Terminal, UsageError
 from ringhaul.imports.command import NodeNotReached, check_names_node
 from ringhaul.imports.folder import NODE, remove_job_folders
 from ringhaul.imports.session import ImportSession
-from ringhaul.records.job import LoadSource
-from ringhaul.records.sstable_stream import SSTableStream
+from ringhaul.ledger.reading import Reader
 from ringhaul.sstables.version import SSTableVersion
 from ringhaul.storage.room import Need, check_room
 from ringhaul.streaming.owners import Node
@@ -52,45 +53,40 @@ _REMOTE_JMX = (
 )
 
 
-def plan_import(
-    table: TableSchema,
-    session: Session,
-    settings: Settings,
-    sources: Sequence[LoadSource],
-    ttl_s: int,
-    input_bytes: int,
-    processes: int,
-) -> SSTableStream:
-    """Return what nodes import. `processes`: of workers that write SSTables at a time.
+class ImportsWay(Way[Imports]):
+    """SSTables in a folder from which the nodes import them."""
 
-    Raises `UsageError` for a table or an input that is not for imports, and `SetupUnusable` for
-    nodes that would import nothing from here; `ClusterError` for a user who may not write to the
-    table, which the import would not ask; `OutputUnusable` for folders on a disk that is too full.
-    """
-    metadata = session.cluster.metadata
-    check_cluster(OPTION, session, settings, scylla="imports in another way", ports="JMX ports")
-    folder = settings.imports.folder
-    if folder is None:
-        raise SetupUnusable(
-            f"{OPTION} needs a folder that this host, the workers and the nodes share: set "
-            "imports.folder, such as /mnt/imports/{node}"
+    def plan(self, asked: Asked) -> Imports:
+        table, session, settings = asked.table, asked.session, asked.settings
+        check_cluster(OPTION, session, settings, scylla="imports in another way", ports="JMX ports")
+        folder = settings.imports.folder
+        if folder is None:
+            raise SetupUnusable(
+                f"{OPTION} needs a folder that this host, the workers and the nodes share: set "
+                "imports.folder, such as /mnt/imports/{node}"
+            )
+        layout = layout_of(OPTION, table, asked.metadata, asked.sources)
+        layout = in_version(SSTableVersion.NB, layout, OPTION, asked.ttl_s)  # all nodes read it
+        _check_indexes(asked.described, table)
+        least_bytes = settings.imports.input_bytes_min
+        check_input_bytes(OPTION, "imports.input_bytes_min", least_bytes, asked.input_bytes)
+        check_writer(session, table, settings)
+        planned = Imports(
+            table_id=read_table_id(session, table.keyspace, table.table),
+            layout=layout,
+            folder=str(folder.absolute()),
         )
-    layout = layout_of(OPTION, table, metadata, sources)
-    layout = in_version(SSTableVersion.NB, layout, OPTION, ttl_s)  # all nodes read it
-    _check_indexes(metadata.keyspaces[table.keyspace].tables[table.table], table)
-    least_bytes = settings.imports.input_bytes_min
-    check_input_bytes(OPTION, "imports.input_bytes_min", least_bytes, input_bytes)
-    check_writer(session, table, settings)
-    planned = SSTableStream(
-        table_id=read_table_id(session, table.keyspace, table.table),
-        layout=layout,
-        folder=str(folder.absolute()),
-    )
-    replicas = read_replicas(OPTION, session, table.keyspace, settings)
-    _check_nodes(replicas, session, table, planned.folder, settings)
-    each_bytes = min(input_bytes, processes * settings.sstables.size_bytes)
-    check_room(import_needs(planned.folder, replicas.nodes, each_bytes))
-    return planned
+        replicas = read_replicas(OPTION, session, table.keyspace, settings)
+        _check_nodes(replicas, session, table, planned.folder, settings)
+        each_bytes = min(asked.input_bytes, asked.processes * settings.sstables.size_bytes)
+        check_room(import_needs(planned.folder, replicas.nodes, each_bytes))
+        return planned
+
+    def publish(self, ledger: Reader, job_id: str, destination: Imports) -> None:
+        remove_job_folders(destination.folder, job_id)
+
+
+WAY = ImportsWay()
 
 
 def import_needs(folder: str, nodes: Sequence[Node], each_bytes: int) -> list[Need]:

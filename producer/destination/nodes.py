@@ -9,7 +9,7 @@ from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
 from config.settings import Settings
-from producer.plan.sstables import by_cql
+from producer.destination.layout import by_cql
 from producer.text import bytes_text
 from ringhaul.cluster.consistency import acknowledgements, replication_of
 from ringhaul.cluster.datacentres import local_dc_of

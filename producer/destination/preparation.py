@@ -1,4 +1,4 @@
-"""What a load that writes SSTables needs before its workers start."""
+"""What a load that makes SSTables needs before its workers start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ringhaul.storage.room import Need, check_room, free_bytes
 from tasks.connect import spill_bounds
 
 
-def prepare_sstables(
+def prepare_destination(
     job: LoadJob, job_id: str, settings: Settings, processes: int, *, own_workers: bool
 ) -> str:
     """Prepare folders and, for workers of this command, kernels; return a warning, or nothing.
@@ -21,9 +21,10 @@ def prepare_sstables(
     Raises `OutputUnusable` or `OutputUnavailable` for a folder that cannot be used, or a disk that
     has no room for the units that run at once.
     """
-    needs: list[Need] = []
-    if job.sstables is not None:
-        needs.append(_create_staged(job, job.sstables.staged(job_id), processes))
+    if not job.destination.makes_sstables:
+        return ""
+    staged = job.destination.folder_of(job_id, complete=False)
+    needs = [_create_staged(job, staged, processes)] if staged else []
     if own_workers:
         # They load no kernels when they start. Compiling takes longer than a unit may be silent.
         importlib.import_module("ringhaul.sstables.build")
@@ -31,10 +32,10 @@ def prepare_sstables(
     try:
         check_room(needs)
     except OutputUnusable:
-        if job.sstables is not None:
-            os.rmdir(job.sstables.staged(job_id))
+        if staged:
+            os.rmdir(staged)
         raise
-    return _room_warning(job, job_id)
+    return _room_warning(job, job_id, staged) if staged else ""
 
 
 def _create_staged(job: LoadJob, staged: str, processes: int) -> Need:
@@ -56,16 +57,15 @@ def _unit_bytes(job: LoadJob) -> int:
     return min(job.unit_bytes, job.total_bytes)
 
 
-def _room_warning(job: LoadJob, job_id: str) -> str:
+def _room_warning(job: LoadJob, job_id: str, staged: str) -> str:
     """Return a warning if a folder may be too small for all SSTables. They take about the bytes of
     the input: less of text, more of compressed files."""
-    if job.sstables is None:
-        return ""
-    free = free_bytes(job.sstables.staged(job_id))
+    free = free_bytes(staged)
     if free >= job.total_bytes:
         return ""
+    folder = os.path.dirname(os.path.dirname(staged))
     return (
-        f"{job.sstables.folder} has {bytes_text(free)} free, and the input has "
+        f"{folder} has {bytes_text(free)} free, and the input has "
         f"{bytes_text(job.total_bytes)}: its SSTables may need as much. Should the disk get full, "
         f"free some and run `ringhaul resume {job_id}`"
     )

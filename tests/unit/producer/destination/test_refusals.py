@@ -21,10 +21,12 @@ from cassandra.metadata import (
 )
 
 from config.settings import Settings
-from producer.plan.sstable_import import import_needs, plan_import
-from producer.plan.sstable_nodes import is_scylla
-from producer.plan.sstable_stream import is_sai, plan_stream, probe
-from producer.plan.sstables import in_version, layout_of
+from producer.destination.imports import ImportsWay, import_needs
+from producer.destination.layout import in_version, layout_of
+from producer.destination.nodes import is_scylla
+from producer.destination.streaming import StreamingWay, is_sai, probe
+from producer.destination.way import Asked
+from producer.request.destination import Wanted
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.errors import EXIT_USAGE, SetupUnusable, UsageError
 from ringhaul.sstables.layout import Layout
@@ -135,15 +137,29 @@ def test_other_clusters_and_tables_are_refused(
     assert why in str(refused.value)
 
 
+def asked(session: Any) -> Asked:
+    """Return what is asked for a large load into `TABLE`."""
+    return Asked(
+        wanted=Wanted(),
+        table=TABLE,
+        sources=[],
+        ttl_s=0,
+        input_bytes=2**40,
+        processes=2,
+        session=session,
+        settings=Settings(),
+    )
+
+
 def test_scylladb_is_refused() -> None:
     system = SimpleNamespace(tables={"local": object(), "scylla_local": object()})
     metadata = SimpleNamespace(keyspaces={"system": system})
     session: Any = SimpleNamespace(cluster=SimpleNamespace(metadata=metadata))
 
     with pytest.raises(SetupUnusable, match="this cluster is ScyllaDB, which streams in another"):
-        plan_stream(TABLE, session, Settings(), [], 0, 2**40)
+        StreamingWay().plan(asked(session))
     with pytest.raises(SetupUnusable, match="this cluster is ScyllaDB, which imports in another"):
-        plan_import(TABLE, session, Settings(), [], 0, 2**40, 2)
+        ImportsWay().plan(asked(session))
 
 
 def test_scylladb_is_known_by_a_table() -> None:
@@ -214,7 +230,7 @@ def test_an_index_of_another_class_than_sai_is_not_imported() -> None:
     settings = Settings(imports={"folder": "/mnt/imports"})  # type: ignore[arg-type]
 
     with pytest.raises(UsageError, match="index 'by_note' is of class SASIIndex, and only SAI was"):
-        plan_import(TABLE, session, settings, [], 0, 2**40, 2)
+        ImportsWay().plan(replace(asked(session), settings=settings))
 
 
 def test_sai_is_known_under_all_its_names() -> None:

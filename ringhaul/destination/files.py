@@ -1,4 +1,4 @@
-"""Where a load puts SSTables, as part of its spec, and how the files are named there."""
+"""A folder in which a load puts SSTables, and how the files are named there. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from ringhaul.destination.base import Destination, Taken, UnitBounds, sstable_unit_bounds
 from ringhaul.sstables.layout import Layout
 
 #: SSTables of one unit; their numbers follow each other. Cassandra keeps a number in 31 bits, so a
@@ -16,17 +17,25 @@ _STAGED = ".ringhaul"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SSTableOutput:
+class Files(Destination):
     """A folder for SSTables, and what they contain.
 
     Each attempt of a unit writes to its own folder below `staged`. When the job is complete,
     the files of the attempts that count are moved to `final`.
     """
 
+    name = "files"
+    makes_sstables = True
+    keeps_parts = False
+
     folder: str  #: absolute
     keyspace: str
     table: str
     layout: Layout
+
+    @property
+    def publishes(self) -> bool:
+        return True
 
     @property
     def final(self) -> str:
@@ -43,16 +52,30 @@ class SSTableOutput:
         name = f"{unit}-{attempt}-{worker.replace(':', '-').replace(os.sep, '-')}"
         return os.path.join(self.staged(job_id), name)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
+    def unit_bounds(self, *, transformed: bool) -> UnitBounds:
+        return sstable_unit_bounds(transformed=transformed)
+
+    def target_text(self, table: str, consistency: str) -> str:
+        return f"SSTables of {table} in {self.final}"
+
+    def folder_of(self, job_id: str, *, complete: bool) -> str:
+        return self.final if complete else self.staged(job_id)
+
+    def summary_fields(self, taken: Taken) -> dict[str, Any]:
+        return {"sstables": taken.sstables}
+
+    def to_spec(self) -> dict[str, Any]:
+        files = {
             "folder": self.folder,
             "keyspace": self.keyspace,
             "table": self.table,
             "layout": self.layout.to_json(),
         }
+        return {**super().to_spec(), "sstables": files}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> SSTableOutput:
+    def from_json(cls, data: dict[str, Any]) -> Files:
+        """Return the destination from the value of `sstables` in a spec."""
         return cls(**{**data, "layout": Layout.from_json(data["layout"])})
 
 

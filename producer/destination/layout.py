@@ -5,20 +5,16 @@ What cannot be written exactly is refused here, before anything starts.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.records.job import LoadSource
-from ringhaul.records.sstable_output import SSTableOutput
 from ringhaul.sstables.comparable import has_order, is_comparable, structure
-from ringhaul.sstables.components import DATA
 from ringhaul.sstables.layout import Column, Layout
 from ringhaul.sstables.marshal import (
     class_name,
@@ -28,7 +24,6 @@ from ringhaul.sstables.marshal import (
     multi_cell_class,
 )
 from ringhaul.sstables.version import SSTableVersion
-from ringhaul.storage.access import check_place
 
 if TYPE_CHECKING:
     from cassandra.metadata import Metadata, TableMetadata
@@ -36,40 +31,6 @@ if TYPE_CHECKING:
 #: Major versions of Cassandra that read format nb.
 _VERSIONS = (4, 5)
 _PARTITIONER = "org.apache.cassandra.dht.Murmur3Partitioner"
-
-
-def plan_sstables(
-    folder: Path,
-    table: TableSchema,
-    metadata: Metadata,
-    sources: Sequence[LoadSource],
-    ttl_s: int,
-    version: SSTableVersion = SSTableVersion.NB,
-) -> SSTableOutput:
-    """Return where SSTables go and what they contain.
-
-    Raises `UsageError` for a table that cannot be written, or a folder that has SSTables already or
-    is outside of this host's roots,
-    and `SetupUnusable` for a cluster that would not read them.
-    """
-    option = "--to-sstables"
-    layout = in_version(
-        version,
-        layout_of(option, table, metadata, sources),
-        option,
-        ttl_s,
-        or_else=", or --sstable-version oa for nodes with storage_compatibility_mode NONE",
-    )
-    output = SSTableOutput(
-        folder=str(folder.absolute()), keyspace=table.keyspace, table=table.table, layout=layout
-    )
-    check_place(output.final)
-    if os.path.isdir(output.final) and any(n.endswith(DATA) for n in os.listdir(output.final)):
-        raise UsageError(
-            f"--to-sstables {folder}: {output.final} has SSTables already; import and remove them, "
-            "or name another folder"
-        )
-    return output
 
 
 def layout_of(
