@@ -68,10 +68,11 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.write import refuse_blank_lines
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import Output
-from ringhaul.statements.job import StatementJob, split_extra
+from ringhaul.statements.job import StatementJob
 from ringhaul.statements.lookup import LookupPlan
 from ringhaul.statements.marker_text import MarkerText, Role, marker_texts, repeated_names
 from ringhaul.statements.parameter_ranges import Span, parse_span, rows_count
+from ringhaul.statements.result import split_extra
 from ringhaul.storage.streams import is_stream
 from tasks.connect import open_ledger
 

@@ -20,7 +20,10 @@ from config.sections import Settings, WebSettings
 from config.trust import why_untrusted
 from producer.outputs.state_folder import using_state
 from producer.startup import stay
+from producer.web.exposure import Listening, exposure_of
 from producer.web.flower_options import check_variables, in_its_form
+from producer.web.guards import Guarded
+from producer.web.plugin import add_metrics, add_pages
 from ringhaul.errors import UsageError
 
 #: Options with a secret -> what to use instead. A command line is visible to every user of a host.
@@ -106,9 +109,6 @@ def _hide_secrets() -> None:
 
 def _guarded(flower_class: Any, web: WebSettings) -> Any:
     """Return Flower's application class with our guards."""
-    from producer.web.exposure import Listening, exposure_of
-    from producer.web.guards import Guarded
-    from producer.web.plugin import add_metrics, add_pages
 
     class GuardedFlower(Guarded, flower_class):  # type: ignore[misc]
         def __init__(self, options: Any = None, **kwargs: Any) -> None:

@@ -14,6 +14,7 @@ from config.settings import Settings, load_settings
 from ringhaul.errors import UsageError
 from ringhaul.streaming.owners import Node
 from tasks.child.process import Child
+from tasks.child.stream_target import sidecar_sessions
 from tasks.connect import sidecar_access
 from tests.certificates import Authority
 from tests.loads import load_job, table_schema
@@ -49,7 +50,7 @@ def test_a_token_is_read_again_for_each_sstable(settings: SetUp, tmp_path: Path)
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
     child = Child(settings(tls=True, token_file=file))
-    new_session = child._sidecar_sessions(load_job(table_schema({"id": "int"}, ["id"])))
+    new_session = sidecar_sessions(child, load_job(table_schema({"id": "int"}, ["id"])))
     node = Node(address="10.0.0.1", port=7000)
     assert new_session(node)._sidecar.token == TOKEN
     assert mask(f"a log with {TOKEN}") == "a log with ***"

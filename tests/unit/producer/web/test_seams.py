@@ -19,7 +19,7 @@ from flower.options import options
 from flower.urls import handlers, settings
 from tornado.web import Application
 
-from producer.web import plugin
+from producer.web import plugin, routes
 from producer.web.exposure import Exposure
 from producer.web.seams import (
     BLOCKS,
@@ -54,7 +54,7 @@ def application(tmp_path: Path) -> Application:
 @pytest.fixture(autouse=True)
 def no_ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The pages look into the ledger when they are added; here they need not."""
-    monkeypatch.setattr(plugin, "_open_ledger", lambda: None)
+    monkeypatch.setattr(routes, "_open_ledger", lambda: None)
     yield
 
 
