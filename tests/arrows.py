@@ -119,10 +119,10 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.services": (
         "producer.local producer.outputs producer.report producer.request "
-        "ringhaul.cluster ringhaul.ledger ringhaul.storage tasks.parent"
+        "ringhaul.cluster ringhaul.ledger ringhaul.storage"
     ),
     "producer.doctor": (
-        "producer.request producer.services ringhaul.cluster ringhaul.ledger "
+        "producer.outputs producer.request producer.services ringhaul.cluster ringhaul.ledger "
         "ringhaul.sources ringhaul.storage tasks.host"
     ),
     "producer.run": (

@@ -14,6 +14,7 @@ from producer.request.password import prompting_for_password
 from producer.request.rate import Rate
 from producer.request.values import given_options
 from producer.startup import take_sigterm
+from ringhaul.ledger.states import JobState
 
 
 @click.command("pause")
@@ -25,7 +26,6 @@ def pause_command(job: str, config_file: Path | None) -> int:
     Its workers stop working on it within 2 s. `resume` continues it.
     """
     from producer.services.ledger import reading_ledger
-    from ringhaul.ledger.states import JobState
 
     with reading_ledger(config_file) as ledger:
         state = ledger.pause(job)
@@ -43,7 +43,6 @@ def cancel_command(job: str, config_file: Path | None) -> int:
     Its workers stop within 2 s. `resume` continues it from there, where that is possible.
     """
     from producer.services.ledger import reading_ledger
-    from ringhaul.ledger.states import JobState
 
     with reading_ledger(config_file) as ledger:
         state = ledger.cancel(job)

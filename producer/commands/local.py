@@ -9,16 +9,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from config.settings import load_settings
+from producer.local.layout import CQL_PORT
+from producer.local.ports import is_free
+from producer.local.server_status import ServerStatus, StackStatus
+from producer.local.stack import VALKEY_PORT, Stack
 from producer.outputs.stdout import json_text
-
-if TYPE_CHECKING:
-    from producer.local.server_status import ServerStatus, StackStatus
-    from producer.local.stack import Stack
+from ringhaul.errors import EXIT_FATAL
 
 
 @click.group("local")
@@ -43,9 +43,7 @@ def local() -> None:
 )
 def up(nodes: int | None, heap: str | None, auth: bool | None) -> None:
     """Start the stack, or its missing servers, and wait until it answers."""
-    from producer.local.layout import CQL_PORT
     from producer.local.progress import step_display
-    from producer.local.stack import VALKEY_PORT
 
     stack = _stack()
     with step_display() as show:
@@ -75,8 +73,6 @@ def status(as_json: bool) -> None:
         if state.partly:
             click.echo("only a part of it is up; `ringhaul local up` starts the rest", err=True)
     if not state.up:
-        from ringhaul.errors import EXIT_FATAL
-
         raise SystemExit(EXIT_FATAL)
 
 
@@ -139,8 +135,6 @@ def cql(file: Path | None, given_file: Path | None, statements: str | None) -> N
 
 def _taken(addresses: Sequence[str], port: int, usual: int) -> str:
     """Return why a server does not have its usual port, if that is taken."""
-    from producer.local.ports import is_free
-
     if port == usual or all(is_free(address, usual) for address in addresses):
         return ""
     return f" (another program has the usual port, {usual})"
@@ -158,14 +152,12 @@ def _shown(value: str) -> str:
     return f"$'{octal}'"
 
 
-def _stack() -> "Stack":
-    from producer.local.stack import Stack
-
+def _stack() -> Stack:
     settings = load_settings().settings
     return Stack(settings.state_dir, settings.cache_dir)
 
 
-def _line(server: "ServerStatus") -> str:
+def _line(server: ServerStatus) -> str:
     state = "up" if server.answers else "not answering" if server.pid is not None else "down"
     process = ""
     if server.pid is not None:
@@ -173,6 +165,6 @@ def _line(server: "ServerStatus") -> str:
     return f"{server.name:<9}  {server.address}:{server.port}  {state}{process}"
 
 
-def _as_json(state: "StackStatus") -> dict[str, object]:
+def _as_json(state: StackStatus) -> dict[str, object]:
     servers = [{**asdict(server), "log": str(server.log)} for server in state.servers]
     return {"up": state.up, "servers": servers}

@@ -152,7 +152,7 @@ def test_a_changed_flower_starts_without_the_pages_and_says_why(
 def test_an_error_of_ours_leaves_plain_flower(
     application: Application, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(plugin, "PageTemplates", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(routes, "PageTemplates", lambda *_, **__: 1 / 0)
     assert not plugin.add_pages(application, EXPOSURE)
     assert "ZeroDivisionError" in caplog.text
 
