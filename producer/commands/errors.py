@@ -7,7 +7,6 @@ from pathlib import Path
 import rich_click as click
 
 from producer.commands.options import ledger_options
-from producer.request.conflicts import refuse_together
 from producer.request.values import given_options
 
 
@@ -40,6 +39,7 @@ def errors_command(
     """
     from producer.report.newest import newest_job
     from producer.report.reject_list import print_rejects, save_rejects
+    from producer.request.conflicts import refuse_together
     from producer.services.ledger import reading_ledger
 
     given = given_options()

@@ -9,16 +9,19 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from config.settings import load_settings
 from producer.local.layout import CQL_PORT
 from producer.local.ports import is_free
 from producer.local.server_status import ServerStatus, StackStatus
 from producer.local.stack import VALKEY_PORT, Stack
 from producer.outputs.stdout import json_text
 from ringhaul.errors import EXIT_FATAL
+
+if TYPE_CHECKING:
+    from config.settings import Settings
 
 
 @click.group("local")
@@ -127,7 +130,7 @@ def cql(file: Path | None, given_file: Path | None, statements: str | None) -> N
         raise click.UsageError("give FILE or -e: both have statements")
     from producer.local.cql import run_cqlsh
 
-    settings = load_settings().settings
+    settings = _settings()
     arguments = [] if file is None else ["--file", str(file)]
     arguments += [] if statements is None else ["--execute", statements]
     run_cqlsh(_stack().endpoints(), settings.state_dir / "local", arguments)
@@ -152,8 +155,14 @@ def _shown(value: str) -> str:
     return f"$'{octal}'"
 
 
+def _settings() -> "Settings":
+    from config.settings import load_settings  # pydantic: not for --help
+
+    return load_settings().settings
+
+
 def _stack() -> Stack:
-    settings = load_settings().settings
+    settings = _settings()
     return Stack(settings.state_dir, settings.cache_dir)
 
 
