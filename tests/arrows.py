@@ -84,10 +84,8 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.load.write ringhaul.records ringhaul.scan ringhaul.statements "
         "ringhaul.streaming ringhaul.units"
     ),
-    "tasks.kernels": (
-        "ringhaul.cql ringhaul.cql.decode ringhaul.cql.spell ringhaul.formats "
-        "ringhaul.formats.write ringhaul.statements"
-    ),
+    # Besides, it imports the modules of its list by name.
+    "tasks.kernels": "ringhaul.formats",
     "tasks.signals": "tasks.child tasks.kernels tasks.parent",
     "tasks.units": "tasks.base tasks.child",
     "producer": "",

@@ -70,7 +70,6 @@ FEW_RUNS = {
 #: Doors of workers: the work of each kind has kernels and buffers of its own.
 WORKERS = {
     "tasks/child/load.py": 1,  # kernels of SSTables
-    "tasks/kernels.py": 3,  # a failure is only logged
     "tasks/units.py": 3,
     # A script of the standard library, in a process of its own; then what is slow.
     "ringhaul/storage/preflight.py": 1,
@@ -91,8 +90,7 @@ CELERY = {
 #: Doors of compiled kernels: numba costs a quarter of a second and 60 MB, and a process that does
 #: not decode, spell or scan does without (ADR 0009).
 KERNELS = {
-    "ringhaul/cql/decode/page.py": 5,
-    "ringhaul/cql/spell/__init__.py": 1,
+    "ringhaul/cql/decode/page.py": 1,
     "ringhaul/cql/spell/numbers.py": 2,
     "ringhaul/cql/spell/temporal.py": 2,
     "ringhaul/formats/csv_escaped.py": 2,
@@ -101,9 +99,8 @@ KERNELS = {
     "ringhaul/formats/parquet_footer.py": 1,
     "ringhaul/formats/record_end.py": 1,
     "ringhaul/formats/snappy_frames.py": 1,
-    "ringhaul/formats/write/__init__.py": 1,
     "ringhaul/formats/write/rows.py": 1,
-    "ringhaul/statements/replies.py": 4,
+    "ringhaul/statements/replies.py": 3,
 }
 DOORS = {**COMMANDS, **FEW_RUNS, **WORKERS, **CELERY, **KERNELS}
 #: Rooms that are being cut into doors and work, with the imports that are left in all of a room.

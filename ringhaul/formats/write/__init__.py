@@ -2,11 +2,4 @@
 
 from ringhaul.formats.write.options import OutputFormat, refuse_blank_lines
 
-__all__ = ["OutputFormat", "refuse_blank_lines", "warm_up"]
-
-
-def warm_up() -> None:
-    """Load the kernels into this process, or compile them if no compiled ones are cached."""
-    from ringhaul.formats.write import row_kernels
-
-    assert row_kernels
+__all__ = ["OutputFormat", "refuse_blank_lines"]
