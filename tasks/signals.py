@@ -26,6 +26,7 @@ from ringhaul.optional_pandas import put_off_pandas
 from ringhaul.plain_text import as_line
 from ringhaul.run_folder import run_folder
 from tasks.child import process
+from tasks.kernels import warm_up
 from tasks.node_name import set_nodename
 from tasks.parent.shutdown import UNITS
 from tasks.parent.trails import TRAILS
@@ -84,8 +85,6 @@ def on_worker_init(**_: Any) -> None:
     """Load the compiled kernels for reads in the parent, so that its children share them (about
     100 MB each). A worker started for a load does not need them."""
     if os.environ.get(READS_VARIABLE, "1") != "0":
-        from tasks.kernels import warm_up
-
         if not process_settings().transform.allowed:
             put_off_pandas()
         warm_up()

@@ -1,7 +1,4 @@
-"""`ringhaul worker`, and how it, `beat` and `flower` run Celery's own commands with our defaults.
-
-Options that are not defined here are passed on, so every option of Celery and Flower works.
-"""
+"""Runs of Celery's own commands with our defaults, for `worker`, `beat` and `flower`."""
 
 from __future__ import annotations
 
@@ -14,54 +11,34 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-import rich_click as click
-
+from config.celery_config import WORKER_ARGUMENTS, WORKER_ENVIRONMENT
+from config.logs import is_json, set_up_logging
 from config.settings import Loaded
-from producer.commands.options import config_option
 from producer.commands.passed_on import check_passed_on
 from producer.outputs.plain_streams import show_as_written
 from producer.request.settings import settle
 from producer.services.embedded import enter_broker
+from producer.services.node_name import node_name
 from producer.startup import stay
-from ringhaul.errors import EXIT_COMPLETE
+from ringhaul.errors import EXIT_COMPLETE, LedgerUnavailable
+from ringhaul.ledger.connection import LedgerRefused, ServerUnusable
 from ringhaul.plain_text import as_line
+from tasks.connect import open_ledger
+from tasks.exit_codes import exit_code
+from tasks.pools import check_pool
 
-PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 
-
-@click.command("worker", context_settings=PASS_ON)
-@click.option(
-    "-c",
-    "--concurrency",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Worker processes [the cores they may use].",
-)
-@click.option(
-    "-P",
-    "--pool",
-    default="prefork",
-    metavar="POOL",
-    help="Where units run: prefork, or solo for one unit at a time in the worker itself [prefork].",
-)
-@config_option
-@click.argument("celery_options", nargs=-1, type=click.UNPROCESSED)
-def worker_command(
+def run_worker(
     concurrency: int | None,
     pool: str,
     config_file: Path | None,
     celery_options: tuple[str, ...],
 ) -> None:
-    """Work on units of all jobs, until stopped.
+    """Run a worker until it is stopped, and end this process with its exit code.
 
-    Further options are those of `celery worker`. The first worker of a host is celery@HOST, the
-    next celery2@HOST, unless --hostname names it.
+    Parameters are the options of `ringhaul worker`. Raises `UsageError` for options, and as
+    `settle` does.
     """
-    from config.celery_config import WORKER_ARGUMENTS
-    from producer.services.node_name import node_name
-    from tasks.exit_codes import exit_code
-    from tasks.pools import check_pool
-
     check_passed_on(celery_options)
     in_pool = ("--pool", check_pool(pool))
     loaded = settle({"worker.concurrency": concurrency}, config_file)
@@ -75,8 +52,6 @@ def run_celery(loaded: Loaded, arguments: list[str], run: Callable[[list[str]], 
     """Hand over to Celery in this process: `run` runs a command of it with these arguments. Return
     what it returns."""
     show_as_written()
-    from config.celery_config import WORKER_ENVIRONMENT
-
     for name, value in WORKER_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     with ExitStack() as stack:
@@ -89,10 +64,6 @@ def run_celery(loaded: Loaded, arguments: list[str], run: Callable[[list[str]], 
 def _check_broker(loaded: Loaded) -> None:
     """Raise `ServerUnusable` for a broker that can never serve, since Celery would retry for ever.
     If the broker is only down, or refuses us for now, Celery waits for it."""
-    from ringhaul.errors import LedgerUnavailable
-    from ringhaul.ledger.connection import LedgerRefused, ServerUnusable
-    from tasks.connect import open_ledger
-
     try:
         open_ledger(loaded.settings, 0).caller.command("PING")
     except ServerUnusable:
@@ -112,8 +83,6 @@ def run_celery_command(arguments: list[str]) -> None:
 def logs_json(loaded: Loaded) -> bool:
     """Return whether this process logs JSON lines; if so, set that up now, because Celery sets up
     logging only after its banner and its first warnings."""
-    from config.logs import is_json, set_up_logging
-
     settings = loaded.settings.logging
     if is_json(settings):
         set_up_logging(settings, plain=as_line)

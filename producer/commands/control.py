@@ -13,6 +13,7 @@ from producer.request.password import prompting_for_password
 from producer.request.rate import Rate
 from producer.request.values import given_options
 from producer.startup import take_sigterm
+from ringhaul.ledger.states import JobState
 
 
 @click.command("pause")
@@ -24,7 +25,6 @@ def pause_command(job: str, place: LedgerPlace) -> int:
     Its workers stop working on it within 2 s. `resume` continues it.
     """
     from producer.services.ledger import reading_ledger
-    from ringhaul.ledger.states import JobState
 
     with reading_ledger(place) as ledger:
         state = ledger.pause(job)
@@ -42,7 +42,6 @@ def cancel_command(job: str, place: LedgerPlace) -> int:
     Its workers stop within 2 s. `resume` continues it from there, where that is possible.
     """
     from producer.services.ledger import reading_ledger
-    from ringhaul.ledger.states import JobState
 
     with reading_ledger(place) as ledger:
         state = ledger.cancel(job)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from itertools import islice
-
 import rich_click as click
 
 from producer.commands.options import ledger_options
-from producer.outputs.stdout import json_text
-from producer.request.conflicts import refuse_together
 from producer.request.options import LedgerPlace
 from producer.request.values import given_options
 
@@ -42,10 +37,9 @@ def errors_command(
     same options; records with another header go to a further file.
     """
     from producer.report.newest import newest_job
-    from producer.report.rejects import export_rejects, not_kept, reject_lines, shown_rejects
+    from producer.report.reject_list import print_rejects, save_rejects
+    from producer.request.conflicts import refuse_together
     from producer.services.ledger import reading_ledger
-    from producer.text import count_text
-    from ringhaul.plain_text import as_line
 
     given = given_options()
     refuse_together(given)
@@ -57,40 +51,5 @@ def errors_command(
                 none="no job of this broker has rejects: only loads, verify, lookup and exec do",
             )
         if export is not None:
-            written = export_rejects(ledger, job, export)
-            first, *further = written.files
-            where = "standard output" if export == "-" else first
-            text = f"{count_text(written.records, 'rejected record')} written to {where}"
-            text += ", in place of an older file" if written.replaced else ""
-            if further:
-                text += f"; those with another header or format to {', '.join(further)}"
-            _say(text)
-            _say(not_kept(ledger, job))
-            return 0
-        if as_json:
-            for reject in islice(shown_rejects(ledger, job), limit if "limit" in given else None):
-                print(json_text(reject.to_json()))
-            _say(not_kept(ledger, job))
-            return 0
-        for line in reject_lines(ledger, job, limit):
-            for part in _fitted(as_line(line)):
-                print(part)
-        return 0
-
-
-def _fitted(line: str) -> list[str]:
-    """Break a line between words for a terminal; programs get it as one line."""
-    if not sys.stdout.isatty():
-        return [line]
-    from shutil import get_terminal_size
-    from textwrap import wrap
-
-    columns = get_terminal_size().columns
-    return wrap(
-        line, columns, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-    )
-
-
-def _say(text: str) -> None:
-    if text:
-        print(text, file=sys.stderr)
+            return save_rejects(ledger, job, export)
+        return print_rejects(ledger, job, limit, limited="limit" in given, as_json=as_json)

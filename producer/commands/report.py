@@ -9,6 +9,7 @@ from pathlib import Path
 import rich_click as click
 
 from producer.commands.options import ledger_options, refuse_missing_folder
+from producer.outputs.whole_file import check_replacing
 from producer.request.options import LedgerPlace
 
 
@@ -35,7 +36,6 @@ def report_command(job: str | None, output: str, show_data: bool, place: LedgerP
     figures, charts, rejects by reason, units, hosts, events, command and settings. There is no
     password in it, and no data of rows without --show-data. A running job is shown as it stands.
     """
-    from producer.outputs.whole_file import check_replacing
     from producer.report.job_report import report_path, report_text, write_report
     from producer.report.newest import newest_job
     from producer.services.ledger import reading_ledger

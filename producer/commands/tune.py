@@ -14,6 +14,12 @@ import rich_click as click
 from producer.commands.options import connection_options
 from producer.commands.record_options import record_options
 from producer.request.options import TuneOptions
+from producer.request.password import prompting_for_password
+from producer.request.presets import with_preset
+from producer.request.values import given_options
+from producer.services.deadline import TimeOver, stops_before, too_short, until
+from producer.startup import take_sigterm
+from ringhaul.errors import UsageError
 from ringhaul.ledger.shares import NORMAL
 from ringhaul.schedule.times import parse_duration_s
 
@@ -87,11 +93,7 @@ def tune_command(**params: Any) -> int:
     again into a scratch table, with other settings each time.
     """
     began_s = time.monotonic() - (time.time() - psutil.Process().create_time())
-    from producer.request.password import prompting_for_password
-    from producer.services.deadline import TimeOver, stops_before, too_short, until
     from producer.services.start import start_tune
-    from producer.startup import take_sigterm
-    from ringhaul.errors import UsageError
 
     take_sigterm()
     context = click.get_current_context()
@@ -115,9 +117,6 @@ def tune_command(**params: Any) -> int:
 
 def tune_options(context: click.Context) -> TuneOptions:
     """Return the options of a parsed command."""
-    from producer.request.presets import with_preset
-    from producer.request.values import given_options
-
     given = frozenset(given_options(context))
     options = TuneOptions(
         **context.params,

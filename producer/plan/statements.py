@@ -37,8 +37,9 @@ from ringhaul.output.job import Output
 from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.sources.source import SourceFile
 from ringhaul.statements.exec import Statement
-from ringhaul.statements.job import SpanUnit, StatementJob, split_extra
+from ringhaul.statements.job import SpanUnit, StatementJob
 from ringhaul.statements.parameter_ranges import Span, parse_span, rows_count
+from ringhaul.statements.result import split_extra
 from tasks.connect import cluster_config
 
 #: Bounds of a unit: bytes of a file, rows of ranges. Small, because all rows of a unit that must

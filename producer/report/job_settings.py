@@ -13,15 +13,17 @@ from config.secrets import mask
 from producer.request.command_line import COMMAND_LABEL
 from producer.request.fingerprint import FINGERPRINT_LABEL
 from producer.text import bytes_text, count_text
+from ringhaul import __version__
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.plain_text import as_line
+from ringhaul.records.job import LoadJob
+from ringhaul.scan.job import ReadJob
 from ringhaul.storage.access import mask_url
 
 if TYPE_CHECKING:
     from ringhaul.output.job import Output
-    from ringhaul.records.job import LoadJob
     from tasks.kinds import Job
 
 #: How much of a setting is shown: a WHERE clause or a list of transforms can be long.
@@ -63,8 +65,6 @@ def job_command(status: JobStatus) -> str:
 
 def environment(server: str) -> tuple[Setting, ...]:
     """Return versions of this process, which made the report. `server`: of the ledger's server."""
-    from ringhaul import __version__
-
     found = [("ringhaul", __version__), ("python", platform.python_version())]
     for package in _PACKAGES:
         try:
@@ -76,9 +76,6 @@ def environment(server: str) -> tuple[Setting, ...]:
 
 
 def _of_kind(job: Job) -> Iterator[tuple[str, str]]:
-    from ringhaul.records.job import LoadJob
-    from ringhaul.scan.job import ReadJob
-
     if isinstance(job, LoadJob):
         yield from _of_load(job)
         return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from producer.notes import Note
 from producer.outputs.stdout import json_text, print_message
+from producer.outputs.whole_file import replacing
 from producer.report.outcome import Closing
 from producer.report.summary import read_closing
 from producer.report.tables import screen_width, wrap_figures
@@ -97,8 +98,6 @@ def print_closing(closing: Closing, shown: Shown) -> None:
         shown.warn(closing.alarm)
     if shown.summary_file is None:
         return
-    from producer.outputs.whole_file import replacing  # few commands need it
-
     try:
         with replacing(str(shown.summary_file)) as out:
             out.write(json_text(closing.data, indent=2).encode() + b"\n")

@@ -22,7 +22,8 @@ from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
-from ringhaul.statements.job import StatementJob, StatementResult
+from ringhaul.statements.job import StatementJob
+from ringhaul.statements.result import StatementResult
 
 
 @dataclass

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from producer.inputs.stdin_spool import path_as_given
 from ringhaul.plain_text import as_line
+from ringhaul.records.unit import TO_THE_END, LoadUnit
+from ringhaul.scan.ranges import unpack_ranges
 from ringhaul.storage.access import mask_url
 from tasks.kinds import is_statement_job
 
@@ -38,15 +40,11 @@ class UnitPlaces:
         if self._spans:
             first, _, end = spec.partition("-")
             return f"rows {int(first):,} to {int(end) - 1:,} of {' '.join(self._spans)}"
-        from ringhaul.scan.ranges import unpack_ranges
-
         ranges = unpack_ranges(spec)
         more = f" and {len(ranges) - 1:,} more ranges" if len(ranges) > 1 else ""
         return f"tokens {ranges[0].lo} to {ranges[0].hi}{more}"
 
     def _of_file(self, job: LoadJob, spec: str) -> str:
-        from ringhaul.records.unit import TO_THE_END, LoadUnit
-
         unit = LoadUnit.unpack(spec)
         file = mask_url(path_as_given(job.sources[unit.source].file.path, self._job_id))
         if unit.length_bytes == TO_THE_END:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from datetime import datetime
 from pathlib import Path
 
 import rich_click as click
 
-from producer.commands.celery_commands import (
-    PASS_ON,
-    end_process,
-    logs_json,
-    run_celery,
-    run_celery_command,
-)
 from producer.commands.options import config_option, ledger_options
-from producer.commands.passed_on import check_passed_on
+from producer.commands.passed_on import PASS_ON
 from producer.request.options import LedgerPlace
-from producer.request.settings import settle
 
 
 @click.group("schedule")
@@ -106,23 +97,6 @@ def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> N
 
     Two are safer than one. Further options are those of `celery beat`.
     """
-    from config.celery_config import BEAT_ARGUMENTS
-    from producer.schedule.file import find_schedule_file, read_schedule_file
+    from producer.schedule.beat import run_beat
 
-    check_passed_on(celery_options)
-    loaded = settle({}, config_file)
-    path = find_schedule_file(loaded.settings)
-    if path is not None:
-        read_schedule_file(path)  # report errors now, and not at night
-    quiet = ["--quiet"] if logs_json(loaded) else []
-    run_celery(loaded, [*quiet, "beat", *BEAT_ARGUMENTS, *celery_options], _run_beat)
-    end_process()
-
-
-def _run_beat(arguments: list[str]) -> None:
-    """Run beat with its scheduler imported: once Celery handles signals, one in the middle of the
-    import would end beat with an error."""
-    from tasks import app
-
-    importlib.import_module(str(app.conf.beat_scheduler).partition(":")[0])
-    run_celery_command(arguments)
+    run_beat(config_file, celery_options)

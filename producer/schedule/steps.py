@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from click.core import ParameterSource
 from click.exceptions import Exit
 
 from config.errors import ConfigError
-from config.settings import Loaded
 from producer.commands.format_profile import apply_profile
 from producer.commands.job_command import job_options
 from producer.commands.options import AS_STEP
@@ -27,17 +25,15 @@ from producer.commands.registry import find_command
 from producer.request.conflicts import refuse_together
 from producer.request.cqlshrc import apply_cqlshrc
 from producer.request.options import (
-    CountOptions,
     ExecOptions,
     JobOptions,
     LoadOptions,
     LookupOptions,
-    QueryOptions,
     ResultPlace,
     RowsOutput,
     UnloadOptions,
 )
-from producer.request.output import STDOUT, output_of, refuse_two_on_stdout
+from producer.request.output import STDOUT
 from producer.request.settings import settings_with
 from producer.schedule.listing import find_strange
 from producer.schedule.step_output import check_output
@@ -51,8 +47,23 @@ from ringhaul.storage.access import is_url
 from ringhaul.storage.streams import is_stream
 from tasks.command_line import spelled_as
 
-#: Stands for the id of the job: a step gets its id when it runs.
-_NO_JOB = "step"
+#: Options that would leave the run without a job to follow, and why.
+_REFUSED = {
+    "detach": "a step ends with its job",
+    "dry_run": "a step has to do its work",
+    "create_table": "a step loads into a table that exists",
+    "job_id": "the id follows from the schedule and the due time",
+    "on_interrupt": "beat detaches from a job when it is stopped",
+    "config_file": "the settings are beat's own",
+    "broker": "the broker is beat's own",
+    "workers": "it applies to embedded workers",
+}
+#: Names of further parameters that no step may have; `local_dc` is not one: a step may choose the
+#: data centre that it reads from.
+_OF_CLUSTER = frozenset(
+    {"contact_points", "port", "secure_connect_bundle", "user", "ask_password", "password_file"}
+    | {"cqlshrc"}
+)
 
 
 def check_step_options(options: JobOptions, folder: Path) -> None:
@@ -65,10 +76,12 @@ def check_step_options(options: JobOptions, folder: Path) -> None:
         if output is not None and output != STDOUT and not is_url(output):
             placed: Any = options  # both have the field, which mypy cannot see
             options = replace(placed, output=os.path.join(folder, output))
+    from producer.schedule.step_checks import check_kind  # slow: not to list schedules
+
     refuse_together(options.given)
     try:
         with spelled_as(_kind(options)):
-            _check(options, settings_with(options))
+            check_kind(options, settings_with(options))
     except ConfigError as error:
         raise UsageError(str(error)) from error
     except UsageError as error:
@@ -85,90 +98,6 @@ def check_step_options(options: JobOptions, folder: Path) -> None:
 def _kind(options: JobOptions) -> JobKind | None:
     """Return the kind of a step's job, as far as its options are spelled in another way."""
     return {LookupOptions: JobKind.LOOKUP, ExecOptions: JobKind.EXEC}.get(type(options))
-
-
-@singledispatch
-def _check(options: JobOptions, loaded: Loaded) -> None:
-    raise TypeError(f"no check for the options of a step: {type(options).__name__}")
-
-
-@_check.register
-def _check_load(options: LoadOptions, loaded: Loaded) -> None:
-    from producer.request.load import load_request
-    from ringhaul.transform.loading import check_names
-
-    load_request(options, loaded)
-    check_names(options.transforms)
-
-
-@_check.register
-def _check_unload(options: UnloadOptions, loaded: Loaded) -> None:
-    from producer.request.unload import unload_request
-    from ringhaul.transform.loading import check_names
-
-    unload_request(options, loaded, _NO_JOB)
-    check_names(options.transforms)
-
-
-@_check.register
-def _check_count(options: CountOptions, loaded: Loaded) -> None:
-    from producer.request.scan import check_wanted, count_wanted
-
-    refuse_two_on_stdout(options.output, options)
-    check_wanted(count_wanted(options))
-
-
-@_check.register
-def _check_query(options: QueryOptions, loaded: Loaded) -> None:
-    from producer.request.scan import Wanted, check_wanted, wants_rows
-
-    refuse_two_on_stdout(options.output, options)
-    check_wanted(Wanted(sql=options.sql))
-    if wants_rows(options.sql):
-        raise UsageError("a step runs a job, but this SELECT returns rows: use unload --query")
-
-
-@_check.register
-def _check_lookup(options: LookupOptions, loaded: Loaded) -> None:
-    from producer.request.scan import Wanted, check_wanted
-    from producer.request.statements import values_request, wanted_names
-
-    values_request(options.values, JobKind.LOOKUP)
-    wanted_names(options)
-    check_wanted(Wanted(keyspace=options.keyspace, table=options.table))
-    output_of(options, loaded, _NO_JOB)
-
-
-@_check.register
-def _check_exec(options: ExecOptions, loaded: Loaded) -> None:
-    from producer.request.statements import check_inputs, values_request
-    from ringhaul.statements.parameter_ranges import parse_span, rows_count
-
-    check_inputs(options)
-    values_request(options.values, JobKind.EXEC)
-    rows_count([parse_span(text) for text in options.ranges])
-    output_of(options, loaded, _NO_JOB)
-
-
-#: Options that would leave the run without a job to follow, and why.
-_REFUSED = {
-    "detach": "a step ends with its job",
-    "dry_run": "a step has to do its work",
-    "create_table": "a step loads into a table that exists",
-    "job_id": "the id follows from the schedule and the due time",
-    "on_interrupt": "beat detaches from a job when it is stopped",
-    "config_file": "the settings are beat's own",
-    "broker": "the broker is beat's own",
-    "workers": "it applies to embedded workers",
-}
-
-
-#: Names of further parameters that no step may have; `local_dc` is not one: a step may choose the
-#: data centre that it reads from.
-_OF_CLUSTER = frozenset(
-    {"contact_points", "port", "secure_connect_bundle", "user", "ask_password", "password_file"}
-    | {"cqlshrc"}
-)
 
 
 def check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: Path) -> str | None:

@@ -25,6 +25,8 @@ from producer.outputs.state_folder import using_state
 from producer.request.settings import is_embedded
 from ringhaul.errors import RinghaulError, UsageError, WorkersUnavailable
 from ringhaul.run_folder import remove_dead
+from tasks.connect import PARENT_PATIENCE_MS, open_ledger
+from tasks.names import PARENT_PID_VARIABLE
 from tasks.private_queues import private_queue, remove_queue
 from tasks.settings import use_settings
 
@@ -195,8 +197,6 @@ class EmbeddedWorker:
 
     def _remove_queue(self) -> None:
         """Remove the job's queue. Without Redis, the keepers of other workers do it later."""
-        from tasks.connect import PARENT_PATIENCE_MS, open_ledger
-
         with suppress(RinghaulError):
             caller = open_ledger(self._settings, PARENT_PATIENCE_MS).caller
             remove_queue(caller, self._settings.broker.key_prefix, self._job_id)
@@ -211,10 +211,6 @@ class EmbeddedWorker:
             path.unlink(missing_ok=True)
 
     def _start(self) -> None:
-        from tasks.parent.housekeeping import (
-            PARENT_PID_VARIABLE,  # Celery: commands that only read do not need it
-        )
-
         # In a new session, because the command handles Ctrl-C in the terminal.
         self._process = subprocess.Popen(
             [

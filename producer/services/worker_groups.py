@@ -17,6 +17,7 @@ from producer.services.embedded import LOAD_PREFIX, EmbeddedWorker
 from ringhaul.errors import RinghaulError, WorkersUnavailable
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Workers
+from tasks.connect import PARENT_PATIENCE_MS, open_ledger
 from tasks.private_queues import private_queue, remove_queue
 
 #: How often the groups are looked for while they start.
@@ -80,8 +81,6 @@ class WorkerGroups:
     def _forget(self) -> None:
         """Deregister the groups, which were killed and cannot do it themselves, and remove their
         queues. Without Redis, the keepers of other workers do it later."""
-        from tasks.connect import PARENT_PATIENCE_MS, open_ledger
-
         with suppress(RinghaulError):
             caller = open_ledger(self._settings, PARENT_PATIENCE_MS).caller
             for group in self._groups:

@@ -34,6 +34,7 @@ from ringhaul.ledger.server_checks import check_server, warnings_of
 from ringhaul.ledger.workers import Worker, Workers
 from ringhaul.run_folder import remove_dead
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
+from tasks.names import PARENT_PID_VARIABLE
 from tasks.node_name import worker_host
 from tasks.parent.heartbeat import Heartbeat
 from tasks.parent.preflight import WATCH_EVERY_S, HostChecks, pause_between_polls_s
@@ -43,8 +44,6 @@ from tasks.transport import DROPPED
 
 log = logging.getLogger(__name__)
 
-#: Environment variable of an embedded worker: the process id of its command.
-PARENT_PID_VARIABLE = "_RINGHAUL_PARENT_PID"
 PARENT_LOOK_S = 1.0
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ringhaul import client, errors
 from ringhaul.causes import CAUSES, TIMED_OUT, cause_of, is_transient
-from ringhaul.client.errors import JobError
+from ringhaul.client.job_result import JobError
 from ringhaul.errors import EXIT_CRASH, RinghaulError, Transient
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import LedgerRefused

@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from producer.commands.status import _one
 from producer.outputs.stdout_parts import StdoutParts
 from producer.request.options import Connection, CountOptions, ResumeOptions, UnloadOptions
 from producer.run import finish
 from producer.run.continuation import report_end
 from producer.run.finish import publish_end, publish_watched
 from producer.run.resume import _publish_again, _result_of
+from producer.run.status import show_job
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.formats.write import OutputFormat
@@ -328,7 +328,7 @@ def test_a_result_that_cannot_be_written_is_reported(
         publish_watched(ledger, status, pytest.fail)
     assert str(raised.value) == why
     # A command that follows the finished job still shows how it ended.
-    assert _one(ledger, JOB, follow=True, as_json=False) == 0
+    assert show_job(ledger, JOB, follow=True, as_json=False) == 0
     err = capfd.readouterr().err
     assert why in err
     assert err.endswith("\n complete\n")
@@ -362,7 +362,7 @@ def test_a_write_error_does_not_hide_the_end_from_a_following_command(
     looks, look = [ledger.status(JOB)], ledger.status
     end_count(ledger, job)
     monkeypatch.setattr(ledger, "status", lambda job: looks.pop() if looks else look(job))
-    assert _one(ledger, JOB, follow=True, as_json=False) == 0
+    assert show_job(ledger, JOB, follow=True, as_json=False) == 0
     err = capfd.readouterr().err
     assert "r.csv: the result cannot be written: No such file or directory" in err
     assert err.endswith("\n complete\n")

@@ -24,6 +24,7 @@ from ringhaul.scan.options import ScanOptions, ScanStats
 from ringhaul.scan.ranges import FULL_RING, spread_ranges
 from ringhaul.scan.scan import RangeScan
 from tasks.child.process import Child
+from tasks.child.scan import scan_target
 from tests.integration.load.conftest import make_table, read_table, run_file
 from tests.proxy import proxied
 
@@ -108,7 +109,7 @@ def test_a_read_from_afar(
         child.session().cluster.refresh_keyspace_metadata(keyspace)
         # Given a process that knows the distance and the width of the rows from an earlier unit
         scan(child, keyspace)
-        reader = child.scan_target(STATEMENT.format(keyspace), keyspace).reader
+        reader = scan_target(child, STATEMENT.format(keyspace), keyspace).reader
         assert reader.distance_s > 0
         # When it reads the table
         took_s[child] = math.inf
@@ -124,7 +125,7 @@ def test_a_read_from_afar(
 def scan(child: Child, keyspace: str) -> ScanStats:
     """Read the table as one unit."""
     found = RangeScan(
-        child.scan_target(STATEMENT.format(keyspace), keyspace),
+        scan_target(child, STATEMENT.format(keyspace), keyspace),
         spread_ranges([FULL_RING], 8),
         PageDecoder(["id"], [parse_type("int")]),
         ScanOptions(consistency=ConsistencyLevel.ONE),

@@ -29,7 +29,8 @@ from ringhaul.scan.job import ReadJob
 from ringhaul.scan.ranges import FULL_RING, pack_ranges
 from ringhaul.statements import job as statement_job
 from ringhaul.statements.finish import publish_ask_manifest
-from ringhaul.statements.job import SpanUnit, StatementJob, split_extra
+from ringhaul.statements.job import SpanUnit, StatementJob
+from ringhaul.statements.result import split_extra
 from tasks.child.process import Child
 from tasks.child.scan import run_read
 from tasks.child.statements import run_statements

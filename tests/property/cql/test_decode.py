@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from ringhaul.cql.addresses import parse_address
 from ringhaul.cql.decimals import parse_decimal, parse_varint
-from ringhaul.cql.decode import HostilePage, PageDecoder, paging_state, result_body, warm_up
+from ringhaul.cql.decode import HostilePage, PageDecoder, paging_state, result_body
 from ringhaul.cql.types import SCALARS, CqlType, parse_type
 from tests.property.cql import mutated
 from tests.property.cql.pages import (
@@ -426,8 +426,3 @@ def python(script: str, **environment: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def test_warm_up_loads_the_kernels() -> None:
-    warm_up()
-    assert "ringhaul.cql.decode.words" in sys.modules

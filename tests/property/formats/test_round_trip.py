@@ -25,7 +25,8 @@ from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.parquet_read import read_batches
 from ringhaul.formats.pieces import Position
 from ringhaul.formats.split import START, read_blocks
-from ringhaul.formats.write import OutputFormat, open_writer
+from ringhaul.formats.write import OutputFormat
+from ringhaul.formats.write.writer import open_writer
 from tests.property.cql.any_values import EXTREMES, cell_of, types, values
 from tests.property.cql.pages import PROTOCOL, Pairs, driver_type, page
 

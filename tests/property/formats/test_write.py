@@ -21,7 +21,8 @@ from ringhaul.cql.types import CqlType, parse_type
 from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.header import read_header
 from ringhaul.formats.split import START, read_blocks
-from ringhaul.formats.write import OutputFormat, open_writer, rows
+from ringhaul.formats.write import OutputFormat, rows
+from ringhaul.formats.write.writer import open_writer
 from tests.property.cql.arrow_values import TORTURE, column, plain, types, values_of
 
 OPENERS = {

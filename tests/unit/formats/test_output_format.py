@@ -11,7 +11,8 @@ import pytest
 
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
-from ringhaul.formats.write import OutputFormat, open_writer, refuse_blank_lines
+from ringhaul.formats.write import OutputFormat, refuse_blank_lines
+from ringhaul.formats.write.writer import open_writer
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from ringhaul.cql.nested import encode_column
 from ringhaul.cql.types import CqlType, parse_type
 from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.split import START, read_blocks
-from ringhaul.formats.write import open_writer
+from ringhaul.formats.write.writer import open_writer
 from ringhaul.records.blanks import without_blanks, without_empties
 from tests.options import parse_options
 from tests.property.cql.pages import PROTOCOL, driver_type, page

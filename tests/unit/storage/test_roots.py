@@ -22,7 +22,7 @@ from ringhaul.sources.local_file import LocalFile
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import Access, set_access
 from ringhaul.storage.folders import LocalFolder, open_folder
-from ringhaul.storage.preflight import check_places
+from ringhaul.storage.places import check_places
 from ringhaul.storage.roots import OutsideRoots, check_opened, check_roots
 
 

@@ -13,6 +13,7 @@ from ringhaul.load.statement import Statements
 from ringhaul.sstables.layout import Layout
 from ringhaul.streaming.ring import read_table_id
 from tasks.child.process import Child
+from tasks.child.stream_target import stream_target
 from tests.integration.tasks.child.messages import JOB, work
 from tests.integration.tasks.conftest import MakeJob
 from tests.services import fresh_keyspace
@@ -80,7 +81,7 @@ def test_a_keyspace_newer_than_the_session_is_known_before_sstables_are_streamed
         table = replace(job.table, keyspace=keyspace, table="t")
 
         # When SSTables for it are planned, then their owners and how many must take them are known
-        target = child.stream_target(replace(job, table=table), streaming, JOB)
+        target = stream_target(child, replace(job, table=table), streaming, JOB)
 
     assert str(target.table) == streaming.table_id
     assert target.needed == {None: 1}

@@ -19,8 +19,8 @@ from ringhaul.ledger.host_requests import HostRequests
 from ringhaul.ledger.openings import Openings
 from ringhaul.ledger.workers import Worker
 from ringhaul.storage import preflight
-from tasks.host.__main__ import OPENINGS_FACTOR
 from tasks.host.report import read_report
+from tasks.host.services import OPENINGS_FACTOR
 from tasks.parent import preflight as parent_preflight
 from tasks.parent.preflight import HostChecks
 from tests.integration.conftest import Settle

@@ -91,3 +91,19 @@ def test_few_modules_are_imported(arguments: tuple[str, ...], modules_max: int) 
     modules = imported(*arguments)
     assert modules & HEAVY == set()
     assert len(modules) <= modules_max
+
+
+def test_no_command_imports_anything_heavy_for_its_help() -> None:
+    script = (
+        "import sys\n"
+        "from producer.commands.registry import COMMANDS, find_command\n"
+        "for name in COMMANDS:\n"
+        "    assert find_command(name) is not None\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    modules = set(done.stdout.split())
+    assert "producer.commands.load" in modules
+    assert modules & HEAVY == set()

@@ -7,8 +7,9 @@ import pytest
 from producer.outputs.stdout_parts import beginning
 from ringhaul.cql.types import CqlType
 from ringhaul.formats.compression import Decompressed
-from ringhaul.formats.write import OutputFormat, open_writer
+from ringhaul.formats.write import OutputFormat
 from ringhaul.formats.write.options import COMPRESSIONS, SUFFIXES
+from ringhaul.formats.write.writer import open_writer
 
 COLUMNS = [("id", CqlType("int")), ("note", CqlType("text"))]
 
