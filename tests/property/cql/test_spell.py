@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringhaul.cql.spell import digits, json_of, json_strings, kernels, text_of
+from ringhaul.cql.spell import digits as digit_kernels
+from ringhaul.cql.spell import json_of, json_strings, kernels, text_of
 from ringhaul.cql.types import CqlType
 from tests.property.cql.arrow_values import SCALARS, TEXTS, column, plain, types, values_of
 from tests.property.cql.columns import encode
 
 # Otherwise short columns of doubles are spelled without the kernels.
-assert digits and kernels
+assert digit_kernels and kernels
 
 
 def big_endian(form: str) -> Callable[[Any], bytes]:
