@@ -14,6 +14,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.commands.errors import errors_command
 from producer.plan.plan import Plan
+from producer.report import rejects
 from producer.report.rejects import job_rejects, reject_lines
 from producer.report.statement_summary import statement_closing
 from producer.run.job import create_job, hand_out
@@ -230,7 +231,8 @@ def test_a_job_lists_some_unapplied_rows_and_counts_the_rest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # Given a job that may list 40
-    monkeypatch.setattr(statement_job, "LISTED_MAX", 40)
+    for module in (statement_job, rejects):
+        monkeypatch.setattr(module, "LISTED_MAX", 40)
     # When its units are done
     for unit in range(2):
         work(child, JOB, unit, 1, new_token(), run_statements)
