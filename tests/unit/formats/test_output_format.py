@@ -12,9 +12,10 @@ import pytest
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.formats.write import OutputFormat, open_writer, refuse_blank_lines
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "message"),
     [
         ({"empty_word": "a,b"}, "empty-word: 'a,b' holds the delimiter"),
@@ -104,7 +105,7 @@ def test_a_tab_is_spelled_as_in_a_load() -> None:
     assert OutputFormat.from_json(fmt.to_json()) == fmt
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "words"),
     [
         ({"kind": "orc"}, "format: 'orc' is not one of csv, jsonl or parquet"),
