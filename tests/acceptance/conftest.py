@@ -24,8 +24,6 @@ from tests.services import fresh_keyspace, running_valkey
 
 #: The temporary folder of this pytest process, once it has run a test of this folder.
 _temporary: list[Path] = []
-#: The file of `hold` in the fleet's folder.
-HELD = "held"
 #: URL of the fleet's broker, while there is one.
 _fleet_brokers: list[str] = []
 
@@ -115,7 +113,7 @@ def fleet_env(
         "RINGHAUL_WORKER_LEASE_S": "10",
         "RINGHAUL_TRANSFORM_ALLOWED": "rh_etl:*",
         "RINGHAUL_TRANSFORM_PATH": str(Path(__file__).parent / "transforms"),
-        **Hold(folder / HELD).env,
+        **Hold(folder / "held").env,
     }
     with running_worker(Ringhaul(env, folder)):
         yield env
@@ -124,7 +122,7 @@ def fleet_env(
 @pytest.fixture
 def hold(fleet_env: dict[str, str]) -> Iterator[Hold]:
     """The switch that holds units of `fleet`'s jobs; they go on at the end of the test."""
-    hold = Hold(Path(fleet_env["RINGHAUL_STATE_DIR"]).parent / HELD)
+    hold = Hold.of(fleet_env)
     yield hold
     hold.release()
 

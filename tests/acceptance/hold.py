@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
+
+VARIABLE = "_RINGHAUL_FAILPOINT"
+POINT = "hold::"
 
 
 class Hold:
@@ -12,10 +17,15 @@ class Hold:
         """`file`: the path that the workers look at; it must not exist."""
         self._file = file
 
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Self:
+        """Return the switch that workers with this environment obey."""
+        return cls(Path(environment[VARIABLE].removeprefix(POINT)))
+
     @property
     def env(self) -> dict[str, str]:
         """Return the environment of workers that obey this switch."""
-        return {"_RINGHAUL_FAILPOINT": f"hold::{self._file}"}
+        return {VARIABLE: f"{POINT}{self._file}"}
 
     def from_unit(self, first: int) -> None:
         """Hold every unit whose number is at least `first` (the first unit is 0)."""

@@ -25,7 +25,6 @@ from ringhaul.output.one_file import file_exists, join_parts, parts_folder, remo
 from ringhaul.output.parts import PartInfo, PartSet
 from ringhaul.storage.access import Access, access, set_access
 from ringhaul.storage.folders import open_folder
-from tests.cases import each
 
 NAMES, TYPES = ["k", "v"], [CqlType("int"), CqlType("text")]
 _LIBRARIES: dict[str, Any] = {"gzip": gzip, "bz2": bz2, "xz": lzma}
@@ -105,7 +104,7 @@ def read(output: Output) -> list[tuple[int, str]]:
     return [(int(k), v) for k, v in found]
 
 
-@each("case", FORMATS)
+@pytest.mark.parametrize("case", FORMATS)
 def test_the_file_has_all_rows_in_the_order_of_the_parts(folder: str, case: str) -> None:
     output = output_of(folder, FORMATS[case])
     parts = written(output)
