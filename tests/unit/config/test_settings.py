@@ -8,6 +8,7 @@ import pytest
 from config.names import env_name
 from config.sections import Settings, setting_keys
 from config.settings import load_settings
+from tests.cases import each
 from tests.unit.config.refusals import refused
 
 
@@ -250,7 +251,7 @@ def test_bad_names_and_values_of_all_layers_are_reported_at_once(
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("flags", "message"),
     [
         ({"cluster.user": "u"}, "cluster.user needs cluster.password_file"),

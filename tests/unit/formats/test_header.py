@@ -18,13 +18,14 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty, check_names, read_header, write_header
 from ringhaul.formats.split import Position
+from tests.cases import each
 
 
 def header(text: bytes, **options: object) -> tuple[list[str], Position]:
     return read_header(io.BytesIO(text), CsvDialect(**options))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "names", "position"),
     [
         (b"id,name\n1,x\n", ["id", "name"], Position(8, 0, 2)),

@@ -9,6 +9,7 @@ from ringhaul.records.job import LoadSource
 from ringhaul.records.mapping_text import EVERY, PRESERVING, Entry, MappingText, Term, parse_mapping
 from ringhaul.records.targets import Targets, find_named_targets, find_targets
 from ringhaul.sources.source import SourceFile
+from tests.cases import each
 from tests.loads import table_schema
 
 TABLE = table_schema({"id": "int", "v": "text", "n": "int", "tags": "set<int>"}, ["id"])
@@ -20,7 +21,7 @@ def targets(mapping: str, fields: str, skip: str = "") -> Targets:
     return find_targets(fields.split(), TABLE, mapping=parsed, skip=skip.split(), source="x.csv")
 
 
-@pytest.mark.parametrize(
+@each(
     ("mapping", "times", "ttls"),
     [
         ("*=*,(int)222222=ttl(v)", (), (("v", 222222),)),
@@ -57,7 +58,7 @@ def test_constants_are_times_of_all_rows(
     assert {*fields} <= {"id", "v", "n", "tags"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("mapping", "fields", "words"),
     [
         ("*=*,(int)-5=ttl(v)", "id v", r"--mapping \(int\)-5=ttl\(...\): .*outside 0"),

@@ -12,6 +12,7 @@ import rich_click as click
 from producer.commands.help_pages import GROUPED, OPTION_GROUPS
 from producer.commands.options import AS_STEP
 from producer.commands.registry import COMMANDS, find_command
+from tests.cases import each
 
 #: Packages that take a tenth of a second or more to import.
 HEAVY = {
@@ -27,7 +28,7 @@ HEAVY = {
 }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_the_summary_is_the_first_sentence_of_the_help(name: str) -> None:
     command = find_command(name)
     assert command is not None and command.name == name and command.help is not None
@@ -36,7 +37,7 @@ def test_the_summary_is_the_first_sentence_of_the_help(name: str) -> None:
     assert len(first) <= 80
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_the_example_is_a_command_line(name: str) -> None:
     program, command, *arguments = shlex.split(COMMANDS[name].example)
     assert (program, command) == ("ringhaul", name)

@@ -12,6 +12,7 @@ from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from tasks.command_line import VALUES_PREFIX, option_name
+from tests.cases import each
 from tests.options import parse_options
 
 Given = Callable[..., Spelling]
@@ -63,7 +64,7 @@ def test_each_option_of_values_is_read(given: Given) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         (["--values-delimiter", "semi"], "--values-delimiter: 'semi' is not a name"),
