@@ -1,4 +1,8 @@
-"""Task names carried by messages. The meaning of a name never changes."""
+"""Names that processes agree on: of tasks, carried by messages, and of a variable for workers. The
+meaning of a name never changes."""
+
+#: Environment variable of an embedded worker: the process id of its command.
+PARENT_PID_VARIABLE = "_RINGHAUL_PARENT_PID"
 
 
 class TaskNames:

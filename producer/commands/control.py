@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import rich_click as click
@@ -10,24 +9,25 @@ import rich_click as click
 from producer.commands.click_options import record_options
 from producer.commands.options import ledger_options
 from producer.commands.record_command import record_command
+from producer.options.connection import LedgerPlace
 from producer.options.control import ResumeOptions, ThrottleOptions
 from producer.request.password import prompting_for_password
 from producer.request.values import given_options
 from producer.startup import take_sigterm
+from ringhaul.ledger.states import JobState
 
 
 @click.command("pause")
 @click.argument("job")
 @ledger_options
-def pause_command(job: str, config_file: Path | None) -> int:
+def pause_command(job: str, place: LedgerPlace) -> int:
     """Hold a running job.
 
     Its workers stop working on it within 2 s. `resume` continues it.
     """
     from producer.services.ledger import reading_ledger
-    from ringhaul.ledger.states import JobState
 
-    with reading_ledger(config_file) as ledger:
+    with reading_ledger(place) as ledger:
         state = ledger.pause(job)
     paused = state is JobState.RUNNING
     click.echo(f"{job} is {'PAUSED' if paused else state}", err=True)
@@ -37,15 +37,14 @@ def pause_command(job: str, config_file: Path | None) -> int:
 @click.command("cancel")
 @click.argument("job")
 @ledger_options
-def cancel_command(job: str, config_file: Path | None) -> int:
+def cancel_command(job: str, place: LedgerPlace) -> int:
     """End a running job.
 
     Its workers stop within 2 s. `resume` continues it from there, where that is possible.
     """
     from producer.services.ledger import reading_ledger
-    from ringhaul.ledger.states import JobState
 
-    with reading_ledger(config_file) as ledger:
+    with reading_ledger(place) as ledger:
         state = ledger.cancel(job)
     click.echo(f"{job} is {state}", err=True)
     return 0 if state is JobState.CANCELLED else 2
@@ -74,11 +73,11 @@ def resume_command(**params: Any) -> int:
 @click.argument("job")
 @record_options(ThrottleOptions)
 @ledger_options
-def throttle_command(job: str, config_file: Path | None, **params: Any) -> int:
+def throttle_command(job: str, place: LedgerPlace, **params: Any) -> int:
     """Limit a running job, or show its limits.
 
     New limits take effect within 2 s and replace all earlier ones.
     """
     from producer.run.throttle import run_throttle
 
-    return run_throttle(job, config_file, ThrottleOptions(**params))
+    return run_throttle(job, place, ThrottleOptions(**params))

@@ -25,7 +25,7 @@ from producer.options.spelling import Spelling
 from producer.request.values import given_options
 from ringhaul.errors import UsageError
 from ringhaul.formats.presets import input_options, output_options
-from ringhaul.option_names import VALUES_PREFIX, option_name
+from tasks.command_line import VALUES_PREFIX, option_name
 
 #: The option itself, by its name in `load`.
 OPTION = "format-profile"

@@ -24,7 +24,7 @@ from producer.request.presets import with_preset
 from producer.request.values import given_options
 from producer.startup import take_sigterm
 from ringhaul.ledger.kinds import JobKind
-from ringhaul.option_names import VALUES_PREFIX
+from tasks.command_line import VALUES_PREFIX, spell_as
 
 Options = TypeVar("Options", bound=JobOptions)
 
@@ -53,6 +53,7 @@ def job_command(
             for warning in apply_cqlshrc(context):
                 print(f"warning: {warning}", file=sys.stderr)
             refuse_together(given_options(context))
+            spell_as(kind)
             options: Any = job_options(kind, context, fingerprint=fingerprint_of(context))
             if profile is not None:
                 Shown.from_options(options).say(profile)

@@ -14,7 +14,7 @@ def load_command(options: LoadOptions) -> int:
     """Load CSV, JSON Lines or Parquet files into a table.
 
     SOURCE is a file, a glob, a folder, a URL or - for standard input; .gz, .zst, .bz2, .xz, .lz4,
-    .br, .snappy, .lzma and the files in a .zip are unpacked while they are read.
+    .br, .lzma and the files in a .zip are unpacked while they are read.
     """
     from producer.services.start import start_load
 

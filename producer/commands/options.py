@@ -20,16 +20,12 @@ report_option = record_options(Showing, only="report")
 
 
 def ledger_options(command: Command) -> Command:
-    """Add options for commands that look at or control a job: `--config`, and `--broker`, which the
-    command does not get because it becomes a setting."""
+    """Add options for commands that look at or control a job, `--broker` and `--config`. The
+    command gets them as a `LedgerPlace`, its parameter `place`."""
 
     @wraps(command)
     def run(broker: str | None, config_file: Path | None, **options: Any) -> Any:
-        if broker is not None:
-            from producer.request.settings import settle  # pydantic: not for --help
-
-            settle({"broker.url": broker}, config_file)
-        return command(config_file=config_file, **options)
+        return command(place=LedgerPlace(broker=broker, config_file=config_file), **options)
 
     decorated: Callable[..., Any] = record_options(LedgerPlace)(run)
     return decorated  # type: ignore[return-value]

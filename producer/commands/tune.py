@@ -13,6 +13,12 @@ import rich_click as click
 from producer.commands.record_command import record_command
 from producer.options.option import record_of
 from producer.options.tune import TuneOptions
+from producer.request.password import prompting_for_password
+from producer.request.presets import with_preset
+from producer.request.values import given_options
+from producer.services.deadline import TimeOver, stops_before, too_short, until
+from producer.startup import take_sigterm
+from ringhaul.errors import UsageError
 
 
 @record_command("tune", TuneOptions)
@@ -23,11 +29,7 @@ def tune_command(**params: Any) -> int:
     again into a scratch table, with other settings each time.
     """
     began_s = time.monotonic() - (time.time() - psutil.Process().create_time())
-    from producer.request.password import prompting_for_password
-    from producer.services.deadline import TimeOver, stops_before, too_short, until
     from producer.services.start import start_tune
-    from producer.startup import take_sigterm
-    from ringhaul.errors import UsageError
 
     take_sigterm()
     context = click.get_current_context()
@@ -43,7 +45,6 @@ def tune_command(**params: Any) -> int:
         try:
             with until(stops_before(ends_s)):
                 services = start_tune(stack, options, run)
-                # The settings are in the environment now, for what reads them when it is imported.
                 from producer.run.tune import run_tune
         except TimeOver:
             raise too_short(0) from None
@@ -52,9 +53,6 @@ def tune_command(**params: Any) -> int:
 
 def tune_options(context: click.Context) -> TuneOptions:
     """Return the options of a parsed command."""
-    from producer.request.presets import with_preset
-    from producer.request.values import given_options
-
     given = frozenset(given_options(context))
     options: TuneOptions = record_of(TuneOptions, context.params, given=given)
     return with_preset(options, given)[0]

@@ -1,4 +1,4 @@
-"""`ringhaul unload`: options in, exit code out. The work is in `producer.run.job`."""
+"""`ringhaul unload`: options in, exit code out. The work is in `producer.run.unload`."""
 
 from __future__ import annotations
 

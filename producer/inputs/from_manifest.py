@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from producer.notes import Note, warnings
 from producer.options.groups import Group
 from producer.options.kinds import FLAG
 from producer.options.load import LoadOptions
@@ -36,9 +37,9 @@ def _as_said(option: Option) -> tuple[bool, bool, bool]:
 _SAID = {one.name: one.said for one in sorted(options_of(LoadOptions), key=_as_said) if one.said}
 
 
-def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
-    """Return the options completed by what the sources' manifests say about their text, and lines
-    to show.
+def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[Note]]:
+    """Return the options completed by what the sources' manifests say about their text, and notes
+    about that.
 
     Options that the user gave stay as they are. Raises `UsageError` if sources of one load are
     written in different ways, and as `read_small` does.
@@ -73,7 +74,7 @@ def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
         )
     notes = _notes(changes)
     said = f"{mask_url(first)}: {_form(known[first])} with {', '.join(notes)}, as its manifest says"
-    return replace(options, **changes), [said, *lacks] if notes else lacks
+    return replace(options, **changes), [Note(said), *lacks] if notes else lacks
 
 
 def _has_options(fmt: OutputFormat) -> bool:
@@ -87,15 +88,15 @@ def _form(written: Manifest | None) -> str:
     return kinds["csv" if written is None else written.format.kind]
 
 
-def _lacking(found: Mapping[str, Manifest | None]) -> list[str]:
+def _lacking(found: Mapping[str, Manifest | None]) -> list[Note]:
     """Return warnings about unloads that left out what could not be read."""
-    return [
+    return warnings(
         f"warning: {mask_url(source)} lacks {count_text(len(written.missing), 'token range')} of "
         f"{written.keyspace}.{written.table} that no replica could read, says its manifest: the "
         "first are " + ", ".join(one.place for one in written.missing[:3])
         for source, written in found.items()
         if written is not None and written.missing
-    ]
+    )
 
 
 def _found(sources: Iterable[str]) -> dict[str, Manifest | None]:

@@ -146,20 +146,12 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     )
     strategy: str | None = _of_load(
         "--strategy",
-        Choice(("pipeline", "single", "token-batch", "concurrent")),
-        help="Small batches or single rows to the replicas, or the same through the driver "
+        Choice(("pipeline", "single", "token-batch")),
+        help="Small batches or single rows to the replicas, or batches through the driver "
         "[pipeline].",
         group=Group.JOB,
         how=True,
         setting="load.strategy",
-    )
-    profile_dir: Path | None = _of_load(
-        "--profile",
-        PathOf(file=False, writable=True),
-        help="Write a profile of each embedded worker process here, and show where the time went.",
-        group=Group.JOB,
-        how=True,
-        no_step="it applies to embedded workers",
     )
     create_table: bool = _of_load(
         "--create-table",
@@ -197,10 +189,10 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     )
     via: str = _of_load(
         "--via",
-        Choice(("cql", "streaming", "import", "sidecar")),
+        Choice(("cql", "streaming", "import")),
         "cql",
         help="cql: as requests; streaming: as SSTables to the nodes' storage port; import: by a "
-        "folder from which nodes import SSTables; sidecar: through the nodes' Cassandra Sidecars.",
+        "folder from which nodes import SSTables.",
         group=Group.SSTABLES,
     )
     sstable_size: str | None = _of_load(

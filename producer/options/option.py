@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from producer.options.groups import Group
 from producer.options.kinds import FLAG, TEXT, Kind
-from ringhaul.option_names import option_name
+from tasks.command_line import option_name
 
 #: Keys in the metadata of a field.
 _OPTION, _INNER = "option", "inner"

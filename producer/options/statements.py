@@ -12,7 +12,7 @@ from producer.options.option import again, argument, inner, option
 from producer.options.output import RowsOutput
 from producer.options.reads import ReadTable
 from producer.options.spelling import Spelling
-from ringhaul.option_names import VALUES_PREFIX
+from tasks.command_line import VALUES_PREFIX
 
 _rows = partial(option, group=Group.ROWS)
 

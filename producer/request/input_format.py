@@ -21,9 +21,9 @@ from ringhaul.formats.fixed_layout import (
     parse_columns_at,
     parse_layout,
 )
-from ringhaul.option_names import option_name
 from ringhaul.records.mapping_text import MappingText, parse_mapping
 from ringhaul.storage.file_version import read_small
+from tasks.command_line import option_name, spelled_with
 
 #: Options that are fields of a `CsvDialect`, and of a `TextFormat`.
 _OF_DIALECT = CsvDialect.__dataclass_fields__.keys() & Spelling.__dataclass_fields__.keys()
@@ -36,7 +36,8 @@ def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
     Raises `UsageError`, which names the option as the user wrote it.
     """
     try:
-        return CsvDialect(**_of_dialect(options), option_prefix=prefix)
+        with spelled_with(prefix):
+            return CsvDialect(**_of_dialect(options))
     except UsageError as error:
         field, colon, rest = str(error).partition(":")
         option = "null" if field == "null_strings" else field.replace("_", "-")
@@ -57,12 +58,13 @@ def text_of(options: Spelling, prefix: str = "") -> TextFormat:
     `prefix`: as for `dialect_of`. Raises `UsageError` for unusable values.
     """
     accepted = comma_list(options.accept)
-    return replace(
-        written_text_of(options, prefix),
-        accept=tuple(ACCEPTED) if "all" in accepted else tuple(accepted),
-        overflow=options.overflow,
-        rounding=options.rounding,
-    )
+    with spelled_with(prefix):
+        return replace(
+            written_text_of(options, prefix),
+            accept=tuple(ACCEPTED) if "all" in accepted else tuple(accepted),
+            overflow=options.overflow,
+            rounding=options.rounding,
+        )
 
 
 def written_text_of(options: ValueSpelling, prefix: str = "") -> TextFormat:
@@ -71,7 +73,8 @@ def written_text_of(options: ValueSpelling, prefix: str = "") -> TextFormat:
     spelled: dict[str, Any] = {name: getattr(options, name) for name in _OF_VALUES}
     for name in ("true_words", "false_words"):
         spelled[name] = _words(spelled[name], getattr(usual, name))
-    return TextFormat(**spelled, option_prefix=prefix)
+    with spelled_with(prefix):
+        return TextFormat(**spelled)
 
 
 def _words(given: str | None, usual: tuple[str, ...]) -> tuple[str, ...]:

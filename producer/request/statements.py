@@ -21,7 +21,7 @@ from producer.request.load import LoadRequest
 from producer.request.values import comma_list
 from ringhaul.cql.names import read_names
 from ringhaul.errors import UsageError
-from ringhaul.option_names import VALUES_PREFIX
+from tasks.command_line import VALUES_PREFIX
 
 #: Prefix of the names of options about values.
 _VALUES = VALUES_PREFIX.replace("-", "_")

@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from click.core import ParameterSource
 from click.exceptions import Exit
 
 from config.errors import ConfigError
-from config.settings import Loaded
 from producer.commands.click_options import AS_STEP
 from producer.commands.format_profile import apply_profile
 from producer.commands.job_command import job_options
@@ -28,11 +26,11 @@ from producer.options.job import JobOptions
 from producer.options.load import LoadOptions
 from producer.options.option import declared_by
 from producer.options.output import ResultPlace, RowsOutput
-from producer.options.reads import CountOptions, QueryOptions, UnloadOptions
+from producer.options.reads import UnloadOptions
 from producer.options.statements import ExecOptions, LookupOptions
 from producer.request.conflicts import refuse_together
 from producer.request.cqlshrc import apply_cqlshrc
-from producer.request.output import STDOUT, output_of, refuse_two_on_stdout
+from producer.request.output import STDOUT
 from producer.request.settings import settings_with
 from producer.schedule.listing import find_strange
 from producer.schedule.step_output import check_output
@@ -44,9 +42,7 @@ from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.times import FAR_MS
 from ringhaul.storage.access import is_url
 from ringhaul.storage.streams import is_stream
-
-#: Stands for the id of the job: a step gets its id when it runs.
-_NO_JOB = "step"
+from tasks.command_line import spelled_as
 
 
 def check_step_options(options: JobOptions, folder: Path) -> None:
@@ -59,9 +55,12 @@ def check_step_options(options: JobOptions, folder: Path) -> None:
         if output is not None and output != STDOUT and not is_url(output):
             placed: Any = options  # both have the field, which mypy cannot see
             options = replace(placed, output=os.path.join(folder, output))
+    from producer.schedule.step_checks import check_kind  # slow: not to list schedules
+
     refuse_together(options.given)
     try:
-        _check(options, settings_with(options))
+        with spelled_as(_kind(options)):
+            check_kind(options, settings_with(options))
     except ConfigError as error:
         raise UsageError(str(error)) from error
     except UsageError as error:
@@ -75,67 +74,9 @@ def check_step_options(options: JobOptions, folder: Path) -> None:
         raise UsageError(f"{place}: {error}") from error
 
 
-@singledispatch
-def _check(options: JobOptions, loaded: Loaded) -> None:
-    raise TypeError(f"no check for the options of a step: {type(options).__name__}")
-
-
-@_check.register
-def _check_load(options: LoadOptions, loaded: Loaded) -> None:
-    from producer.request.load import load_request
-    from ringhaul.transform.loading import check_names
-
-    load_request(options, loaded)
-    check_names(options.transforms)
-
-
-@_check.register
-def _check_unload(options: UnloadOptions, loaded: Loaded) -> None:
-    from producer.request.unload import unload_request
-    from ringhaul.transform.loading import check_names
-
-    unload_request(options, loaded, _NO_JOB)
-    check_names(options.transforms)
-
-
-@_check.register
-def _check_count(options: CountOptions, loaded: Loaded) -> None:
-    from producer.request.scan import check_wanted, count_wanted
-
-    refuse_two_on_stdout(options.output, options)
-    check_wanted(count_wanted(options))
-
-
-@_check.register
-def _check_query(options: QueryOptions, loaded: Loaded) -> None:
-    from producer.request.scan import Wanted, check_wanted, wants_rows
-
-    refuse_two_on_stdout(options.output, options)
-    check_wanted(Wanted(sql=options.sql))
-    if wants_rows(options.sql):
-        raise UsageError("a step runs a job, but this SELECT returns rows: use unload --query")
-
-
-@_check.register
-def _check_lookup(options: LookupOptions, loaded: Loaded) -> None:
-    from producer.request.scan import Wanted, check_wanted
-    from producer.request.statements import values_request, wanted_names
-
-    values_request(options.values, JobKind.LOOKUP)
-    wanted_names(options)
-    check_wanted(Wanted(keyspace=options.keyspace, table=options.table))
-    output_of(options, loaded, _NO_JOB)
-
-
-@_check.register
-def _check_exec(options: ExecOptions, loaded: Loaded) -> None:
-    from producer.request.statements import check_inputs, values_request
-    from ringhaul.statements.parameter_ranges import parse_span, rows_count
-
-    check_inputs(options)
-    values_request(options.values, JobKind.EXEC)
-    rows_count([parse_span(text) for text in options.ranges])
-    output_of(options, loaded, _NO_JOB)
+def _kind(options: JobOptions) -> JobKind | None:
+    """Return the kind of a step's job, as far as its options are spelled in another way."""
+    return {LookupOptions: JobKind.LOOKUP, ExecOptions: JobKind.EXEC}.get(type(options))
 
 
 def check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: Path) -> str | None:

@@ -18,6 +18,7 @@ from ringhaul.ledger.history import BY_PAGE
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import RESUMABLE, JobState
+from tasks.publish import publish_next
 
 #: Longest value of a field of a form.
 _CHARS_MAX = 200
@@ -73,8 +74,6 @@ def _pause(ledger: Ledger, status: JobStatus, form: Form) -> None:
 
 
 def _resume(ledger: Ledger, status: JobStatus, form: Form) -> None:
-    from tasks.publish import publish_next
-
     if not is_staffed(ledger, status):
         raise Overtaken(
             f"No running worker takes units of {status.job}: nothing was changed. Start workers, "

@@ -16,6 +16,7 @@ from producer.local.stack import Endpoints
 from producer.local.valkey import EmbeddedValkey
 from tests.acceptance.browser import Tab, open_tab, running_browser
 from tests.acceptance.command import STATE_FOLDERS, Ringhaul
+from tests.acceptance.hold import Hold
 from tests.acceptance.inventory import entries, lasting_keys, left_behind
 from tests.acceptance.mounts import mount_namespace
 from tests.acceptance.running import running_worker
@@ -112,9 +113,18 @@ def fleet_env(
         "RINGHAUL_WORKER_LEASE_S": "10",
         "RINGHAUL_TRANSFORM_ALLOWED": "rh_etl:*",
         "RINGHAUL_TRANSFORM_PATH": str(Path(__file__).parent / "transforms"),
+        **Hold(folder / "held").env,
     }
     with running_worker(Ringhaul(env, folder)):
         yield env
+
+
+@pytest.fixture
+def hold(fleet_env: dict[str, str]) -> Iterator[Hold]:
+    """The switch that holds units of `fleet`'s jobs; they go on at the end of the test."""
+    hold = Hold.of(fleet_env)
+    yield hold
+    hold.release()
 
 
 @pytest.fixture

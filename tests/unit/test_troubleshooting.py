@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.cases import each
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
@@ -35,25 +37,28 @@ def texts_of(source: str) -> list[str]:
     return found
 
 
-TEXTS = [
-    text
-    for room in ("producer", "ringhaul", "tasks", "config")
-    for path in (ROOT / room).rglob("*.py")
-    for text in texts_of(path.read_text())
-]
+@cache
+def texts() -> tuple[str, ...]:
+    """Return the texts of the product; it takes seconds, which only this file's tests spend."""
+    return tuple(
+        text
+        for room in ("producer", "ringhaul", "tasks", "config")
+        for path in (ROOT / room).rglob("*.py")
+        for text in texts_of(path.read_text())
+    )
 
 
-def is_said(message: str, texts: list[str]) -> bool:
+def is_said(message: str, texts: Sequence[str]) -> bool:
     """Whether one text has the fixed parts of the message, in their order."""
     pattern = re.compile(".*".join(map(re.escape, message.split(GAP))), re.DOTALL)
     return any(pattern.search(text) for text in texts)
 
 
-@pytest.mark.parametrize("message", QUOTED)
+@each("message", QUOTED)
 def test_the_product_says_it(message: str) -> None:
     fixed = message.replace(GAP, "")
     assert len(fixed) > 12, "too short to recognise"
-    assert is_said(message, TEXTS)
+    assert is_said(message, texts())
 
 
 def test_the_page_has_many_and_each_once() -> None:

@@ -20,6 +20,7 @@ from ringhaul.formats.dialect import BLANKS
 from ringhaul.formats.escapes import QUOTED, spellings
 from ringhaul.formats.write.options import OutputFormat, null_guard
 from ringhaul.formats.write.rows import rows_of
+from ringhaul.option_names import job_option
 
 #: Types whose text may hold any character.
 _TEXTS = ("ascii", "text", "varchar")
@@ -104,7 +105,8 @@ class CsvLines:
         except UnicodeEncodeError as error:
             raise OutputUnusable(
                 f"the name of a column holds {error.object[error.start]!r}, which the encoding "
-                f"{fmt.encoding} does not have: give another --encoding, such as utf-8"
+                f"{fmt.encoding} does not have: give another {job_option('encoding')}, such as "
+                "utf-8"
             ) from error
 
     def lines(self, batch: pa.RecordBatch) -> pa.StringArray:
@@ -143,7 +145,7 @@ class CsvLines:
         if len(self._types) == 1 and not self._quote and _any(pc.equal(text, "")):
             raise OutputUnusable(
                 f"{what} holds an empty text, which alone on a line is not a record without "
-                "quotes; give --quote, or another column beside it"
+                f"quotes; give {job_option('quote')}, or another column beside it"
             )
         if self._escape:
             return self._escaped(text)
@@ -156,7 +158,8 @@ class CsvLines:
             value = str(text.filter(odd)[0].as_py())
             raise OutputUnusable(
                 f"{what} holds {shortened(value)}, which needs quotes or escapes, and the format "
-                "has neither: give --escape or --quote, or another --delimiter or --null"
+                f"has neither: give {job_option('escape')} or {job_option('quote')}, or another "
+                f"{job_option('delimiter')} or {job_option('null')}"
             )
         return text
 

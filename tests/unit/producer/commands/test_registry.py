@@ -11,6 +11,7 @@ import rich_click as click
 
 from producer.commands.click_options import AS_STEP
 from producer.commands.registry import COMMANDS, find_command
+from tests.cases import each
 
 #: Packages that take a tenth of a second or more to import.
 HEAVY = {
@@ -26,7 +27,7 @@ HEAVY = {
 }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_the_summary_is_the_first_sentence_of_the_help(name: str) -> None:
     command = find_command(name)
     assert command is not None and command.name == name and command.help is not None
@@ -35,7 +36,7 @@ def test_the_summary_is_the_first_sentence_of_the_help(name: str) -> None:
     assert len(first) <= 80
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_the_example_is_a_command_line(name: str) -> None:
     program, command, *arguments = shlex.split(COMMANDS[name].example)
     assert (program, command) == ("ringhaul", name)
@@ -73,3 +74,19 @@ def test_few_modules_are_imported(arguments: tuple[str, ...], modules_max: int) 
     modules = imported(*arguments)
     assert modules & HEAVY == set()
     assert len(modules) <= modules_max
+
+
+def test_no_command_imports_anything_heavy_for_its_help() -> None:
+    script = (
+        "import sys\n"
+        "from producer.commands.registry import COMMANDS, find_command\n"
+        "for name in COMMANDS:\n"
+        "    assert find_command(name) is not None\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    modules = set(done.stdout.split())
+    assert "producer.commands.load" in modules
+    assert modules & HEAVY == set()

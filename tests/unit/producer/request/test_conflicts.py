@@ -24,7 +24,6 @@ LOOKUP = ("lookup", "-t", "k.t", "--keys", "in.csv", *BROKER)
 REFUSED: list[tuple[Sequence[str], str]] = [
     ((*LOAD, "--summary", "s.json", "--detach"), "--summary is written at the end"),
     ((*LOAD, "--summary", "s.json", "--dry-run"), "--summary needs a job, and"),
-    ((*LOAD, "--profile", "p", "--dry-run"), "--profile needs a job, and"),
     ((*LOAD, "--detach", "--dry-run"), "--detach needs a job, and"),
     ((*UNLOAD, "--on-interrupt", "cancel", "--dry-run"), "--on-interrupt needs a job, and"),
     ((*UNLOAD, "--progress", "none", "--dry-run"), "--progress needs a job, and"),
