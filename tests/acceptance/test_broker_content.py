@@ -122,6 +122,7 @@ def test_garbage_and_bombs_stop_no_worker(
 
 def test_a_lost_key_and_a_lost_job_are_reported(
     ringhaul: Ringhaul,
+    hold: Hold,
     worker: Running,
     client: redis.Redis,
     cassandra_session: Session,
