@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ringhaul.destination.base import Destination, Taken, UnitBounds, sstable_unit_bounds
+from ringhaul.option_names import job_option
 from ringhaul.sstables.layout import Layout
 
 
@@ -83,7 +84,9 @@ def delivered_from_json(data: dict[str, Any]) -> Delivered:
     """Return the destination from the value of `stream` in a spec. Raises `ValueError` for a way
     that is gone."""
     if data.get("by_sidecar"):
-        raise ValueError("it loads --via sidecar, which this version of ringhaul does not have")
+        raise ValueError(
+            f"it loads {job_option('via')} sidecar, which this version of ringhaul does not have"
+        )
     table_id, layout = data["table_id"], Layout.from_json(data["layout"])
     if folder := data.get("folder", ""):
         return Imports(table_id=table_id, layout=layout, folder=folder)

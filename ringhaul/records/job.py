@@ -24,6 +24,7 @@ from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.ledger.kinds import ClosingStep, JobKind
 from ringhaul.ledger.labels import PUBLISHES_LABEL
 from ringhaul.ledger.lost import RUN_AGAIN
+from ringhaul.option_names import job_option
 from ringhaul.records.mapping_text import EVERY
 from ringhaul.records.row_fields import TTL, WRITETIME, RowField
 from ringhaul.sources.source import Archive, SourceFile
@@ -296,9 +297,9 @@ class LoadJob:
         first = datetime.fromtimestamp(self.base_us / 1_000_000, UTC).isoformat(timespec="seconds")
         return (
             f"Rows of the job may be in {self.table.name}, with write times from {self.base_us} "
-            f"({first}) on. To load again, run the same command with --timestamp {self.base_us}: "
-            "records of unchanged files get the same write times, and rows that are already there "
-            "do not change."
+            f"({first}) on. To load again, run the same command with {job_option('timestamp')} "
+            f"{self.base_us}: records of unchanged files get the same write times, and rows that "
+            "are already there do not change."
         )
 
     def once_advice(self) -> str:

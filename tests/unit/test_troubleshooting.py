@@ -30,11 +30,22 @@ def texts_of(source: str) -> list[str]:
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            parts = (v.value if isinstance(v, ast.Constant) else GAP for v in node.values)
-            found.append("".join(map(str, parts)))
+            found.append("".join(map(_part_text, node.values)))
         elif isinstance(node, ast.Constant) and id(node) not in inner:
             found.append(str(node.value))
     return found
+
+
+def _part_text(part: ast.expr) -> str:
+    """Return a part of an f-string: its text, the option that it spells, or `GAP`."""
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    call = part.value if isinstance(part, ast.FormattedValue) else part
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+        (name, *_) = call.args or [None]
+        if call.func.id in ("job_option", "input_option") and isinstance(name, ast.Constant):
+            return f"--{name.value!s}"
+    return GAP
 
 
 @cache
