@@ -31,6 +31,7 @@ ELSEWHERE = {
     "sstables.md",  # tests/acceptance/sstables/
     "distance.md",  # tests/acceptance/test_compression.py
     "managed-clusters.md",  # tests/acceptance/test_secure_bundle.py
+    "profile.md",  # tests/acceptance/test_profile.py
     "python.md",  # tests of the client
     "orchestrators.md",
     "hosts.md",  # tests/hosts
