@@ -23,6 +23,7 @@ SHARED = {
     "tests/integration/local/test_clusters": "three nodes",
     "tests/chaos/three_nodes/": "three nodes",
     "tests/hosts/": "hosts",
+    "tests/integration/bench/": "the benches' node",
     "tests/integration/cluster/": "a node with passwords and TLS",
     "tests/integration/scan/": "a filled table",
     "tests/integration/load/test_server_limits": "a strict node",
