@@ -6,7 +6,7 @@ import os
 
 from producer.destination.layout import in_version, layout_of
 from producer.destination.version import check_reads
-from producer.destination.way import Asked, Way
+from producer.destination.way import LoadFacts, Way
 from ringhaul.destination.files import Files
 from ringhaul.errors import UsageError
 from ringhaul.ledger.reading import Reader
@@ -20,14 +20,14 @@ OPTION = "--to-sstables"
 class FilesWay(Way[Files]):
     """A folder for SSTables, which may be imported later."""
 
-    def plan(self, asked: Asked) -> Files:
-        folder, version, table = asked.wanted.folder, asked.wanted.version, asked.table
+    def plan(self, facts: LoadFacts) -> Files:
+        folder, version, table = facts.wanted.folder, facts.wanted.version, facts.table
         assert folder is not None
         layout = in_version(
             version,
-            layout_of(OPTION, table, asked.metadata, asked.sources),
+            layout_of(OPTION, table, facts.metadata, facts.sources),
             OPTION,
-            asked.ttl_s,
+            facts.ttl_s,
             or_else=", or --sstable-version oa for nodes with storage_compatibility_mode NONE",
         )
         output = Files(
@@ -39,7 +39,7 @@ class FilesWay(Way[Files]):
                 f"{OPTION} {folder}: {output.final} has SSTables already; import and remove them, "
                 "or name another folder"
             )
-        check_reads(asked.session, version)
+        check_reads(facts.session, version)
         return output
 
     def publish(self, ledger: Reader, job_id: str, destination: Files) -> None:

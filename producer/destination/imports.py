@@ -25,7 +25,7 @@ from producer.destination.nodes import (
     read_replicas,
 )
 from producer.destination.streaming import custom_indexes, is_sai
-from producer.destination.way import Asked, Way
+from producer.destination.way import LoadFacts, Way
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.destination.delivered import Imports
 from ringhaul.errors import RinghaulError, SetupUnusable, Terminal, UsageError
@@ -56,8 +56,8 @@ _REMOTE_JMX = (
 class ImportsWay(Way[Imports]):
     """SSTables in a folder from which the nodes import them."""
 
-    def plan(self, asked: Asked) -> Imports:
-        table, session, settings = asked.table, asked.session, asked.settings
+    def plan(self, facts: LoadFacts) -> Imports:
+        table, session, settings = facts.table, facts.session, facts.settings
         check_cluster(OPTION, session, settings, scylla="imports in another way", ports="JMX ports")
         folder = settings.imports.folder
         if folder is None:
@@ -65,11 +65,11 @@ class ImportsWay(Way[Imports]):
                 f"{OPTION} needs a folder that this host, the workers and the nodes share: set "
                 "imports.folder, such as /mnt/imports/{node}"
             )
-        layout = layout_of(OPTION, table, asked.metadata, asked.sources)
-        layout = in_version(SSTableVersion.NB, layout, OPTION, asked.ttl_s)  # all nodes read it
-        _check_indexes(asked.described, table)
+        layout = layout_of(OPTION, table, facts.metadata, facts.sources)
+        layout = in_version(SSTableVersion.NB, layout, OPTION, facts.ttl_s)  # all nodes read it
+        _check_indexes(facts.described, table)
         least_bytes = settings.imports.input_bytes_min
-        check_input_bytes(OPTION, "imports.input_bytes_min", least_bytes, asked.input_bytes)
+        check_input_bytes(OPTION, "imports.input_bytes_min", least_bytes, facts.input_bytes)
         check_writer(session, table, settings)
         planned = Imports(
             table_id=read_table_id(session, table.keyspace, table.table),
@@ -78,7 +78,7 @@ class ImportsWay(Way[Imports]):
         )
         replicas = read_replicas(OPTION, session, table.keyspace, settings)
         _check_nodes(replicas, session, table, planned.folder, settings)
-        each_bytes = min(asked.input_bytes, asked.processes * settings.sstables.size_bytes)
+        each_bytes = min(facts.input_bytes, facts.processes * settings.sstables.size_bytes)
         check_room(import_needs(planned.folder, replicas.nodes, each_bytes))
         return planned
 

@@ -17,7 +17,7 @@ from producer.destination.nodes import (
     check_writer,
     read_replicas,
 )
-from producer.destination.way import Asked, Way
+from producer.destination.way import LoadFacts, Way
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.destination.delivered import Streaming
 from ringhaul.errors import SetupUnusable, UsageError
@@ -38,22 +38,22 @@ _SAI = ("sai", "storageattachedindex")
 class StreamingWay(Way[Streaming]):
     """SSTables that go to the storage ports of the nodes."""
 
-    def plan(self, asked: Asked) -> Streaming:
-        table, session, settings = asked.table, asked.session, asked.settings
+    def plan(self, facts: LoadFacts) -> Streaming:
+        table, session, settings = facts.table, facts.session, facts.settings
         check_cluster(
             OPTION, session, settings, scylla="streams in another way", ports="storage ports"
         )
-        layout = layout_of(OPTION, table, asked.metadata, asked.sources)
-        _check_indexes(asked.described, table)
+        layout = layout_of(OPTION, table, facts.metadata, facts.sources)
+        _check_indexes(facts.described, table)
         least_bytes = settings.streaming.input_bytes_min
-        check_input_bytes(OPTION, "streaming.input_bytes_min", least_bytes, asked.input_bytes)
+        check_input_bytes(OPTION, "streaming.input_bytes_min", least_bytes, facts.input_bytes)
         check_writer(session, table, settings)
         version = _check_nodes(read_replicas(OPTION, session, table.keyspace, settings), settings)
         layout = in_version(
             version,
             layout,
             OPTION,
-            asked.ttl_s,
+            facts.ttl_s,
             or_else="; nodes with storage_compatibility_mode NONE store later ones",
         )
         return Streaming(

@@ -24,7 +24,7 @@ D = TypeVar("D", bound=Destination)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class LoadFacts:
     """The load whose destination is planned, and the cluster that it is for."""
 
     wanted: Wanted
@@ -51,7 +51,7 @@ class Way(ABC, Generic[D]):
     """How loads with one kind of destination are planned, and published at their end."""
 
     @abstractmethod
-    def plan(self, asked: Asked) -> D:
+    def plan(self, facts: LoadFacts) -> D:
         """Return the destination.
 
         Raises `UsageError` for a table or an input that it does not take, `SetupUnusable` for a

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from producer.destination.way import Asked, Way
+from producer.destination.way import LoadFacts, Way
 from ringhaul.destination.base import Destination
 from ringhaul.destination.cql import Cql
 from ringhaul.destination.delivered import Imports, Streaming
@@ -16,10 +16,10 @@ from ringhaul.destination.files import Files
 _MODULES = {Files.name: "files", Streaming.name: "streaming", Imports.name: "imports"}
 
 
-def plan_destination(asked: Asked) -> Destination:
+def plan_destination(facts: LoadFacts) -> Destination:
     """Return the destination of a load. Raises as `Way.plan` does."""
-    name = asked.wanted.name
-    return Cql() if name == Cql.name else way_of(name).plan(asked)
+    name = facts.wanted.name
+    return Cql() if name == Cql.name else way_of(name).plan(facts)
 
 
 def way_of(name: str) -> Way[Destination]:

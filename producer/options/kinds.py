@@ -71,7 +71,7 @@ class ReportPlace(Kind):
 
 
 class Password(Kind):
-    """A flag that has the terminal asked for the password. The record does not get it."""
+    """A flag for a password prompt. The record does not hold its value."""
 
 
 class Table(Kind):

@@ -52,7 +52,7 @@ class Spelling(ValueSpelling, ValueLeniency):
     header_at: str | None = _format(
         "--header-at",
         metavar="N|auto",
-        help="CSV: the header is line N of each file, behind titles; auto: that of its names.",
+        help="CSV: the header is line N of each file; auto: find it by the names of columns.",
     )
     delimiter: str = _format(
         "-d --delimiter",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cassandra.cluster import Session
 
 from config.settings import Settings
-from producer.destination.way import Asked
+from producer.destination.way import LoadFacts
 from producer.destination.ways import plan_destination
 from producer.plan.column_times import with_times
 from producer.plan.empties import with_empties
@@ -67,7 +67,7 @@ def plan_load(
     _refuse_two_times(request, sources)
     total_bytes = sum(file.size_bytes for file in files)
     destination = plan_destination(
-        Asked(
+        LoadFacts(
             wanted=request.destination,
             table=table,
             sources=sources,

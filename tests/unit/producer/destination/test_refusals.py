@@ -25,7 +25,7 @@ from producer.destination.imports import ImportsWay, import_needs
 from producer.destination.layout import in_version, layout_of
 from producer.destination.nodes import is_scylla
 from producer.destination.streaming import StreamingWay, is_sai, probe
-from producer.destination.way import Asked
+from producer.destination.way import LoadFacts
 from producer.request.destination import Wanted
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.errors import EXIT_USAGE, SetupUnusable, UsageError
@@ -137,9 +137,9 @@ def test_other_clusters_and_tables_are_refused(
     assert why in str(refused.value)
 
 
-def asked(session: Any) -> Asked:
-    """Return what is asked for a large load into `TABLE`."""
-    return Asked(
+def load_facts(session: Any) -> LoadFacts:
+    """Return the facts of a large load into `TABLE`."""
+    return LoadFacts(
         wanted=Wanted(),
         table=TABLE,
         sources=[],
@@ -157,9 +157,9 @@ def test_scylladb_is_refused() -> None:
     session: Any = SimpleNamespace(cluster=SimpleNamespace(metadata=metadata))
 
     with pytest.raises(SetupUnusable, match="this cluster is ScyllaDB, which streams in another"):
-        StreamingWay().plan(asked(session))
+        StreamingWay().plan(load_facts(session))
     with pytest.raises(SetupUnusable, match="this cluster is ScyllaDB, which imports in another"):
-        ImportsWay().plan(asked(session))
+        ImportsWay().plan(load_facts(session))
 
 
 def test_scylladb_is_known_by_a_table() -> None:
@@ -230,7 +230,7 @@ def test_an_index_of_another_class_than_sai_is_not_imported() -> None:
     settings = Settings(imports={"folder": "/mnt/imports"})  # type: ignore[arg-type]
 
     with pytest.raises(UsageError, match="index 'by_note' is of class SASIIndex, and only SAI was"):
-        ImportsWay().plan(replace(asked(session), settings=settings))
+        ImportsWay().plan(replace(load_facts(session), settings=settings))
 
 
 def test_sai_is_known_under_all_its_names() -> None:
