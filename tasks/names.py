@@ -1,4 +1,7 @@
-"""Task names carried by messages. The meaning of a name never changes."""
+"""Names carried by messages and between processes. The meaning of a name never changes."""
+
+#: Environment variable of a worker; "0": it takes only units of loads.
+READS_VARIABLE = "_RINGHAUL_READS"
 
 
 class TaskNames:

@@ -17,6 +17,7 @@ from producer.plan.column_times import with_times
 from producer.plan.empties import with_empties
 from producer.plan.files import each_file
 from producer.plan.sources import plan_sources, with_empty
+from producer.plan.units import UNITS_PER_SLOT
 from producer.request.load import LoadRequest, parse_timestamp_us
 from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableMissing, TableSchema, find_table
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 UNIT_BYTES_MIN = 1 << 20
 UNIT_BYTES_MAX = 64 << 20
-UNITS_PER_SLOT = 4
 #: Bounds for loads that write SSTables: each unit makes at least one, and few are better than many.
 #: The largest unit takes some minutes.
 SSTABLE_UNIT_BYTES_MAX = 1 << 30

@@ -13,6 +13,7 @@ from cassandra.cluster import Session
 from cassandra.metadata import LocalStrategy, Murmur3Token
 
 from producer.plan.selection import selected_items
+from producer.plan.units import UNITS_PER_SLOT
 from producer.request.scan import Wanted
 from producer.request.values import table_names
 from ringhaul.cluster.consistency import Use, check_consistency
@@ -25,8 +26,6 @@ from ringhaul.scan.ring import read_estimates, read_ring
 if TYPE_CHECKING:
     from ringhaul.query.select import Select
 
-#: Minimum number of units per worker process, so that none is idle for long at the end.
-UNITS_PER_SLOT = 4
 #: Data of a unit by the server's estimates: a few seconds of work.
 UNIT_BYTES = 64 << 20
 #: The largest LIMIT that one worker process reads alone, so that its rows come first in the order

@@ -16,6 +16,7 @@ from config.settings import Loaded
 from producer.plan.empties import with_empties
 from producer.plan.marker_order import refuse_unsaid_order
 from producer.plan.sources import plan_sources, with_empty
+from producer.plan.units import UNITS_PER_SLOT
 from producer.request.load import LoadRequest
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
@@ -35,9 +36,6 @@ UNIT_BYTES = (64 << 10, 4 << 20)
 
 
 UNIT_ROWS = (1_000, 100_000)
-
-
-UNITS_PER_SLOT = 4
 
 
 @dataclass(frozen=True, kw_only=True)

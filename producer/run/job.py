@@ -17,6 +17,7 @@ from producer.request.command_line import COMMAND_LABEL, command_line
 from producer.request.fingerprint import FINGERPRINT_LABEL
 from producer.request.options import JobOptions
 from producer.request.settings import is_embedded
+from producer.run.feed import BATCH_UNITS
 from producer.run.follow import cancelled_by_interrupt, follow_job, leave_job
 from producer.run.gone import reporting_lost_job
 from producer.services.embedded import default_workers
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from ringhaul.scan.job import ReadJob
     from ringhaul.sources.source import SourceFile
     from ringhaul.statements.job import StatementJob
-
-#: Units in one message to the ledger.
-BATCH_UNITS = 500
 
 
 def nothing() -> None:
@@ -207,7 +205,7 @@ def create_job(
         },
         json.dumps(plan.job.to_json()),
         # A unit that must not run twice is started only once.
-        max_starts=None if plan.job.repeatable else 1,
+        starts_max=None if plan.job.repeatable else 1,
         error_limit=plan.error_limit,
         pace=pace,
         priority=priority,

@@ -165,7 +165,7 @@ def _run(
             },
             json.dumps(job.to_json()),
             error_limit=ErrorLimit.parse(request.max_errors),
-            max_starts=None if job.repeatable else 1,
+            starts_max=None if job.repeatable else 1,
             pace=options.pace,
             priority=options.priority,
         )

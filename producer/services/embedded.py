@@ -24,13 +24,12 @@ from config.settings import Settings
 from producer.outputs.state_folder import using_state
 from ringhaul.errors import RinghaulError, UsageError, WorkersUnavailable
 from ringhaul.run_folder import remove_dead
+from tasks.names import READS_VARIABLE
 from tasks.private_queues import private_queue, remove_queue
 
 if TYPE_CHECKING:
     from ringhaul.ledger.workers import Worker
 
-#: "0": the worker only takes units of loads (see `tasks.signals`).
-READS_VARIABLE = "_RINGHAUL_READS"
 #: How the id of a load starts.
 LOAD_PREFIX = "ld"
 #: A worker that dies this often within a job is not restarted.

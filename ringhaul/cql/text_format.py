@@ -213,3 +213,7 @@ class TextFormat:
             for name, value in values.items()
         }
         return cls(**known)
+
+
+#: The format that applies where no option says otherwise.
+USUAL = TextFormat()
