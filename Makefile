@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest
 # files: what was compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo quick test test-tools test-versions sstables-full check unit integration acceptance format docs bench bench-full pins clean
+.PHONY: help setup demo quick test test-slow test-tools test-versions sstables-full check unit integration acceptance format docs bench bench-full pins clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,10 +33,13 @@ $(STAMP): requirements.txt pyproject.toml
 demo: setup ## load a sample into a real Cassandra and verify it (starts everything it needs)
 	$(BIN)/ringhaul demo
 
-# Most of them wait for servers most of the time: three processes keep two cores busy. Each starts
-# its own servers: 3 GB.
-test: setup test-tools $(VENV)/.stamp-bench ## all tests, against real services that the tests start and stop
-	$(PYTEST) -n 3
+# Most of them wait for servers most of the time: three processes keep two cores busy. They share a
+# node, but some files need another.
+test: setup $(VENV)/.stamp-bench ## what the README promises, against real services that the tests start and stop
+	$(PYTEST) -n 3 --tier quick
+
+test-slow: setup test-tools $(VENV)/.stamp-bench ## what takes longer: the tests that tests/proofs.toml names
+	$(PYTEST) -n 3 --tier slow
 
 test-tools: setup ## chromium and prometheus for the tests, from Debian's packages
 	@tests/debian_tools.sh $(abspath $(VENV)/debian)
@@ -44,7 +47,7 @@ test-tools: setup ## chromium and prometheus for the tests, from Debian's packag
 test-versions: setup ## load, verify and unload on Cassandra 3.11, 4.0, 4.1 and 5.0, in ten minutes
 	$(BIN)/python -m tests.versions
 
-# As in `make test`, but with thousands of generated cases, and on older versions, too. SSTABLES_SEED
+# As in `make test-slow`, but with thousands of generated cases, and on older versions, too. SSTABLES_SEED
 # repeats a run.
 sstables-full: setup ## every proof about SSTables in its complete form, and on 4.0 and 4.1: some hours
 	SSTABLES_FULL=1 $(PYTEST) tests/property/test_sstables.py tests/unit/sstables tests/unit/streaming \

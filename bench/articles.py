@@ -117,7 +117,7 @@ ROWS = (
         "",
         "",
         "",
-        shown="`--profile`, see [where the time goes](../how-to/operations.md#where-the-time-goes)",
+        shown="py-spy, see [where the time goes](../how-to/profile.md)",
     ),
     *(
         Row(

@@ -18,7 +18,7 @@ from bench.systems import ours
 
 ROWS = 200_000
 PERCENTS = (0, 20, 40, 60, 80)
-STRATEGIES = ("pipeline", "single", "token-batch", "concurrent")
+STRATEGIES = ("pipeline", "single", "token-batch")
 #: Pattern of `bench.seeds`, its description, and one in how many rows it loads.
 PATTERNS = (
     ("S3a", "async single statements", 4),

@@ -28,9 +28,9 @@ from bench.harness import claim, save_table
 from bench.site import Site, make_site
 from bench.stage import stage
 from producer.commands.tune import tune_command, tune_options
+from producer.options.tune import TuneOptions
 from producer.plan.trial import Sample
 from producer.report.reporter import Shown
-from producer.request.options import TuneOptions
 from producer.run.trials import Trials
 from producer.run.tune_prepare import first_loads, prepare
 from producer.services.start import start_tune

@@ -20,7 +20,6 @@ from config.names import ENV_PREFIX, setting_fields
 from config.section import Section
 from config.sstable_sections import (
     ImportSettings,
-    SidecarSettings,
     SSTableSettings,
     StreamingSettings,
 )
@@ -41,7 +40,6 @@ from config.values import (
     Networks,
     OptionalBool,
     OptionalPath,
-    Profile,
     Roots,
     Seconds,
     Strategy,
@@ -199,9 +197,6 @@ class WorkerSettings(Section):
     time_limit_hard_s: Count = Field(default=1800, ge=11)
     #: Touched every `sweep_s` while Redis answers, for probes: pinging a worker is expensive.
     heartbeat_file: OptionalPath = None
-    profile: Profile = "off"
-    #: Empty: `profiles` in the state folder.
-    profile_dir: OptionalPath = None
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -311,7 +306,6 @@ class Settings(BaseSettings):
     sstables: SSTableSettings = SSTableSettings()
     streaming: StreamingSettings = StreamingSettings()
     imports: ImportSettings = ImportSettings()
-    sidecar: SidecarSettings = SidecarSettings()
     query: QuerySettings = QuerySettings()
     storage: StorageSettings = StorageSettings()
     transform: TransformSettings = TransformSettings()

@@ -6,7 +6,7 @@ stack, which overrides the defaults. Reading opens no connection and reads no se
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from config.errors import ConfigError
 from config.known_secrets import hide, remember
-from config.layers import FORMAT_SECTION, File, Layer, all_layers, find_file
-from config.names import flat, nearest, nested, sections
+from config.layers import FORMAT_SECTION, WAYS, File, Layer, all_layers, find_file
+from config.names import ENV_CONFIG, ENV_EMPTY, env_name, flat, nearest, nested, sections
 from config.secrets import mask_value
 from config.sections import Settings, setting_keys
 
@@ -65,6 +65,38 @@ class Loaded:
     origins: dict[str, str]
     #: The `ringhaul.toml` that was read, if any.
     config_file: Path | None
+    #: Values of the given flags by dotted key; an empty text: the setting's empty value.
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    file_is_flag: bool = False  #: whether a flag named `config_file`
+
+    def with_flags(self, flags: Mapping[str, Any]) -> "Loaded":
+        """Return the settings with further flags. Their values have the types of the settings, and
+        are not checked."""
+        settings = self.settings
+        for name, values in nested(flags).items():
+            section = getattr(settings, name).model_copy(update=values)
+            settings = settings.model_copy(update={name: section})
+        origins = self.origins | dict.fromkeys(flags, "flag")
+        return replace(self, settings=settings, origins=origins, flags={**self.flags, **flags})
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of a child process, which reads these settings from it: the one of
+        this process, with the flags."""
+        found = dict(os.environ)
+        # A variable of the other way to the cluster would contradict the flag's way.
+        for way, other in (WAYS, WAYS[::-1]):
+            if self.flags.get(way):
+                found.pop(env_name(other), None)
+        empty = {key.strip() for key in found.pop(ENV_EMPTY, "").split(",")} - {""}
+        for key, value in self.flags.items():
+            text = ",".join(value) if isinstance(value, (list, tuple)) else str(value)
+            found[env_name(key)] = text
+            empty = empty - {key} if text else empty | {key}
+        if empty:
+            found[ENV_EMPTY] = ",".join(sorted(empty))
+        if self.file_is_flag:
+            found[ENV_CONFIG] = str(self.config_file)
+        return found
 
     def describe(self) -> list[Described]:
         """Return all settings in the order of the sections, with passwords shown as `***`."""
@@ -87,7 +119,8 @@ def load_settings(
     for name in _SECRET_VARIABLES:
         remember(os.environ.get(name, ""))
     path = find_file(config_file)
-    layers = all_layers(Settings, flags or {}, path, options or {})
+    given = {key: value for key, value in (flags or {}).items() if value is not None}
+    layers = all_layers(Settings, given, path, options or {})
     try:
         settings = Settings(layers=layers)
     except ValidationError as error:
@@ -96,7 +129,13 @@ def load_settings(
         key: next((layer.origin(key) for layer in layers if key in layer.values), "default")
         for key in setting_keys()
     }
-    return Loaded(settings=settings, origins=origins, config_file=path)
+    return Loaded(
+        settings=settings,
+        origins=origins,
+        config_file=path,
+        flags=given,
+        file_is_flag=config_file is not None,
+    )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from config.section import Section
-from config.values import Bytes, Count, HostPattern, OptionalPath, Seconds, Words
+from config.values import Bytes, Count, OptionalPath, Seconds, Words
 
 
 class SSTableSettings(Section):
@@ -79,38 +79,5 @@ class ImportSettings(Section):
         if bool(self.jmx_user) != (self.jmx_password_file is not None):
             raise ValueError(
                 "imports.jmx_user and imports.jmx_password_file go together: give both or none"
-            )
-        return self
-
-
-class SidecarSettings(Section):
-    """How `load --via sidecar` reaches the Cassandra Sidecars of the nodes."""
-
-    #: Where a node's Sidecar is reached; `{node}` is the node's address.
-    host: HostPattern = "{node}"
-    port: Count = Field(default=9043, ge=1, le=65535)
-    tls: bool = False
-    tls_ca: OptionalPath = None
-    tls_cert: OptionalPath = None
-    tls_key: OptionalPath = None
-    tls_verify_hostname: bool = True
-    #: A bearer token (JWT), read again for each SSTable, as tokens expire.
-    token_file: OptionalPath = None
-    #: Without an answer, or without progress of an upload, a request counts as lost.
-    request_timeout_s: Seconds = Field(default=60.0, ge=1, le=3600)
-    #: The node checks the files and builds the indexes of up to a GiB in that time.
-    import_timeout_s: Seconds = Field(default=600.0, ge=1, le=86400)
-    #: Smaller inputs are refused: each worker process leaves at least one SSTable.
-    input_bytes_min: Bytes = Field(default=32 * 2**20, ge=0)
-
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
-        if (self.tls_cert is None) != (self.tls_key is None):
-            raise ValueError("sidecar.tls_cert and sidecar.tls_key go together: give both or none")
-        if not self.tls and (self.tls_ca is not None or self.tls_cert is not None):
-            raise ValueError("sidecar.tls_ca, tls_cert and tls_key need sidecar.tls = true")
-        if not self.tls and self.token_file is not None:
-            raise ValueError(
-                "sidecar.token_file needs sidecar.tls = true: without it others can read the token"
             )
         return self

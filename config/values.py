@@ -154,17 +154,6 @@ def check_host_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.lower() for name in names)
 
 
-def check_host_pattern(host: str) -> str:
-    """Return `host` if it is a host's name or address, in which `{node}` may stand for a node's."""
-    place = host.replace("{node}", "node")
-    if not re.fullmatch(r"[A-Za-z0-9_.:%-]+", place) or place.count(":") == 1:
-        raise ValueError(
-            "expected the name or address of a host without scheme and port, such as {node} or"
-            " {node}.sidecar.example.com"
-        )
-    return host
-
-
 def check_transform_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return `names` if all are patterns of functions, in which * stands for any part of a name."""
     for name in names:
@@ -222,7 +211,6 @@ HostIds = Annotated[tuple[str, ...], BeforeValidator(_split_commas), AfterValida
 HostNames = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_host_names)
 ]
-HostPattern = Annotated[str, AfterValidator(check_host_pattern)]
 Networks = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_networks)
 ]
@@ -241,11 +229,8 @@ Consistency = Annotated[
     ],
     BeforeValidator(_upper),
 ]
-Strategy = Annotated[
-    Literal["pipeline", "single", "token-batch", "concurrent"], BeforeValidator(_lower)
-]
+Strategy = Annotated[Literal["pipeline", "single", "token-batch"], BeforeValidator(_lower)]
 Compression = Annotated[Literal["none", "lz4"], BeforeValidator(_lower)]
-Profile = Annotated[Literal["off", "cprofile", "pyspy"], BeforeValidator(_lower)]
 Authentication = Annotated[Literal["flower", "proxy"], BeforeValidator(_lower)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper)]
 LogFormat = Annotated[Literal["auto", "console", "json"], BeforeValidator(_lower)]

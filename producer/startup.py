@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL
+from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL, UsageError
 
 #: New objects before the garbage collector searches for cycles. Modules are some 250,000 objects
 #: that stay; with Python's default of 700, it searches them again and again during imports.
@@ -60,7 +60,6 @@ def refuse_foreign_config() -> None:
     always reads it, and it can name a folder from which numba runs files."""
     if os.path.lexists(NUMBA_FILE):
         from config.trust import why_untrusted
-        from ringhaul.errors import UsageError
 
         path = Path.cwd() / NUMBA_FILE
         why = why_untrusted(path)

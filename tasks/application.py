@@ -1,8 +1,8 @@
 """The Celery application object. Importing this reads no settings and opens no connection.
 
-Settings are read from the environment and `ringhaul.toml` on first use, so every way to start a
-worker (`ringhaul worker`, `celery -A tasks worker`, a container) behaves the same. Flags of the
-`ringhaul` command reach its workers through the environment.
+Settings are those that a `ringhaul` command has handed over (`tasks.settings`). Otherwise they are
+read from the environment and `ringhaul.toml` on first use, so every way to start a worker
+(`ringhaul worker`, `celery -A tasks worker`, a container) behaves the same.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ from celery.loaders.app import AppLoader
 from kombu.transport import TRANSPORT_ALIASES
 
 from config.celery_config import WORKER_ENVIRONMENT, celery_settings
+from tasks.command_line import spell_as
 from tasks.settings import process_settings
 
 # Celery reads these when its own modules are imported.
 for _name, _value in WORKER_ENVIRONMENT.items():
     os.environ.setdefault(_name, _value)
 
+
+# What workers store about rows and units names options as users of the command line know them.
+spell_as(None)
 
 # No message in the broker, however malformed, may crash a worker: see `transport`.
 TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "tasks.transport:UnitTransport"

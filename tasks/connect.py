@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ringhaul.cluster.connect import ClusterConfig
     from ringhaul.imports.command import ImportCommand
     from ringhaul.imports.folder import ImportFolders
-    from ringhaul.imports.sidecar import Sidecar
     from ringhaul.ledger.ledger import Ledger
     from ringhaul.records.job import LoadJob
 
@@ -155,42 +154,6 @@ def import_folders(
         keyspace=keyspace,
         table=table,
         job_id=job_id,
-    )
-
-
-def sidecar_access(settings: Settings) -> Sidecar:
-    """Return how the nodes' Sidecars are reached from this host.
-
-    Raises `UsageError` for certificates that cannot be used, and `ConfigError` for a token that
-    cannot be read or sent.
-    """
-    from ringhaul.cluster.connect import tls_context
-    from ringhaul.imports.sidecar import Sidecar
-
-    sidecar = settings.sidecar
-    tls, token = None, ""
-    if sidecar.tls:
-        tls = tls_context(
-            "sidecar",
-            ca=str(sidecar.tls_ca or ""),
-            cert=str(sidecar.tls_cert or ""),
-            key=str(sidecar.tls_key or ""),
-            verify_hostname=sidecar.tls_verify_hostname,
-        )
-    if sidecar.token_file is not None:
-        token = read_secret(sidecar.token_file, "sidecar.token_file")
-        if not (token.isascii() and token.isprintable()) or " " in token:
-            raise ConfigError(
-                f"sidecar.token_file: the first line of {sidecar.token_file} is no bearer token: "
-                "it has blanks, or characters beyond ASCII"
-            )
-    return Sidecar(
-        host=sidecar.host,
-        port=sidecar.port,
-        tls=tls,
-        token=token,
-        request_timeout_s=sidecar.request_timeout_s,
-        import_timeout_s=sidecar.import_timeout_s,
     )
 
 

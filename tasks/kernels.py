@@ -5,7 +5,24 @@ from __future__ import annotations
 import importlib
 import logging
 
+from ringhaul.formats import json_documents, record_end
+
 log = logging.getLogger(__name__)
+
+#: Modules of kernels, and those that import some.
+_MODULES = (
+    "ringhaul.cql.decode.columns",
+    "ringhaul.cql.spell.digits",
+    "ringhaul.cql.spell.kernels",
+    "ringhaul.formats.fixed_kernels",
+    "ringhaul.formats.footer_kernels",
+    "ringhaul.formats.write.row_kernels",
+    "ringhaul.sstables.build",
+    "ringhaul.statements.kernels",
+    "tasks.child.scan",
+    "tasks.child.statements",
+    "tasks.child.verify",
+)
 
 
 def warm_up() -> None:
@@ -15,24 +32,9 @@ def warm_up() -> None:
     reports it.
     """
     try:
-        from ringhaul.cql import decode, spell
-        from ringhaul.formats import json_documents, record_end, write
-        from ringhaul.statements import replies
-
-        for name in (
-            "tasks.child.scan",
-            "tasks.child.statements",
-            "tasks.child.verify",
-            "ringhaul.formats.fixed_kernels",
-            "ringhaul.formats.footer_kernels",
-            "ringhaul.sstables.build",
-        ):
+        for name in _MODULES:
             importlib.import_module(name)
-        decode.warm_up()
-        spell.warm_up()
-        write.warm_up()
         record_end.warm_up()
         json_documents.warm_up()
-        replies.warm_up()
     except Exception:
         log.exception("the compiled kernels of the read side cannot be loaded")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.kinds import JobKind
@@ -15,9 +15,26 @@ if TYPE_CHECKING:
     from ringhaul.scan.job import ReadJob
     from ringhaul.statements.job import StatementJob
 
-#: All have `kind`, `repeatable`, `resumable`, `streams_rows`, `input`, `takes_error_limit` and
-#: `label`, so that a job is followed, resumed and finished without a look at its kind.
+#: Every job answers for itself: `labels`, `input`, `repeatable`, `resumable`, `streams_rows`,
+#: `output_url`, `closing`, `takes_error_limit`, `label`, `lost_advice()` and `once_advice()`. So a
+#: job is created, followed, resumed and finished without a look at its kind.
 Job: TypeAlias = "LoadJob | ReadJob | StatementJob"
+
+
+def is_load_job(job: Job) -> TypeGuard[LoadJob]:
+    """Return whether this is a load or a verification."""
+    return job.kind.is_load
+
+
+def is_read_job(job: Job) -> TypeGuard[ReadJob]:
+    """Return whether this is an unload, a count or a query."""
+    return job.kind.scans
+
+
+def is_statement_job(job: Job) -> TypeGuard[StatementJob]:
+    """Return whether this is a lookup or an exec."""
+    return job.kind.runs_statements
+
 
 #: How reading a spec fails that something else was written over.
 _UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError)

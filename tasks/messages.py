@@ -68,15 +68,6 @@ def fit(item: object, place: str) -> bytes:
         raise Unfit(f"it cannot be read ({type(error).__name__})") from None
 
 
-def why_unfit(item: object, place: str) -> str:
-    """Return why an item must not reach kombu, as a phrase; empty if it may."""
-    try:
-        fit(item, place)
-    except Unfit as error:
-        return str(error)
-    return ""
-
-
 def _fit(message: Any, place: str) -> bytes:
     if not isinstance(message, dict):
         raise Unfit("it is not a JSON object")

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ringhaul.ledger import keys
+from ringhaul.ledger.forget import forget_gone
 
 if TYPE_CHECKING:
     from ringhaul.ledger.connection import Caller
@@ -53,7 +54,5 @@ def remove_queue(caller: Caller, prefix: str, job_id: str) -> None:
 
 def remove_forgotten(caller: Caller, prefix: str) -> None:
     """Remove the queues of forgotten jobs. Raises as `Caller.script` does."""
-    from ringhaul.ledger.forget import forget_gone  # redis-py: slow to import, not always needed
-
     for job_id in forget_gone(caller, keys.QUEUES):
         remove_queue(caller, prefix, job_id)

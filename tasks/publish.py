@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from kombu.exceptions import OperationalError
@@ -12,6 +12,7 @@ from config.celery_config import QUEUE_LOAD
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.answers import Issued
 from ringhaul.ledger.fleet import Fleet, OpenJob, look_at_slots
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.labels import TRACE_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.shares import NORMAL, WEIGHTS, Want, share_out
@@ -26,11 +27,11 @@ PUBLISHED_PER_SLOT = 2
 
 
 #: Task by kind of job; all other kinds read token ranges.
-_TASKS = {
-    "load": TaskNames.LOAD_UNIT,
-    "verify": TaskNames.VERIFY_UNIT,
-    "lookup": TaskNames.ASK_UNIT,
-    "exec": TaskNames.ASK_UNIT,
+_TASKS: Mapping[str, str] = {
+    JobKind.LOAD: TaskNames.LOAD_UNIT,
+    JobKind.VERIFY: TaskNames.VERIFY_UNIT,
+    JobKind.LOOKUP: TaskNames.ASK_UNIT,
+    JobKind.EXEC: TaskNames.ASK_UNIT,
 }
 #: How long a list of live workers is cached for choosing queues.
 SEEN_S = 1.0
@@ -86,7 +87,7 @@ def publish_units(ledger: Ledger, job: str, issued: Issued) -> None:
     from tasks.application import app  # Celery: a command imports it only once its worker starts
 
     label = issued.queue or QUEUE_LOAD
-    task = _TASKS.get(issued.kind or "load", TaskNames.READ_UNIT)
+    task = _TASKS.get(issued.kind or JobKind.LOAD, TaskNames.READ_UNIT)
     queue = queue_of(label, () if "," not in label else _alive(ledger))
     for unit in issued.units:
         try:

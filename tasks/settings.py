@@ -1,13 +1,28 @@
-"""The settings of this process, read once."""
+"""The settings of this process: handed over by its command, or read once from the environment."""
 
 from __future__ import annotations
 
-from functools import cache
+from config.settings import Loaded, Settings, load_settings
 
-from config.settings import Settings, load_settings
+_loaded: Loaded | None = None
 
 
-@cache
+def use_settings(loaded: Loaded) -> None:
+    """Make these the settings of this process. A command calls this before it uses Celery, whose
+    application has no other way to learn of flags and of an embedded broker."""
+    global _loaded
+    _loaded = loaded
+
+
+def loaded_settings() -> Loaded:
+    """Return the settings of this process, with their origins. A worker that Celery's own command
+    started reads them from its environment, once."""
+    global _loaded
+    if _loaded is None:
+        _loaded = load_settings()
+    return _loaded
+
+
 def process_settings() -> Settings:
-    """Return the settings of this process, read once."""
-    return load_settings().settings
+    """Return the settings of this process."""
+    return loaded_settings().settings

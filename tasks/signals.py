@@ -22,30 +22,33 @@ from celery.signals import (
 )
 
 from config.logs import set_log_facts, set_up_logging
-from ringhaul.errors import UsageError
 from ringhaul.optional_pandas import put_off_pandas
 from ringhaul.plain_text import as_line
 from ringhaul.run_folder import run_folder
 from tasks.child import process
+from tasks.kernels import warm_up
 from tasks.names import READS_VARIABLE
 from tasks.node_name import set_nodename
 from tasks.parent.shutdown import UNITS
 from tasks.parent.trails import TRAILS
-from tasks.profiling import Profiler, start_profiler
+from tasks.ptrace import allow_tracing
 from tasks.settings import process_settings
 from tasks.tracing import close_tracing
 
 log = logging.getLogger(__name__)
 
 
-#: The profiler of this process.
-_profiler = Profiler()
-
-
 @setup_logging.connect(weak=False)
 def on_setup_logging(**_: Any) -> None:
     """Set up our log format; a receiver of this signal keeps Celery from configuring its own."""
     set_up_logging(process_settings().logging, plain=as_line)
+
+
+@worker_init.connect(weak=False)
+@worker_process_init.connect(weak=False)
+def on_start_tracing(**_: Any) -> None:
+    """Let py-spy and the like look into the parent and into each pool process."""
+    allow_tracing()
 
 
 @worker_init.connect(weak=False)
@@ -80,8 +83,6 @@ def on_worker_init(**_: Any) -> None:
     """Load the compiled kernels for reads in the parent, so that its children share them (about
     100 MB each). A worker started for a load does not need them."""
     if os.environ.get(READS_VARIABLE, "1") != "0":
-        from tasks.kernels import warm_up
-
         if not process_settings().transform.allowed:
             put_off_pandas()
         warm_up()
@@ -96,37 +97,18 @@ def on_process_init_trail(**_: Any) -> None:
         log.warning("if this process hangs, that cannot be detected: %s", error)
 
 
-@worker_process_init.connect(weak=False)
-def on_process_init_profile(**_: Any) -> None:
-    """Profile this process if the settings say so. It still serves if that fails."""
-    global _profiler
-    try:
-        _profiler = start_profiler(process_settings())
-    except UsageError as error:
-        log.error("this process is not profiled: %s", error)
-
-
 @task_prerun.connect(weak=False)
 def on_unit_start(kwargs: Mapping[str, Any], **_: Any) -> None:
-    """Mark a unit as in progress (a shutdown waits for it), name it in each line of the log, and
-    profile it."""
+    """Mark a unit as in progress (a shutdown waits for it), and name it in each line of the log."""
     set_log_facts(job=kwargs.get("job"), unit=kwargs.get("unit"))
     UNITS.begin()
-    _profiler.unit_started()
 
 
 @task_postrun.connect(weak=False)
 def on_unit_end(**_: Any) -> None:
     """Mark the unit as ended. Celery sends this signal however the unit ended."""
-    _profiler.unit_ended()
     UNITS.end()
     set_log_facts()
-
-
-@worker_process_shutdown.connect(weak=False)
-def on_process_shutdown_profile(**_: Any) -> None:
-    """Write the profile before the session is closed, which may take all the time that is left."""
-    _profiler.stop()
 
 
 @worker_process_init.connect(weak=False)

@@ -17,6 +17,7 @@ from tasks.base import UnitTask, attempt_token
 from tasks.child.load import run_load
 from tasks.child.process import current_child
 from tasks.child.unit import Attempt, Done, work
+from tasks.command_line import VALUES_PREFIX, spelled_with
 from tasks.names import TaskNames
 from tasks.settings import process_settings
 from tasks.tracing import unit_trace
@@ -49,7 +50,8 @@ def statement_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, 
     """Run the statements of one unit (lookup, exec), once."""
     from tasks.child.statements import run_statements
 
-    return _work(self, job, unit, epoch, run_statements)
+    with spelled_with(VALUES_PREFIX):
+        return _work(self, job, unit, epoch, run_statements)
 
 
 def _work(

@@ -2,8 +2,8 @@
 
 A room is a folder. The modules at the top of a package are its foundation, which every room of the
 package may import, except those that the table lists as separate rooms because they stand above
-others. The source text is searched: an import inside a function counts like one at the top,
-while one under `if TYPE_CHECKING:` is for the type checker only.
+others. The source text is searched: an import inside a function counts like one at the top. An
+import under `if TYPE_CHECKING:` is for the type checker only, and counts for circles alone.
 """
 
 from __future__ import annotations
@@ -43,21 +43,23 @@ ROOMS: Mapping[str, str] = {
     "ringhaul.query": "ringhaul.cluster ringhaul.cql",
     "ringhaul.sources": "ringhaul.formats ringhaul.storage",
     "ringhaul.transform": "ringhaul.cql",
+    "ringhaul.destination": "ringhaul.sstables",
     "ringhaul.records": (
         "ringhaul.cluster ringhaul.cql ringhaul.cql.decode ringhaul.cql.typed "
-        "ringhaul.formats ringhaul.ledger ringhaul.query ringhaul.sources "
-        "ringhaul.sstables ringhaul.transform"
+        "ringhaul.destination ringhaul.formats ringhaul.ledger ringhaul.query "
+        "ringhaul.sources ringhaul.transform"
     ),
     "ringhaul.load.write": (
-        "ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.records ringhaul.sstables "
-        "ringhaul.storage ringhaul.streaming"
+        "ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.destination "
+        "ringhaul.records ringhaul.sstables ringhaul.storage ringhaul.streaming"
     ),
     "ringhaul.units": (
         "ringhaul.cql ringhaul.dataplane ringhaul.formats ringhaul.records ringhaul.sources"
     ),
     "ringhaul.load": (
-        "ringhaul.cluster ringhaul.dataplane ringhaul.ledger ringhaul.load.write "
-        "ringhaul.records ringhaul.sstables ringhaul.storage ringhaul.units"
+        "ringhaul.cluster ringhaul.dataplane ringhaul.destination ringhaul.ledger "
+        "ringhaul.load.write ringhaul.records ringhaul.sstables ringhaul.storage "
+        "ringhaul.units"
     ),
     "ringhaul.output": (
         "ringhaul.cql ringhaul.cql.spell ringhaul.formats ringhaul.formats.write ringhaul.storage"
@@ -82,85 +84,94 @@ ROOMS: Mapping[str, str] = {
     "tasks.parent": "ringhaul.ledger ringhaul.storage tasks.host",
     "tasks.base": "tasks.parent",
     "tasks.child": (
-        "ringhaul.cluster ringhaul.dataplane ringhaul.imports ringhaul.ledger ringhaul.load "
-        "ringhaul.load.write ringhaul.records ringhaul.scan ringhaul.statements "
-        "ringhaul.streaming ringhaul.units"
+        "ringhaul.cluster ringhaul.dataplane ringhaul.destination ringhaul.imports "
+        "ringhaul.ledger ringhaul.load ringhaul.load.write ringhaul.records ringhaul.scan "
+        "ringhaul.statements ringhaul.streaming ringhaul.units"
     ),
-    "tasks.kernels": (
-        "ringhaul.cql ringhaul.cql.decode ringhaul.cql.spell ringhaul.formats "
-        "ringhaul.formats.write ringhaul.statements"
-    ),
+    # Besides, it imports the modules of its list by name.
+    "tasks.kernels": "ringhaul.formats",
     "tasks.signals": "tasks.child tasks.kernels tasks.parent",
     "tasks.units": "tasks.base tasks.child",
     "producer": "",
     "producer.outputs": ("ringhaul.cql ringhaul.formats.write ringhaul.ledger ringhaul.output"),
     "producer.local": "producer.outputs",
-    "producer.translate": "ringhaul.formats ringhaul.query ringhaul.records",
+    # The table of options. Every command has it, so its modules import little, and click never.
+    "producer.options": "ringhaul.cql ringhaul.formats ringhaul.ledger",
+    "producer.translate": "producer.options ringhaul.formats ringhaul.query ringhaul.records",
     "producer.request": (
-        "producer.outputs producer.translate ringhaul.cluster ringhaul.cql ringhaul.formats "
-        "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.query "
-        "ringhaul.records ringhaul.sstables ringhaul.storage"
+        "producer.options producer.outputs producer.translate ringhaul.cluster ringhaul.cql "
+        "ringhaul.destination ringhaul.formats ringhaul.formats.write ringhaul.ledger "
+        "ringhaul.output ringhaul.query ringhaul.records ringhaul.sstables ringhaul.storage"
     ),
     "producer.inputs": (
-        "producer.request ringhaul.cql ringhaul.formats ringhaul.formats.write ringhaul.output "
+        "producer.options ringhaul.cql ringhaul.formats ringhaul.formats.write "
+        "ringhaul.output "
         "ringhaul.sources ringhaul.storage"
     ),
     "producer.report": (
-        "producer.inputs producer.outputs producer.request ringhaul.cluster ringhaul.cql "
-        "ringhaul.cql.spell ringhaul.dataplane ringhaul.formats ringhaul.formats.write "
-        "ringhaul.ledger ringhaul.load ringhaul.output ringhaul.records ringhaul.scan "
-        "ringhaul.schedule ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.units"
+        "producer.inputs producer.options producer.outputs producer.request ringhaul.cluster "
+        "ringhaul.cql ringhaul.cql.spell ringhaul.dataplane ringhaul.destination "
+        "ringhaul.formats ringhaul.formats.write ringhaul.ledger ringhaul.load "
+        "ringhaul.output ringhaul.records ringhaul.scan ringhaul.schedule ringhaul.sources "
+        "ringhaul.statements ringhaul.storage ringhaul.units"
     ),
     "producer.tuning": "",
+    "producer.destination": (
+        "producer.request ringhaul.cluster ringhaul.cql ringhaul.destination ringhaul.imports "
+        "ringhaul.ledger ringhaul.load ringhaul.records ringhaul.sstables ringhaul.storage "
+        "ringhaul.streaming"
+    ),
     "producer.plan": (
-        "producer.outputs producer.request producer.tuning ringhaul.cluster ringhaul.cql "
-        "ringhaul.cql.typed ringhaul.formats ringhaul.imports ringhaul.ledger ringhaul.load "
-        "ringhaul.query ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
-        "ringhaul.statements ringhaul.storage ringhaul.streaming ringhaul.transform "
+        "producer.destination producer.options producer.outputs producer.request "
+        "producer.tuning ringhaul.cluster ringhaul.cql ringhaul.cql.typed "
+        "ringhaul.destination ringhaul.formats ringhaul.formats.write ringhaul.ledger "
+        "ringhaul.load ringhaul.output ringhaul.query ringhaul.records ringhaul.scan "
+        "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform "
         "ringhaul.units"
     ),
     "producer.services": (
-        "producer.local producer.outputs producer.report producer.request "
-        "ringhaul.cluster ringhaul.ledger ringhaul.storage tasks.parent"
+        "producer.local producer.options producer.outputs producer.request ringhaul.cluster "
+        "ringhaul.ledger ringhaul.storage"
     ),
     "producer.doctor": (
-        "producer.request producer.services ringhaul.cluster ringhaul.ledger "
+        "producer.outputs producer.request producer.services ringhaul.cluster ringhaul.ledger "
         "ringhaul.sources ringhaul.storage tasks.host"
     ),
     "producer.run": (
-        "producer.inputs producer.outputs producer.plan producer.report producer.request "
-        "producer.services producer.tuning ringhaul.cluster ringhaul.cql ringhaul.cql.decode "
-        "ringhaul.dataplane ringhaul.formats.write ringhaul.imports ringhaul.ledger ringhaul.load "
-        "ringhaul.output ringhaul.records ringhaul.scan ringhaul.sources ringhaul.sstables "
-        "ringhaul.statements ringhaul.storage "
-        "ringhaul.transform"
+        "producer.destination producer.inputs producer.options producer.outputs producer.plan "
+        "producer.report producer.request producer.services producer.tuning ringhaul.cluster "
+        "ringhaul.cql.decode ringhaul.dataplane ringhaul.ledger ringhaul.output "
+        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage"
     ),
     "producer.commands": (
-        "producer.doctor producer.local producer.outputs producer.report producer.request "
-        "producer.run producer.services ringhaul.cluster ringhaul.cql ringhaul.formats "
+        "producer.doctor producer.local producer.options producer.outputs producer.report "
+        "producer.request "
+        "producer.run producer.services ringhaul.cluster ringhaul.formats "
         "ringhaul.ledger ringhaul.schedule"
     ),
     "producer.cli": "producer.commands producer.translate",
     "producer.errors": "producer.outputs",
     "producer.__main__": ("producer.cli producer.commands producer.errors producer.outputs"),
     "producer.schedule": (
-        "producer.commands producer.outputs producer.report producer.request "
+        "producer.commands producer.options producer.outputs producer.report producer.request "
         "producer.services ringhaul.ledger ringhaul.query ringhaul.schedule "
         "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform "
         "ringhaul.web_client"
     ),
     "producer.migrate": (
-        "producer.commands producer.outputs producer.plan producer.request producer.schedule "
+        "producer.commands producer.options producer.outputs producer.plan producer.request "
+        "producer.schedule "
         "producer.translate ringhaul.cluster ringhaul.cql ringhaul.ledger ringhaul.records "
         "ringhaul.sources ringhaul.storage"
     ),
     "producer.schedule.celery_scheduler": "producer.schedule",
     "producer.metrics": (
-        "producer.commands producer.report producer.request producer.schedule "
+        "producer.commands producer.options producer.report producer.schedule "
         "producer.services ringhaul.dataplane ringhaul.ledger ringhaul.schedule"
     ),
     "producer.web": (
-        "producer.commands producer.metrics producer.outputs producer.report producer.request "
+        "producer.commands producer.metrics producer.options producer.outputs producer.report "
+        "producer.request "
         "producer.run producer.schedule ringhaul.ledger ringhaul.schedule"
     ),
     # `python -m ringhaul`: the command under its package's name.
@@ -182,6 +193,7 @@ PURE = (
     "ringhaul.formats",
     "ringhaul.formats.write",
     "ringhaul.sstables",
+    "ringhaul.destination",
     "ringhaul.records",
     "producer.tuning",
 )
@@ -270,34 +282,44 @@ class Import(NamedTuple):
         return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
 
 
-def imports(root: Path) -> list[Import]:
-    """Every import of every module of our packages under `root`."""
+def imports(root: Path, *, for_types: bool = False) -> list[Import]:
+    """Every import of every module of our packages under `root`.
+
+    `for_types`: with imports that are for the type checker only.
+    """
     found = []
     for package in PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
             module = module_of(path, root)
-            found += [Import(path, line, module, target) for line, target in imports_of(path, root)]
+            found += [
+                Import(path, line, module, target)
+                for line, target in imports_of(path, root, for_types=for_types)
+            ]
     return found
 
 
-def imports_of(path: Path, root: Path) -> Iterator[tuple[int, str]]:
+def imports_of(path: Path, root: Path, *, for_types: bool = False) -> Iterator[tuple[int, str]]:
     """Line and target of each import of one module below `root`."""
     module, is_package = module_of(path, root), path.name == "__init__.py"
-    for node in _nodes(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+    for node in _nodes(ast.parse(path.read_text(encoding="utf-8"), str(path)), for_types):
         for target in _targets(node, module, is_package):
             yield node.lineno, target
 
 
-def _nodes(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom | ast.Call]:
-    """Statements and calls that import, without those for the type checker."""
-    if isinstance(tree, ast.If) and ast.unparse(tree.test).endswith("TYPE_CHECKING"):
+def _nodes(tree: ast.AST, for_types: bool) -> Iterator[ast.Import | ast.ImportFrom | ast.Call]:
+    """Statements and calls that import; those for the type checker only with `for_types`."""
+    if (
+        not for_types
+        and isinstance(tree, ast.If)
+        and ast.unparse(tree.test).endswith("TYPE_CHECKING")
+    ):
         for statement in tree.orelse:
-            yield from _nodes(statement)
+            yield from _nodes(statement, for_types)
         return
     if isinstance(tree, ast.Import | ast.ImportFrom | ast.Call):
         yield tree
     for child in ast.iter_child_nodes(tree):
-        yield from _nodes(child)
+        yield from _nodes(child, for_types)
 
 
 def _targets(
@@ -363,11 +385,11 @@ def arrows(root: Path) -> dict[str, set[str]]:
 
 
 def circles(root: Path) -> list[list[str]]:
-    """Groups of modules that import each other, directly or through others."""
+    """Groups of modules that import each other, directly or through others, be it for types."""
     by_module: dict[str, set[str]] = {}
     ours = [
         item
-        for item in imports(root)
+        for item in imports(root, for_types=True)
         if item.target_package in PACKAGES and item.is_module(root) and item.target != item.module
     ]
     # `from package import module` needs only the module.

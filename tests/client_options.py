@@ -15,16 +15,15 @@ from pathlib import Path
 import rich_click as click
 
 from producer.commands.registry import find_command
+from producer.options.connection import Connection
+from producer.options.option import options_of
 
 PLACE = Path(__file__).parents[1] / "ringhaul" / "client" / "options.py"
 
 #: Options that the client gives itself, or that make no sense without a terminal.
 OURS = frozenset({"json", "progress", "quiet", "password", "help"})
 #: Options that are given to `Client`, once for all calls.
-CONNECTION = frozenset(
-    {"contact-points", "port", "secure-connect-bundle", "local-dc", "user", "password-file"}
-    | {"broker", "config"}
-)
+CONNECTION = frozenset(one.key for one in options_of(Connection)) - {"password"}
 #: How rows are written to files, where the client reads them into a table instead.
 OF_FILES = frozenset(
     {"output", "format", "compression", "header", "delimiter", "quote", "null", "escape"}

@@ -3,6 +3,9 @@
 import builtins
 import os
 import signal
+import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,17 +19,20 @@ from hypothesis import settings
 
 from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
-from tests.rooms import ByRoom, end_processes, put_first, remove_locks, turn
+from tasks.command_line import spell_as, spelled_as
+from tests.costs import Costs, Run
+from tests.rooms import ByRoom, end_processes, put_first, turn
 from tests.scale import FULL
+from tests.servers import RUN_VARIABLE, STRICT, SharedNode, SharedServers
 from tests.services import (
     ProxiedRing,
     connected,
     fresh_keyspace,
     running_ring,
-    running_stack,
     running_valkey,
     user_cache_dir,
 )
+from tests.tiers import TIERS, Tier
 
 #: Removed from the environment, where ringhaul would refuse it as an unknown setting.
 KEPT_STATE_DIR = os.environ.pop("RINGHAUL_TEST_STATE_DIR", "")
@@ -41,11 +47,26 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 _BEFORE = pytest.StashKey[dict[str, object]]()
+_SERVERS = pytest.StashKey[SharedServers]()
+_KEPT = pytest.StashKey[str]()
+_TIER = pytest.StashKey[Tier]()
+_COSTS = pytest.StashKey[Costs]()
+_RUN = pytest.StashKey[Run]()
 #: The turn of the test that runs, if one does.
 _turns: list[ExitStack] = []
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--tier",
+        choices=TIERS,
+        default="all",
+        help="which tests to run: the quick ones, or the slow ones of tests/proofs.toml",
+    )
+    parser.addoption("--costs", metavar="FILE", help="write what each test file cost, as CSV")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """End on SIGTERM like on Ctrl-C: tear down fixtures, leave no server behind.
 
     In the background of a script, pytest and every command that the tests start ignore Ctrl-C.
@@ -53,6 +74,27 @@ def pytest_configure() -> None:
     """
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.stash[_TIER] = Tier(config.getoption("tier"))
+    if (given := _given(config)) is not None:
+        folder, kept = given["run_folder"], given["kept_state_dir"]
+    else:
+        folder, kept = tempfile.mkdtemp(prefix="rh-tests-"), KEPT_STATE_DIR
+        os.environ[RUN_VARIABLE] = folder
+        config.stash[_RUN] = Run()
+    config.stash[_SERVERS] = servers = SharedServers(Path(folder))
+    config.stash[_KEPT] = kept
+    config.stash[_COSTS] = Costs(servers.pids)
+
+
+def _given(config: pytest.Config) -> dict[str, str] | None:
+    """What this process has from the one that xdist started it for; None if there is no such."""
+    return getattr(config, "workerinput", None)
+
+
+def pytest_configure_node(node: Any) -> None:
+    """Used with `-n`: what a process that xdist starts needs to know."""
+    node.workerinput["run_folder"] = str(node.config.stash[_SERVERS].folder)
+    node.workerinput["kept_state_dir"] = node.config.stash[_KEPT]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByRoom:
@@ -60,25 +102,71 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByRoom:
     return ByRoom(config, log)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import a file of which no test runs."""
+    left_out = collection_path.is_file() and config.stash[_TIER].leaves_out(collection_path)
+    return True if left_out else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     put_first(items)
-    left_out = [item for item in items if not FULL and item.get_closest_marker("complete")]
+    tier = config.stash[_TIER]
+    left_out = [
+        item
+        for item in items
+        if (not FULL and item.get_closest_marker("complete")) or not tier.has(item.nodeid)
+    ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        items[:] = [item for item in items if item not in set(left_out)]
 
 
-def pytest_unconfigure() -> None:
-    remove_locks()
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand over what this process has used."""
+    config = session.config
+    costs = config.stash[_COSTS]
+    costs.close()
+    if _given(config) is not None:
+        files = {name: list(cost) for name, cost in costs.files.items()}
+        config.workeroutput["costs"] = [files, costs.total_s()]  # type: ignore[attr-defined]
+    else:
+        # With `-n`: without the other processes, which hand over theirs.
+        config.stash[_RUN].add(costs.files, costs.total_s())
+
+
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Used with `-n`: a process has ended, without a word if it crashed."""
+    if found := getattr(node, "workeroutput", {}).get("costs"):
+        node.config.stash[_RUN].add(*found)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    run = config.stash[_RUN]
+    if not run.files:
+        return
+    terminalreporter.section("cost")
+    for line in run.lines(config.stash[_SERVERS].core_s()):
+        terminalreporter.line(line)
+    if path := config.getoption("costs"):
+        Path(path).write_text(run.table())
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _given(config) is None and _SERVERS in config.stash:
+        for process in config.stash[_SERVERS].stop():
+            print(f"left behind, and killed: {process}", file=sys.stderr)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """Outside of a test's time limit: it may have to wait for its turn."""
     alone = _is_alone(item)
+    waits_s = time.monotonic()
     if not _turns:
         _turns.append(ExitStack())
-        _turns[0].enter_context(turn(alone=alone))
+        _turns[0].enter_context(turn(item.config.stash[_SERVERS].folder, alone=alone))
+    item.config.stash[_COSTS].enter(item.location[0], time.monotonic() - waits_s)
     try:
         return (yield)
     finally:
@@ -119,10 +207,27 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+# Messages spell options as the command line does; also while tests are collected.
+spell_as(None)
+
+
+@pytest.fixture(autouse=True)
+def options_of_the_command_line() -> Iterator[None]:
+    """End the spelling of options by a test's command with the test."""
+    with spelled_as(None):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def no_known_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget known secrets: one test's password may be an ordinary word in another's messages."""
     monkeypatch.setattr("config.known_secrets._known", {})
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the settings that a command of another test handed over to Celery."""
+    monkeypatch.setattr("tasks.settings._loaded", None)
     monkeypatch.setattr("config.known_secrets._pattern", None)
 
 
@@ -135,17 +240,34 @@ def imports_of_this_process() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def stack() -> Iterator[Stack]:
-    """One Cassandra node and a Valkey, as started by `ringhaul local up`.
+def shared_servers(pytestconfig: pytest.Config) -> SharedServers:
+    """The servers that all test processes of this run share."""
+    return pytestconfig.stash[_SERVERS]
+
+
+@pytest.fixture(scope="session")
+def shared_node(shared_servers: SharedServers) -> SharedNode:
+    """The ordinary node, with nodetool."""
+    return shared_servers.node()
+
+
+@pytest.fixture(scope="session")
+def strict_node(shared_servers: SharedServers) -> SharedNode:
+    """The node with low limits. Files that use it run in one process: see `tests/rooms.py`."""
+    return shared_servers.node(STRICT)
+
+
+@pytest.fixture(scope="session")
+def stack(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> Stack:
+    """One Cassandra node, which other test processes use, too, and a Valkey.
 
     RINGHAUL_TEST_STATE_DIR names the state folder of a running stack, which saves a developer
     the start of a node in each pytest run.
     """
-    if KEPT_STATE_DIR:
-        yield Stack(Path(KEPT_STATE_DIR), user_cache_dir())
-        return
-    with running_stack() as running:
-        yield running
+    if kept := pytestconfig.stash[_KEPT]:
+        return Stack(Path(kept), user_cache_dir())
+    node: SharedNode = request.getfixturevalue("shared_node")
+    return node.stack
 
 
 @pytest.fixture(scope="session")
@@ -170,7 +292,7 @@ def keyspace(cassandra_session: Session) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[EmbeddedValkey]:
-    """A Valkey separate from that of `stack`."""
+    """A Valkey of this process, which its tests may empty: others use that of `stack`, too."""
     with running_valkey() as valkey:
         yield valkey
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ringhaul.ledger.labels import TRACE_LABEL
+from tasks.messages import Unfit, fit
 from tasks.names import TaskNames
 
 #: Of every type: empty, zero, false, of the wrong kind, too large, and what no one can encode.
@@ -146,3 +147,12 @@ def _changed(
                 inner = inner[step]
             inner[place[-1]] = value
             yield one
+
+
+def why_unfit(item: object, place: str) -> str:
+    """Return why an item must not reach kombu, as a phrase; empty if it may."""
+    try:
+        fit(item, place)
+    except Unfit as error:
+        return str(error)
+    return ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from producer.commands.click_options import AS_STEP
 from producer.commands.format_profile import apply_profile
 from producer.commands.job_command import job_options
-from producer.commands.options import AS_STEP
 from producer.commands.registry import find_command
 from ringhaul.ledger.kinds import JobKind
 

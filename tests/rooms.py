@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,8 +15,9 @@ from typing import Any
 import psutil
 from xdist.scheduler import LoadFileScheduling
 
-#: Start of a test's path -> the service it needs. One process starts it for all such tests: three
-#: Cassandra nodes take half a minute and two cores to start, a network of hosts as long.
+#: Start of a test's path -> the service it needs. One process runs all such tests: it starts what
+#: others cannot use (three Cassandra nodes take half a minute and two cores to start, a network of
+#: hosts as long), or changes a whole node.
 SHARED = {
     "tests/integration/load/test_three_nodes": "three nodes",
     "tests/integration/local/test_clusters": "three nodes",
@@ -25,7 +25,10 @@ SHARED = {
     "tests/hosts/": "hosts",
     "tests/integration/cluster/": "a node with passwords and TLS",
     "tests/integration/scan/": "a filled table",
-    "tests/acceptance/sstables/": "a node with nodetool",
+    "tests/integration/load/test_server_limits": "a strict node",
+    "tests/integration/load/test_fallback": "a strict node",
+    "tests/chaos/test_cassandra_away": "a strict node",
+    "tests/acceptance/test_unreadable_ranges": "a strict node",
 }
 
 #: Beginnings of paths, in the order in which their files are given to processes, before all others:
@@ -41,9 +44,6 @@ FIRST = (
     "tests/property/",
     "tests/acceptance/test_unreadable_ranges",
 )
-
-#: Where the locks are: the user's temporary folder. Tests may get one of their own later.
-_TEMPORARY = tempfile.gettempdir()
 
 #: In the command line of a process that xdist has started.
 _EXECNET = "exec(eval(sys.stdin.readline()))"
@@ -76,8 +76,8 @@ def put_first(items: list[Any]) -> None:
 
 
 @contextmanager
-def turn(*, alone: bool) -> Iterator[None]:
-    """Hold the turn of one test: beside others, or alone.
+def turn(folder: Path, *, alone: bool) -> Iterator[None]:
+    """Hold the turn of one test: beside others, or alone. `folder`: the run's, for its locks.
 
     A test that wants to be alone holds the door lock while it waits for the others to leave the
     room, so no further test enters.
@@ -85,9 +85,8 @@ def turn(*, alone: bool) -> Iterator[None]:
     if "PYTEST_XDIST_WORKER" not in os.environ:
         yield
         return
-    door_file, room_file = _locks(os.getppid())
     how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
-    with door_file.open("w") as door, room_file.open("w") as room:
+    with (folder / "door").open("w") as door, (folder / "room").open("w") as room:
         fcntl.flock(door, how)
         fcntl.flock(room, how)
         if not alone:
@@ -104,15 +103,3 @@ def end_processes() -> None:
         with suppress(psutil.NoSuchProcess):
             if _EXECNET in " ".join(child.cmdline()):
                 child.terminate()
-
-
-def remove_locks() -> None:
-    """Remove the lock files, at the end of the process that started the others."""
-    for file in _locks(os.getpid()):
-        file.unlink(missing_ok=True)
-
-
-def _locks(pid: int) -> tuple[Path, Path]:
-    """Paths of the door lock and the room lock, by the id of the main process."""
-    stem = Path(_TEMPORARY, f"ringhaul-tests-{pid}")
-    return stem.with_suffix(".door"), stem.with_suffix(".room")

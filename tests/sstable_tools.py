@@ -9,29 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 from cassandra.cluster import Session
 
 from bench.cassandra_tools import tool_command
 from producer.local.stack import Endpoints
-from tests.acceptance.running import free_port
-from tests.services import NEVER_STARTED_AGAIN, connected, running_stack, user_cache_dir
-
-#: Who may use nodetool. The node and nodetool read it from files of one form.
-JMX_USER, JMX_PASSWORD = "operator", "opens-JMX"
-
-#: What a table may have only if the node allows it.
-_FEATURES = {
-    "cdc_enabled": True,
-    "materialized_views_enabled": True,
-    # Tests give it damaged files.
-    "disk_failure_policy": "ignore",
-}
+from tests.servers import JMX_USER, SharedNode
+from tests.services import connected, user_cache_dir
 
 
 @dataclass(frozen=True)
 class Node:
-    """A separate Cassandra node."""
+    """A Cassandra node whose nodetool and data folder a test uses."""
 
     endpoints: Endpoints
     session: Session
@@ -70,45 +58,11 @@ class Node:
 
 
 @contextmanager
-def running_node(scratch: Path, **settings: object) -> Iterator[Node]:
-    """Run a node with a port for nodetool, which asks for a password. `settings`: more of those of
-    cassandra.yaml."""
-    port = free_port()
-    passwords = [scratch / "of-the-node", scratch / "of-nodetool"]
-    for file in passwords:
-        file.write_text(f"{JMX_USER} {JMX_PASSWORD}\n")
-        file.chmod(0o600)
-    java = (
-        f"{NEVER_STARTED_AGAIN} -Dcassandra.jmx.local.port={port} "
-        "-Dcom.sun.management.jmxremote.authenticate=true "
-        f"-Dcom.sun.management.jmxremote.password.file={passwords[0]} "
-        "--add-exports=java.management/com.sun.jmx.remote.security=ALL-UNNAMED"
-    )
-    with (
-        running_stack(extra_yaml={"127.0.0.1": _FEATURES | settings}, java=java) as stack,
-        connected(ends := stack.endpoints()) as session,
-    ):
-        yield Node(ends, session, port, passwords[1], _data_folder(port), scratch)
-
-
-def _data_folder(port: int) -> Path:
-    """Return the data folder of the node that listens on a port."""
-    for process in psutil.process_iter(["cmdline"]):
-        words = process.info["cmdline"] or []
-        for word in words:
-            if word.startswith("-Dcassandra.storagedir=") and _listens(process, port):
-                return Path(word.partition("=")[2]) / "data"
-    raise AssertionError(f"no node listens on {port}")
-
-
-def _listens(process: psutil.Process, port: int) -> bool:
-    try:
-        connections = process.net_connections(kind="inet")
-    except psutil.NoSuchProcess:  # the node of another test, which has just ended
-        return False
-    return any(
-        found.laddr.port == port and found.status == psutil.CONN_LISTEN for found in connections
-    )
+def opened(shared: SharedNode, scratch: Path) -> Iterator[Node]:
+    """A session on a shared node, and its tools. `scratch`: a folder for their files."""
+    ends = shared.stack.endpoints()
+    with connected(ends) as session:
+        yield Node(ends, session, shared.jmx_port, shared.jmx_password_file, shared.data, scratch)
 
 
 def run_tool(main: str, *arguments: str, scratch: Path) -> str:

@@ -1,7 +1,4 @@
-"""`ringhaul worker`, and how it, `beat` and `flower` run Celery's own commands with our defaults.
-
-Options that are not defined here are passed on, so every option of Celery and Flower works.
-"""
+"""Runs of Celery's own commands with our defaults, for `worker`, `beat` and `flower`."""
 
 from __future__ import annotations
 
@@ -14,84 +11,40 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-import rich_click as click
-
+from config.celery_config import WORKER_ARGUMENTS, WORKER_ENVIRONMENT
+from config.logs import is_json, set_up_logging
 from config.settings import Loaded
-from producer.commands.options import config_option
 from producer.commands.passed_on import check_passed_on
 from producer.outputs.plain_streams import show_as_written
-from producer.request.settings import is_embedded, settle
-from producer.services.embedded import EmbeddedBroker
+from producer.request.settings import settle
+from producer.services.embedded import enter_broker
+from producer.services.node_name import node_name
 from producer.startup import stay
-from ringhaul.errors import EXIT_COMPLETE, UsageError
+from ringhaul.errors import EXIT_COMPLETE, LedgerUnavailable
+from ringhaul.ledger.connection import LedgerRefused, ServerUnusable
 from ringhaul.plain_text import as_line
+from tasks.connect import open_ledger
+from tasks.exit_codes import exit_code
+from tasks.pools import check_pool
 
-PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 
-
-@click.command("worker", context_settings=PASS_ON)
-@click.option(
-    "-c",
-    "--concurrency",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Worker processes [the cores they may use].",
-)
-@click.option(
-    "-P",
-    "--pool",
-    default="prefork",
-    metavar="POOL",
-    help="Where units run: prefork, or solo for one unit at a time in the worker itself [prefork].",
-)
-@click.option(
-    "--profile",
-    type=click.Choice(["cprofile", "pyspy"]),
-    help="Write a profile of each process, and show at the end where the time went.",
-)
-@click.option(
-    "--profile-dir",
-    type=click.Path(file_okay=False, writable=True, path_type=Path),
-    help="Folder of the profiles [profiles in the state folder].",
-)
-@config_option
-@click.argument("celery_options", nargs=-1, type=click.UNPROCESSED)
-def worker_command(
+def run_worker(
     concurrency: int | None,
     pool: str,
-    profile: str | None,
-    profile_dir: Path | None,
     config_file: Path | None,
     celery_options: tuple[str, ...],
 ) -> None:
-    """Work on units of all jobs, until stopped.
+    """Run a worker until it is stopped, and end this process with its exit code.
 
-    Further options are those of `celery worker`. The first worker of a host is celery@HOST, the
-    next celery2@HOST, unless --hostname names it.
+    Parameters are the options of `ringhaul worker`. Raises `UsageError` for options, and as
+    `settle` does.
     """
-    from config.celery_config import WORKER_ARGUMENTS
-    from producer.services.node_name import node_name
-    from tasks.exit_codes import exit_code
-    from tasks.pools import check_pool
-
     check_passed_on(celery_options)
     in_pool = ("--pool", check_pool(pool))
-    flags = {
-        "worker.concurrency": concurrency,
-        "worker.profile": profile,
-        "worker.profile_dir": profile_dir and profile_dir.absolute(),
-    }
-    loaded = settle(flags, config_file)
-    if profile_dir is not None and loaded.settings.worker.profile == "off":
-        raise UsageError("--profile-dir needs --profile cprofile or --profile pyspy")
-    with ExitStack() as stack:
-        if loaded.settings.worker.profile != "off":
-            from producer.services.profiles import reporting_profiles
-
-            stack.enter_context(reporting_profiles(loaded.settings, _say))
-        named = node_name(celery_options)
-        run = partial(_run_worker, quiet=logs_json(loaded))
-        code = run_celery(loaded, [*WORKER_ARGUMENTS, *named, *in_pool, *celery_options], run)
+    loaded = settle({"worker.concurrency": concurrency}, config_file)
+    named = node_name(celery_options)
+    run = partial(_run_worker, quiet=logs_json(loaded))
+    code = run_celery(loaded, [*WORKER_ARGUMENTS, *named, *in_pool, *celery_options], run)
     end_process(exit_code(code))
 
 
@@ -99,24 +52,18 @@ def run_celery(loaded: Loaded, arguments: list[str], run: Callable[[list[str]], 
     """Hand over to Celery in this process: `run` runs a command of it with these arguments. Return
     what it returns."""
     show_as_written()
-    from config.celery_config import WORKER_ENVIRONMENT
-
     for name, value in WORKER_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    if is_embedded(loaded):
-        with EmbeddedBroker(loaded.settings.state_dir):
-            return run(arguments)
-    _check_broker(loaded)
-    return run(arguments)
+    with ExitStack() as stack:
+        loaded, broker = enter_broker(stack, loaded)
+        if broker is None:
+            _check_broker(loaded)
+        return run(arguments)
 
 
 def _check_broker(loaded: Loaded) -> None:
     """Raise `ServerUnusable` for a broker that can never serve, since Celery would retry for ever.
     If the broker is only down, or refuses us for now, Celery waits for it."""
-    from ringhaul.errors import LedgerUnavailable
-    from ringhaul.ledger.connection import LedgerRefused, ServerUnusable
-    from tasks.connect import open_ledger
-
     try:
         open_ledger(loaded.settings, 0).caller.command("PING")
     except ServerUnusable:
@@ -136,8 +83,6 @@ def run_celery_command(arguments: list[str]) -> None:
 def logs_json(loaded: Loaded) -> bool:
     """Return whether this process logs JSON lines; if so, set that up now, because Celery sets up
     logging only after its banner and its first warnings."""
-    from config.logs import is_json, set_up_logging
-
     settings = loaded.settings.logging
     if is_json(settings):
         set_up_logging(settings, plain=as_line)
@@ -172,7 +117,3 @@ def end_process(code: int = EXIT_COMPLETE) -> NoReturn:
 def _log_said(text: str, stream: object = None) -> None:
     """Log what Celery would print, such as at a shutdown."""
     logging.getLogger("celery.worker").info("%s", text)
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)

@@ -20,6 +20,7 @@ from cassandra.cluster import Session
 
 from config.sections import state_dir_default
 from config.settings import load_settings
+from producer.commands.load import load_command
 from producer.commands.local import up as start_local_stack
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL
@@ -107,8 +108,6 @@ def write_sample(path: Path, rows: int) -> None:
 
 def _load(sample: Path, workers: int) -> int:
     """Load the sample with the command line that was shown."""
-    from producer.commands.load import load_command
-
     code: int = load_command.main(
         [str(sample), "-k", KEYSPACE, "-t", TABLE, "-c", str(workers)], standalone_mode=False
     )

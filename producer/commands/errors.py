@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from itertools import islice
-from pathlib import Path
-
 import rich_click as click
 
 from producer.commands.options import ledger_options
-from producer.outputs.stdout import json_text
-from producer.request.conflicts import refuse_together
+from producer.options.connection import LedgerPlace
 from producer.request.values import given_options
 
 
@@ -33,7 +28,7 @@ from producer.request.values import given_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per reject on stdout.")
 @ledger_options
 def errors_command(
-    job: str | None, limit: int, export: str | None, as_json: bool, config_file: Path | None
+    job: str | None, limit: int, export: str | None, as_json: bool, place: LedgerPlace
 ) -> int:
     """List or export rejected records: file, line, column and reason.
 
@@ -42,14 +37,13 @@ def errors_command(
     same options; records with another header go to a further file.
     """
     from producer.report.newest import newest_job
-    from producer.report.rejects import export_rejects, not_kept, reject_lines, shown_rejects
+    from producer.report.reject_list import print_rejects, save_rejects
+    from producer.request.conflicts import refuse_together
     from producer.services.ledger import reading_ledger
-    from producer.text import count_text
-    from ringhaul.plain_text import as_line
 
     given = given_options()
     refuse_together(given)
-    with reading_ledger(config_file) as ledger:
+    with reading_ledger(place) as ledger:
         if job is None:
             job = newest_job(
                 ledger,
@@ -57,40 +51,5 @@ def errors_command(
                 none="no job of this broker has rejects: only loads, verify, lookup and exec do",
             )
         if export is not None:
-            written = export_rejects(ledger, job, export)
-            first, *further = written.files
-            where = "standard output" if export == "-" else first
-            text = f"{count_text(written.records, 'rejected record')} written to {where}"
-            text += ", in place of an older file" if written.replaced else ""
-            if further:
-                text += f"; those with another header or format to {', '.join(further)}"
-            _say(text)
-            _say(not_kept(ledger, job))
-            return 0
-        if as_json:
-            for reject in islice(shown_rejects(ledger, job), limit if "limit" in given else None):
-                print(json_text(reject.to_json()))
-            _say(not_kept(ledger, job))
-            return 0
-        for line in reject_lines(ledger, job, limit):
-            for part in _fitted(as_line(line)):
-                print(part)
-        return 0
-
-
-def _fitted(line: str) -> list[str]:
-    """Break a line between words for a terminal; programs get it as one line."""
-    if not sys.stdout.isatty():
-        return [line]
-    from shutil import get_terminal_size
-    from textwrap import wrap
-
-    columns = get_terminal_size().columns
-    return wrap(
-        line, columns, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-    )
-
-
-def _say(text: str) -> None:
-    if text:
-        print(text, file=sys.stderr)
+            return save_rejects(ledger, job, export)
+        return print_rejects(ledger, job, limit, limited="limit" in given, as_json=as_json)

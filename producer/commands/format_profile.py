@@ -9,7 +9,7 @@ and columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -18,12 +18,14 @@ from click.core import ParameterSource
 
 from config.names import nearest
 from config.settings import Formats, load_formats
-from producer.commands.options import output_options
-from producer.commands.record_options import spelling_options
+from producer.options.groups import Group
+from producer.options.option import options_of
+from producer.options.output import RowsOutput
+from producer.options.spelling import Spelling
 from producer.request.values import given_options
 from ringhaul.errors import UsageError
-from ringhaul.formats.presets import input_options
-from ringhaul.option_names import VALUES_PREFIX, option_name
+from ringhaul.formats.presets import input_options, output_options
+from tasks.command_line import VALUES_PREFIX, option_name
 
 #: The option itself, by its name in `load`.
 OPTION = "format-profile"
@@ -31,8 +33,6 @@ OPTION = "format-profile"
 _OF_A_LOAD = ("columns", "mapping")
 #: Values that are only for reading files.
 _ONLY_READ = {"format": ("auto",), "line-end": ("any",), "json-layout": ("documents", "commented")}
-#: Options that the `--dialect` of an unload sets.
-_OF_A_DIALECT = ("delimiter", "quote", "escape", "escape-style", "header", "line-end", "null")
 
 
 def apply_profile(context: click.Context) -> str | None:
@@ -94,24 +94,14 @@ def _section(formats: Formats, name: str) -> Mapping[str, Any]:
 @cache
 def _known() -> dict[str, str]:
     """Return the options of a load that a profile may have: name -> the name of their parameter."""
-    found = _names_of(spelling_options())
-    return {key: name for key, name in found.items() if key != OPTION}
+    return {one.key: one.name for one in options_of(Spelling) if one.key != OPTION}
 
 
 @cache
 def _only_written() -> frozenset[str]:
     """Return the options of an unload that a load does not have."""
-    return frozenset(_names_of([output_options])) - frozenset(_known())
-
-
-def _names_of(options: Sequence[Callable[[Any], Any]]) -> dict[str, str]:
-    def command() -> None:
-        """Stand in for a command, to be given options."""
-
-    for option in options:
-        command = option(command)
-    parameters: list[click.Parameter] = command.__click_params__  # type: ignore[attr-defined]
-    return {_key(one).removeprefix("--"): one.name or "" for one in parameters}
+    written = (one.key for one in options_of(RowsOutput) if one.group is Group.FORMAT)
+    return frozenset(written) - frozenset(_known())
 
 
 def _flags(context: click.Context) -> set[str]:
@@ -124,7 +114,10 @@ def _key(option: click.Parameter) -> str:
 
 def _of_a_dialect(context: click.Context) -> set[str]:
     """Return the options of an unload that a `--dialect` on the command line sets."""
-    return set(_OF_A_DIALECT) if "dialect" in given_options(context) else set()
+    if "dialect" not in given_options(context):
+        return set()
+    found = output_options(context.params["dialect"], {})
+    return {one.key for one in options_of(RowsOutput) if one.name in found}
 
 
 def _of_the_preset(context: click.Context, prefix: str) -> set[str]:

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from config.settings import load_settings
+from producer.local.layout import CQL_PORT
+from producer.local.ports import is_free
+from producer.local.server_status import ServerStatus, StackStatus
+from producer.local.stack import VALKEY_PORT, Stack
 from producer.outputs.stdout import json_text
+from ringhaul.errors import EXIT_FATAL
 
 if TYPE_CHECKING:
-    from producer.local.server_status import ServerStatus, StackStatus
-    from producer.local.stack import Stack
+    from config.settings import Settings
 
 
 @click.group("local")
@@ -43,9 +46,7 @@ def local() -> None:
 )
 def up(nodes: int | None, heap: str | None, auth: bool | None) -> None:
     """Start the stack, or its missing servers, and wait until it answers."""
-    from producer.local.layout import CQL_PORT
     from producer.local.progress import step_display
-    from producer.local.stack import VALKEY_PORT
 
     stack = _stack()
     with step_display() as show:
@@ -75,8 +76,6 @@ def status(as_json: bool) -> None:
         if state.partly:
             click.echo("only a part of it is up; `ringhaul local up` starts the rest", err=True)
     if not state.up:
-        from ringhaul.errors import EXIT_FATAL
-
         raise SystemExit(EXIT_FATAL)
 
 
@@ -131,7 +130,7 @@ def cql(file: Path | None, given_file: Path | None, statements: str | None) -> N
         raise click.UsageError("give FILE or -e: both have statements")
     from producer.local.cql import run_cqlsh
 
-    settings = load_settings().settings
+    settings = _settings()
     arguments = [] if file is None else ["--file", str(file)]
     arguments += [] if statements is None else ["--execute", statements]
     run_cqlsh(_stack().endpoints(), settings.state_dir / "local", arguments)
@@ -139,8 +138,6 @@ def cql(file: Path | None, given_file: Path | None, statements: str | None) -> N
 
 def _taken(addresses: Sequence[str], port: int, usual: int) -> str:
     """Return why a server does not have its usual port, if that is taken."""
-    from producer.local.ports import is_free
-
     if port == usual or all(is_free(address, usual) for address in addresses):
         return ""
     return f" (another program has the usual port, {usual})"
@@ -158,14 +155,18 @@ def _shown(value: str) -> str:
     return f"$'{octal}'"
 
 
-def _stack() -> "Stack":
-    from producer.local.stack import Stack
+def _settings() -> "Settings":
+    from config.settings import load_settings  # pydantic: not for --help
 
-    settings = load_settings().settings
+    return load_settings().settings
+
+
+def _stack() -> Stack:
+    settings = _settings()
     return Stack(settings.state_dir, settings.cache_dir)
 
 
-def _line(server: "ServerStatus") -> str:
+def _line(server: ServerStatus) -> str:
     state = "up" if server.answers else "not answering" if server.pid is not None else "down"
     process = ""
     if server.pid is not None:
@@ -173,6 +174,6 @@ def _line(server: "ServerStatus") -> str:
     return f"{server.name:<9}  {server.address}:{server.port}  {state}{process}"
 
 
-def _as_json(state: "StackStatus") -> dict[str, object]:
+def _as_json(state: StackStatus) -> dict[str, object]:
     servers = [{**asdict(server), "log": str(server.log)} for server in state.servers]
     return {"up": state.up, "servers": servers}

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from ringhaul.errors import UsageError
 
+#: Settings of click for commands that pass options on.
+PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
+
 
 def check_passed_on(options: Sequence[str]) -> None:
     """Raise `UsageError` for an option whose value Celery could not use."""

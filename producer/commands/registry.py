@@ -107,7 +107,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
     },
     "Run the fleet": {
         "worker": Entry(
-            "producer.commands.celery_commands:worker_command",
+            "producer.commands.worker:worker_command",
             "Work on units of all jobs, until stopped.",
             "ringhaul worker -c 8",
         ),

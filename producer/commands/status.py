@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from producer.commands.options import ledger_options, report_option
-from producer.outputs.stdout import json_text
+from producer.options.connection import LedgerPlace
 from producer.request.values import given_options
-from ringhaul.plain_text import as_line
-
-if TYPE_CHECKING:
-    from ringhaul.ledger.job_status import JobStatus
-    from ringhaul.ledger.ledger import Ledger
+from ringhaul.errors import UsageError
 
 
 @click.command("status")
@@ -41,13 +34,12 @@ def status_command(
     as_json: bool,
     limit: int,
     report: Path | None,
-    config_file: Path | None,
+    place: LedgerPlace,
 ) -> int:
     """List the jobs of this broker, or show one of them.
 
     The exit code of one job is that of its command."""
     from producer.services.ledger import reading_ledger
-    from ringhaul.errors import UsageError
 
     if job is not None and "limit" in given_options():
         raise UsageError(
@@ -65,137 +57,16 @@ def status_command(
         raise UsageError(
             "--events and --report: a report includes the events; leave one of them out"
         )
-    with reading_ledger(config_file) as ledger:
+    with reading_ledger(place) as ledger:
         if job is None:
-            _print_jobs(ledger, limit, as_json)
+            from producer.report.job_list import print_jobs
+
+            print_jobs(ledger, limit, as_json=as_json)
             return 0
         if events:
-            return _print_history(ledger, job, as_json)
-        return _one(ledger, job, follow, as_json, report)
+            from producer.report.job_history import print_history
 
+            return print_history(ledger, job, as_json=as_json)
+        from producer.run.status import show_job
 
-def _one(
-    ledger: Ledger, job_id: str, follow: bool, as_json: bool, report: Path | None = None
-) -> int:
-    from producer.report.reporter import Shown, close_job
-    from producer.report.step_without_job import raise_step_without_job
-    from producer.run.finish import publish_watched
-    from producer.run.follow import follow_job
-    from ringhaul.errors import OutputUnavailable, OutputUnusable
-    from ringhaul.ledger.audit import JobDamaged
-    from ringhaul.ledger.reading import JobMissing
-
-    shown = Shown(
-        progress="json" if as_json and follow else "auto", as_json=as_json, report_place=report
-    )
-    try:
-        status = ledger.status(job_id)
-    except JobDamaged:
-        return close_job(ledger, job_id, shown)
-    except JobMissing:
-        raise_step_without_job(ledger, job_id)
-        raise
-
-    def publish(status: JobStatus) -> None:
-        try:
-            publish_watched(ledger, status, shown.say)
-        except JobDamaged:  # the closing report says so
-            return
-        except (OutputUnusable, OutputUnavailable) as error:  # the job is over all the same
-            shown.say(str(error))
-
-    if follow and not status.finished:
-        from producer.run.gone import reporting_lost_job
-        from tasks.kinds import read_job
-
-        with reporting_lost_job(job_id, read_job(ledger, job_id)):
-            return follow_job(
-                ledger,
-                job_id,
-                shown,
-                on_end=publish,
-            )
-    if follow:
-        publish(status)
-    return close_job(ledger, job_id, shown)
-
-
-def _print_history(ledger: Ledger, job_id: str, as_json: bool) -> int:
-    from dataclasses import replace
-
-    from producer.report.events import event_lines, history_json
-    from producer.report.reporter import Shown, print_closing
-    from producer.report.summary import read_closing
-    from ringhaul.ledger.audit import JobDamaged
-    from ringhaul.ledger.history import History
-
-    closing = read_closing(ledger, job_id)
-    shown = Shown(as_json=as_json)
-    history = History(ledger.caller)
-    try:
-        events, samples = history.events(job_id), history.samples(job_id)
-    except JobDamaged:
-        print_closing(closing, shown)
-        return closing.exit_code
-    if as_json:
-        print_closing(replace(closing, data=closing.data | history_json(events, samples)), shown)
-        return closing.exit_code
-    for line in event_lines(events) if events else ():
-        print(line)
-    if not events:
-        shown.say(f"no events of {job_id} are kept: a version that keeps none ran it")
-    if "damage" in closing.data:
-        print_closing(closing, shown)
-    return closing.exit_code
-
-
-def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-untyped-def]
-    from producer.report.job_rows import job_row
-    from producer.report.recent import recent_snapshot
-    from producer.report.tables import Column, screen_width, table_lines
-    from producer.text import rate_text, time_text
-    from ringhaul.ledger.history import History
-
-    history = History(ledger.caller)
-    snapshots = [
-        (status, recent_snapshot(status, history.recent(status))) for status in ledger.jobs(limit)
-    ]
-    if as_json:
-        rows = [job_row(status, snapshot) for status, snapshot in snapshots]
-        print(json_text(rows, indent=2))
-        return
-    columns = (
-        Column("JOB", short=16, ends=True),
-        Column("VERB", goes=3),
-        Column("TARGET", short=12, ends=True),
-        Column("STATE"),
-        Column("DONE", right=True),
-        Column("ROWS", right=True),
-        Column("ROWS/S", goes=2, right=True),
-        Column("ETA", goes=4, right=True),
-        Column("REJECTED", goes=1, right=True),
-        Column("STARTED", goes=5, right=True),
-    )
-    lines = []
-    for status, snapshot in snapshots:
-        head = (status.job, status.labels.get("kind", "-"), _target(status), status.state_name)
-        if status.damage:  # none of its counts is right
-            lines.append((*head, *[""] * 6))
-            continue
-        ago = time_text(max(time.time() - status.created_ms / 1000, 0))
-        figures = (
-            f"{snapshot.share:.0%}",
-            f"{snapshot.rows:,}",
-            rate_text(snapshot.rows_per_s),
-            time_text(snapshot.eta_s),
-            f"{snapshot.rejected:,}",
-            f"{ago} ago",
-        )
-        lines.append((*head, *figures))
-    for line in table_lines(columns, lines, width=screen_width(sys.stdout)):
-        print(line)
-
-
-def _target(status: JobStatus) -> str:
-    """The table that a job is about; the one who made the job named it."""
-    return as_line(status.labels.get("table", "-"))
+        return show_job(ledger, job, follow=follow, as_json=as_json, report=report)

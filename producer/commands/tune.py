@@ -5,81 +5,23 @@ from __future__ import annotations
 import secrets
 import time
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import psutil
 import rich_click as click
 
-from producer.commands.options import connection_options
-from producer.commands.record_options import record_options
-from producer.request.options import TuneOptions
-from ringhaul.ledger.shares import NORMAL
-from ringhaul.schedule.times import parse_duration_s
-
-#: Below this, nothing can be compared after the start.
-BUDGET_MIN_S = 20
-
-
-def _parse_budget(context: click.Context, option: click.Parameter, text: str) -> int:
-    try:
-        seconds = parse_duration_s(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-    if seconds < BUDGET_MIN_S:
-        raise click.BadParameter(f"give at least {BUDGET_MIN_S}s")
-    return seconds
+from producer.commands.record_command import record_command
+from producer.options.option import record_of
+from producer.options.tune import TuneOptions
+from producer.request.password import prompting_for_password
+from producer.request.presets import with_preset
+from producer.request.values import given_options
+from producer.services.deadline import TimeOver, stops_before, too_short, until
+from producer.startup import take_sigterm
+from ringhaul.errors import UsageError
 
 
-@click.command("tune")
-@record_options
-@click.option(
-    "--nulls",
-    type=click.Choice(["unset", "tombstone"]),
-    default="unset",
-    show_default=True,
-    help="unset: leave the column as it is; tombstone: delete its value.",
-)
-@click.option(
-    "--max-errors", metavar="N|N%", help="Stop when more records of a trial are rejected [1000]."
-)
-@click.option("--consistency", metavar="LEVEL", help="Consistency level for writes [LOCAL_QUORUM].")
-@click.option(
-    "--budget",
-    "budget_s",
-    default="5m",
-    show_default=True,
-    metavar="TIME",
-    callback=_parse_budget,
-    help="Time limit of the command, such as 90s or 10m.",
-)
-@click.option(
-    "-c",
-    "--workers",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Most worker processes to try [1.5 times the cores].",
-)
-@click.option(
-    "--in-place",
-    is_flag=True,
-    help="Load into the table itself, not into a scratch table of the same schema.",
-)
-@click.option(
-    "--overwrite",
-    is_flag=True,
-    help="With --in-place: even if the table has rows; those with the sample's keys are replaced.",
-)
-@click.option(
-    "--write",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Put the result into this file [the ringhaul.toml that is read, else a new one here].",
-)
-@click.option("--no-write", is_flag=True, help="Only print the result.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-@click.option("-q", "--quiet", is_flag=True, help="Only the result.")
-@connection_options
+@record_command("tune", TuneOptions)
 def tune_command(**params: Any) -> int:
     """Find the fastest settings for a load, and what limits it.
 
@@ -87,11 +29,7 @@ def tune_command(**params: Any) -> int:
     again into a scratch table, with other settings each time.
     """
     began_s = time.monotonic() - (time.time() - psutil.Process().create_time())
-    from producer.request.password import prompting_for_password
-    from producer.services.deadline import TimeOver, stops_before, too_short, until
     from producer.services.start import start_tune
-    from producer.startup import take_sigterm
-    from ringhaul.errors import UsageError
 
     take_sigterm()
     context = click.get_current_context()
@@ -107,7 +45,6 @@ def tune_command(**params: Any) -> int:
         try:
             with until(stops_before(ends_s)):
                 services = start_tune(stack, options, run)
-                # The settings are in the environment now, for what reads them when it is imported.
                 from producer.run.tune import run_tune
         except TimeOver:
             raise too_short(0) from None
@@ -116,17 +53,6 @@ def tune_command(**params: Any) -> int:
 
 def tune_options(context: click.Context) -> TuneOptions:
     """Return the options of a parsed command."""
-    from producer.request.presets import with_preset
-    from producer.request.values import given_options
-
     given = frozenset(given_options(context))
-    options = TuneOptions(
-        **context.params,
-        job_id=None,
-        rate=None,
-        priority=NORMAL,
-        on_interrupt=None,
-        unit_size=None,
-        given=given,
-    )
+    options: TuneOptions = record_of(TuneOptions, context.params, given=given)
     return with_preset(options, given)[0]

@@ -11,7 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from producer.request.options import LoadOptions
+from producer.notes import Note, warnings
+from producer.options.groups import Group
+from producer.options.kinds import FLAG
+from producer.options.load import LoadOptions
+from producer.options.option import Option, options_of
 from producer.text import count_text
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
@@ -23,37 +27,19 @@ from ringhaul.storage.access import WEB_SCHEMES, is_url, mask_url, scheme_of
 from ringhaul.storage.hidden import MANIFESTS
 from ringhaul.storage.remote import read_small
 
-#: Options of `load` that a manifest knows, and how they are called in messages.
-_SAID = {
-    "delimiter": "delimiter {!r}",
-    "quote": "quote {!r}",
-    "null_strings": "null {0[0]!r}",
-    "empty_word": "empty text {!r}",
-    "encoding": "encoding {}",
-    "escape": "escape {!r}",
-    "escape_style": "escape style {}",
-    "header": "no header",
-    "hive_partitioning": "columns in the names of folders",
-    "json_layout": "JSON layout {}",
-    "timestamp_formats": "timestamps {0[0]}",
-    "date_formats": "dates {0[0]}",
-    "time_formats": "times {0[0]}",
-    "epoch_unit": "epoch unit {}",
-    "epoch": "epoch {}",
-    "timezone": "time zone {}",
-    "clock_changes": "clock changes {}",
-    "locale": "locale {}",
-    "true_words": "true {}",
-    "false_words": "false {}",
-    "blob": "blob {}",
-    "decimal_sep": "decimal separator {!r}",
-    "thousands_sep": "thousands separator {!r}",
-}
+
+def _as_said(option: Option) -> tuple[bool, bool, bool]:
+    """Sort options for a message: characters, then what there is or is not, then values."""
+    return option.group is Group.VALUES, option.kind is FLAG, option.group is Group.ROWS
 
 
-def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
-    """Return the options completed by what the sources' manifests say about their text, and lines
-    to show.
+#: How messages put the values of the options that a manifest knows.
+_SAID = {one.name: one.said for one in sorted(options_of(LoadOptions), key=_as_said) if one.said}
+
+
+def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[Note]]:
+    """Return the options completed by what the sources' manifests say about their text, and notes
+    about that.
 
     Options that the user gave stay as they are. Raises `UsageError` if sources of one load are
     written in different ways, and as `read_small` does.
@@ -88,7 +74,7 @@ def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
         )
     notes = _notes(changes)
     said = f"{mask_url(first)}: {_form(known[first])} with {', '.join(notes)}, as its manifest says"
-    return replace(options, **changes), [said, *lacks] if notes else lacks
+    return replace(options, **changes), [Note(said), *lacks] if notes else lacks
 
 
 def _has_options(fmt: OutputFormat) -> bool:
@@ -102,15 +88,15 @@ def _form(written: Manifest | None) -> str:
     return kinds["csv" if written is None else written.format.kind]
 
 
-def _lacking(found: Mapping[str, Manifest | None]) -> list[str]:
+def _lacking(found: Mapping[str, Manifest | None]) -> list[Note]:
     """Return warnings about unloads that left out what could not be read."""
-    return [
+    return warnings(
         f"warning: {mask_url(source)} lacks {count_text(len(written.missing), 'token range')} of "
         f"{written.keyspace}.{written.table} that no replica could read, says its manifest: the "
         "first are " + ", ".join(one.place for one in written.missing[:3])
         for source, written in found.items()
         if written is not None and written.missing
-    ]
+    )
 
 
 def _found(sources: Iterable[str]) -> dict[str, Manifest | None]:
@@ -175,14 +161,11 @@ def _changes(written: Manifest, options: LoadOptions) -> dict[str, Any]:
         layout = "lines" if fmt.json_layout is None else "documents"
         written_so = {"json_layout": layout, "encoding": fmt.encoding or "utf-8"}
         return _unlike(options, {**written_so, **_values(fmt.values)})
+    dialect = fmt.dialect
     wanted: dict[str, Any] = {
-        "empty_word": fmt.empty_word,
-        "encoding": fmt.encoding or "utf-8",
-        "delimiter": fmt.delimiter,
-        "quote": fmt.quote,
-        "null_strings": (fmt.null,),
-        "escape": fmt.escape or "",
-        "escape_style": fmt.escape_style or "plain",
+        **{name: getattr(dialect, name) for name in _SAID if hasattr(dialect, name)},
+        "quote": dialect.quote or "",
+        "escape": dialect.escape or "",
         "line_end": "any",
         "header": fmt.header,
         "allow_nul": True,

@@ -145,7 +145,7 @@ def _refuse_binary(beginning: bytes, dialect: CsvDialect, file_format: str) -> N
     which no file name reveals."""
     if dialect.decoding == "stream" or (file_format == "parquet" and beginning[:4] == b"PAR1"):
         return
-    problem = binary_kind(beginning, dialect.option, piped=True)
+    problem = binary_kind(beginning, piped=True)
     if problem is not None:
         raise UsageError(f"standard input {problem}")
 

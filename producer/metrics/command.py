@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import rich_click as click
 
 from producer.commands.options import ledger_options
+from producer.options.connection import LedgerPlace
 
 
 @click.command("metrics")
@@ -22,11 +21,11 @@ from producer.commands.options import ledger_options
     "--address", default="127.0.0.1", show_default=True, help="Address to listen on; no log-in."
 )
 @ledger_options
-def metrics_command(port: int, address: str, config_file: Path | None) -> int:
+def metrics_command(port: int, address: str, place: LedgerPlace) -> int:
     """Serve metrics for Prometheus at /metrics, without Flower.
 
     They are computed from the ledger at each scrape; Flower's /metrics has the same.
     """
     from producer.metrics.run import serve_metrics
 
-    return serve_metrics(config_file, address, port)
+    return serve_metrics(place, address, port)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 from types import FrameType
 
 from prometheus_client import CollectorRegistry
@@ -14,23 +13,21 @@ from config.logs import set_up_logging
 from config.settings import Settings
 from producer.metrics.collector import register
 from producer.metrics.server import MetricsServer
-from producer.request.settings import is_embedded, settle
-from producer.services.embedded import EmbeddedBroker
+from producer.options.connection import LedgerPlace
+from producer.services.embedded import enter_broker
+from producer.services.ledger import settings_of
 from producer.startup import stay
 from ringhaul.errors import EXIT_COMPLETE
 from ringhaul.plain_text import as_line
 
 
-def serve_metrics(config_file: Path | None, address: str, port: int) -> int:
+def serve_metrics(place: LedgerPlace, address: str, port: int) -> int:
     """Serve the metrics until SIGTERM or Ctrl-C; return the exit code."""
-    loaded = settle({}, config_file)
+    loaded = settings_of(place)
     stay()
     with ExitStack() as stack:
-        settings = loaded.settings
-        if is_embedded(loaded):
-            broker = stack.enter_context(EmbeddedBroker(settings.state_dir))
-            settings = broker.in_settings(settings)
-        _serve(settings, address, port)
+        loaded, _ = enter_broker(stack, loaded)
+        _serve(loaded.settings, address, port)
     return EXIT_COMPLETE
 
 

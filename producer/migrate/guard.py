@@ -13,8 +13,8 @@ import rich_click as click
 
 from producer.commands.job_command import job_options
 from producer.commands.registry import find_command
+from producer.options.job import JobOptions
 from producer.request.cqlshrc import apply_cqlshrc
-from producer.request.options import JobOptions
 from producer.schedule.steps import check_step_options
 from producer.translate.translation import Translation
 from ringhaul.errors import UsageError

@@ -11,17 +11,14 @@ from cassandra.cluster import Session
 
 from config.settings import Loaded
 from producer.migrate.guard import options_of
+from producer.options.job import JobOptions
+from producer.options.load import LoadOptions
+from producer.options.reads import CountOptions, UnloadOptions
+from producer.options.statements import ExecOptions
 from producer.plan.scan import read_select
 from producer.plan.sources import plan_sources
 from producer.plan.statements import prepare_statement
 from producer.request.load import load_request
-from producer.request.options import (
-    CountOptions,
-    ExecOptions,
-    JobOptions,
-    LoadOptions,
-    UnloadOptions,
-)
 from producer.request.password import ASK_KEY, prompting_for_password
 from producer.request.scan import count_wanted
 from producer.request.settings import settings_with

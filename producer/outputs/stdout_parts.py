@@ -15,7 +15,7 @@ from pathlib import Path
 from producer.outputs.stdout import let_go_of_stdout
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import EXIT_CANCELLED, OutputUnusable, Terminal
-from ringhaul.formats.write import OutputFormat, open_writer
+from ringhaul.formats.write.options import OutputFormat
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.output.parts import PartInfo
@@ -103,6 +103,8 @@ def beginning(fmt: OutputFormat, columns: Sequence[tuple[str, CqlType]], *, head
     """Return the bytes before the parts: a file of the format without rows, with the column names
     if `header`. In a compressed format it is never empty, so that the output for a table without
     rows is a valid file too."""
+    from ringhaul.formats.write.writer import open_writer  # most commands write no rows
+
     stream = io.BytesIO()
     names, types = zip(*columns, strict=True)
     open_writer(replace(fmt, header=True) if header else fmt, stream, names, types).close()

@@ -182,13 +182,7 @@ def dry_run_text(
 
 def _target_text(job: LoadJob, plan: dict[str, Any]) -> str:
     """Return where rows would go."""
-    if job.sstables is not None:
-        return f"SSTables of {plan['table']} in {job.sstables.final}"
-    if job.stream is not None and job.stream.folder:
-        return f"{plan['table']} at {plan['consistency']}, imported from {job.stream.folder}"
-    if job.stream is not None and job.stream.by_sidecar:
-        return f"{plan['table']} at {plan['consistency']}, imported through the nodes' Sidecars"
-    return f"{plan['table']} at {plan['consistency']}"
+    return job.destination.target_text(plan["table"], plan["consistency"])
 
 
 def _field_text(name: str) -> str:

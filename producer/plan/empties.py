@@ -8,6 +8,7 @@ from producer.request.load import LoadRequest
 from ringhaul.cluster.schema import TableSchema, nearest
 from ringhaul.cql.types import UnknownType
 from ringhaul.errors import UsageError
+from ringhaul.option_names import input_option
 from ringhaul.records.blanks import TEXTS
 from ringhaul.records.job import LoadJob
 
@@ -22,7 +23,7 @@ def with_empties(job: LoadJob, request: LoadRequest) -> LoadJob:
     texts = [name for name in job.table.column_names if _is_text(job.table, name)]
     for name in request.empty:
         if name is not None and name not in texts:
-            option = request.dialect.option("empty")
+            option = input_option("empty")
             raise UsageError(
                 f"{option}: {name!r} is no column of text, ascii or blob in {job.table.name}; in "
                 f"the others an empty field is null{nearest(name, texts)}"

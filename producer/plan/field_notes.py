@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from producer.notes import Note
 from producer.plan.partitions import partition_notes
 from producer.request.load import LoadRequest
 from ringhaul.cluster.schema import TableSchema, appends
@@ -15,17 +16,17 @@ from ringhaul.records.mapping_text import MappingText, Term
 SHOWN_MAX = 3
 
 
-def field_notes(request: LoadRequest, job: LoadJob) -> list[str]:
-    """Return the lines about the fields of a load's or verification's sources."""
+def field_notes(request: LoadRequest, job: LoadJob) -> list[Note]:
+    """Return the notes about the fields of a load's or verification's sources."""
     verb = "loaded into" if request.kind is JobKind.LOAD else "compared with"
-    return [
+    lines = [
         # A table that is made for the files has its columns from them, and shows their names.
         *([] if request.mapping or request.create_table else case_notes(job.sources, verb=verb)),
         *left_out_notes(request, job.sources, job.table),
         *unused_times_notes(request, job.sources, job.table),
         *shifted_times_notes(request, job.sources, job.table),
-        *partition_notes(request, job.sources, job.table),
     ]
+    return [*map(Note, lines), *partition_notes(request, job.sources, job.table)]
 
 
 def case_notes(sources: Sequence[LoadSource], *, verb: str = "loaded into") -> list[str]:

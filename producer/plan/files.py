@@ -16,6 +16,7 @@ from ringhaul.formats.header import SourceEmpty, refuse_binary
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.split import START, Block, Position, read_blocks
 from ringhaul.ledger.kinds import JobKind
+from ringhaul.option_names import input_option
 from ringhaul.records.job import LoadSource
 from ringhaul.records.targets import Targets
 from ringhaul.records.unit import TO_THE_END
@@ -112,7 +113,7 @@ def _refuse_columns(request: LoadRequest, file: SourceFile, has: str) -> None:
     columns = () if request.transforms and has.startswith("a name") else request.columns
     for option, given in (("columns", columns), ("no-header", not request.header)):
         if given:
-            name = request.dialect.option(option)
+            name = input_option(option)
             raise UsageError(f"{file.path}: {name} has no effect: the file has {has}")
 
 
@@ -130,11 +131,11 @@ def settled(
     filled = {*(column for _, column in targets.mapping), *(c for c, _ in targets.constants)}
     for name in table.column_names:
         if name not in filled:
-            mapping = request.dialect.option("mapping")
+            mapping = input_option("mapping")
             raise UsageError(f"{file.path}: {mapping} gives nothing for the marker {name!r}")
     if targets.filled or targets.timed:
         raise UsageError(
-            f"{request.dialect.option('mapping')}: functions and write times belong into the "
+            f"{input_option('mapping')}: functions and write times belong into the "
             "statement itself, as in VALUES (?, now()) USING TIMESTAMP ?"
         )
     return targets

@@ -13,6 +13,7 @@ from ringhaul.formats.csv_read import decode_bytes
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.pieces import BOM
 from ringhaul.formats.suffixes import format_of
+from ringhaul.option_names import input_option
 from ringhaul.sources.files import open_whole
 from ringhaul.sources.source import SourceFile
 
@@ -36,7 +37,7 @@ def with_layout(
     arrays = [file for file, begins in zip(json, starts, strict=True) if begins]
     if not arrays:
         return request, None
-    option = request.dialect.option("json-layout")
+    option = input_option("json-layout")
     more = f" (and {count_text(len(arrays) - 1, 'other file')})" if len(arrays) > 1 else ""
     note = f"{arrays[0].path}{more} begins with [, as a JSON array does: read by {option} documents"
     if len(json) > len(arrays):

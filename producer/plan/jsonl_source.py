@@ -15,6 +15,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.jsonl_read import inner_value, line_dialect, plain_json, record_texts
 from ringhaul.formats.records import first_document
 from ringhaul.formats.split import Block
+from ringhaul.option_names import input_option
 from ringhaul.records.job import LoadSource
 from ringhaul.records.mapping import find_fields, other_case
 from ringhaul.records.targets import Targets, find_named_targets
@@ -166,12 +167,11 @@ def _check_layout(request: LoadRequest, block: Block, first: bytes, file: Source
     """Refuse a file whose first record shows that its objects are not each on one line."""
     if request.dialect.encoding == "utf-8" and _is_utf_16(block.data[:4]):
         raise UsageError(
-            f"{file.path}: begins as text in UTF-16 does; give "
-            f"{request.dialect.option('encoding')} utf-16"
+            f"{file.path}: begins as text in UTF-16 does; give {input_option('encoding')} utf-16"
         )
     if request.dialect.json_layout != "lines":
         return
-    advice = f"give {request.dialect.option('json-layout')} documents"
+    advice = f"give {input_option('json-layout')} documents"
     if first.lstrip()[:1] == b"[":
         raise UsageError(
             f"{file.path}: begins with [, as a JSON array does, and JSON Lines have one object on "

@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING
 from cassandra.cluster import Session
 
 from config.settings import Settings
+from producer.destination.way import Asked
+from producer.destination.ways import plan_destination
 from producer.plan.column_times import with_times
 from producer.plan.empties import with_empties
 from producer.plan.files import each_file
 from producer.plan.sources import plan_sources, with_empty
-from producer.plan.units import UNITS_PER_SLOT
 from producer.request.load import LoadRequest, parse_timestamp_us
 from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableMissing, TableSchema, find_table
+from ringhaul.destination.base import UnitBounds
+from ringhaul.destination.cql import UNIT_BYTES_PACED_MIN
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.ledger.kinds import JobKind
@@ -36,19 +39,9 @@ if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
 UNIT_BYTES_MIN = 1 << 20
-UNIT_BYTES_MAX = 64 << 20
-#: Bounds for loads that write SSTables: each unit makes at least one, and few are better than many.
-#: The largest unit takes some minutes.
-SSTABLE_UNIT_BYTES_MAX = 1 << 30
-#: The same with transforms, which may take 100 us a row: a unit must end before its time limit.
-SSTABLE_UNIT_BYTES_TRANSFORMED = 128 << 20
 #: Duration of a unit at its share of `--rate`, and so the work that is repeated if its worker is
 #: stopped. A load of a day by 16 processes is 11,520 such units: 1 MB of the ledger (ADR 0014).
 UNIT_PACED_S = 120
-UNIT_BYTES_PACED_MIN = 16 << 10
-#: The same of units that make SSTables, under a limit on bytes: many small files would cost the
-#: nodes more than the limit saves them.
-SSTABLE_UNIT_BYTES_PACED_MIN = 256 << 20
 
 
 def plan_load(
@@ -67,35 +60,24 @@ def plan_load(
     table = new_table or _table(request, metadata)
     if request.times:
         table = with_times(table)
-    check_consistency(session, table.keyspace, Use(writes=request.kind == "load"))
+    check_consistency(session, table.keyspace, Use(writes=request.kind is JobKind.LOAD))
     transforms = _transforms(request, settings)
     planned = plan_sources(request, files, table)
     sources = tuple(source for source in planned if source is not None)
     _refuse_two_times(request, sources)
-    sstables = None
-    if request.to_sstables is not None:
-        from producer.plan.sstable_version import check_reads  # most loads do not need it
-        from producer.plan.sstables import plan_sstables
-
-        version = request.sstable_version
-        sstables = plan_sstables(
-            request.to_sstables, table, metadata, sources, request.ttl_s, version
-        )
-        check_reads(session, version)
     total_bytes = sum(file.size_bytes for file in files)
-    stream = None
-    if request.via == "streaming":
-        from producer.plan.sstable_stream import plan_stream
-
-        stream = plan_stream(table, session, settings, sources, request.ttl_s, total_bytes)
-    elif request.via == "import":
-        from producer.plan.sstable_import import plan_import
-
-        stream = plan_import(table, session, settings, sources, request.ttl_s, total_bytes, slots)
-    elif request.via == "sidecar":
-        from producer.plan.sstable_sidecar import plan_sidecar
-
-        stream = plan_sidecar(table, session, settings, sources, request.ttl_s, total_bytes)
+    destination = plan_destination(
+        Asked(
+            wanted=request.destination,
+            table=table,
+            sources=sources,
+            ttl_s=request.ttl_s,
+            input_bytes=total_bytes,
+            processes=slots,
+            session=session,
+            settings=settings,
+        )
+    )
     if request.kind is JobKind.LOAD:
         _refuse_counters(table)  # SSTables have their own words for it
     by_file = {source.file: source for source in sources}
@@ -117,8 +99,7 @@ def plan_load(
             records_count=records,
             rows_per_s=request.rows_per_s,
             bytes_per_s=request.bytes_per_s,
-            makes_sstables=sstables is not None or stream is not None,
-            transformed=bool(request.transforms),
+            bounds=destination.unit_bounds(transformed=bool(request.transforms)),
         ),
         ttl_s=request.ttl_s,
         nulls=request.nulls,
@@ -131,8 +112,7 @@ def plan_load(
         transforms=tuple(request.transforms),
         where=request.where,
         kind=request.kind,
-        sstables=sstables,
-        stream=stream,
+        destination=destination,
         sstable_bytes=settings.sstables.size_bytes,
         exact_timestamps=request.exact_timestamps,
         in_flight_requests_max=settings.load.in_flight_requests_max,
@@ -160,7 +140,7 @@ def _table(request: LoadRequest, metadata: Metadata) -> TableSchema:
     try:
         return find_table(metadata, request.keyspace, request.table)
     except TableMissing as error:
-        if request.kind != JobKind.LOAD or request.transforms or str(error).endswith("?"):
+        if request.kind is not JobKind.LOAD or request.transforms or str(error).endswith("?"):
             raise
         raise TableMissing(f"{error}; --create-table makes one for what the files hold") from error
 
@@ -212,27 +192,22 @@ def unit_bytes_auto(
     records_count: int = 0,
     rows_per_s: int = 0,
     bytes_per_s: int = 0,
-    makes_sstables: bool = False,
-    transformed: bool = False,
+    bounds: UnitBounds,
 ) -> int:
-    """Return a unit size that gives every worker process several units, none of which takes
-    minutes; or one, if units make SSTables.
+    """Return a unit size within `bounds` that gives every worker process its units, none of which
+    takes minutes at the job's limits.
 
     `records_count`: estimated number of records. `rows_per_s`, `bytes_per_s`: the job's limits,
     which its worker processes share; 0 if there is none.
     """
-    units_per_slot, most_bytes = UNITS_PER_SLOT, UNIT_BYTES_MAX
-    if makes_sstables:
-        most_bytes = SSTABLE_UNIT_BYTES_TRANSFORMED if transformed else SSTABLE_UNIT_BYTES_MAX
-        units_per_slot = 1
-    size = min(max(-(-total_bytes // (units_per_slot * slots)), UNIT_BYTES_MIN), most_bytes)
+    share_bytes = -(-total_bytes // (bounds.units_per_slot * slots))
+    size = min(max(share_bytes, UNIT_BYTES_MIN), bounds.bytes_max)
     if rows_per_s:
         record_bytes = total_bytes / max(1, records_count)
         paced_bytes = int(rows_per_s / slots * UNIT_PACED_S * record_bytes)
         size = min(size, max(paced_bytes, UNIT_BYTES_PACED_MIN))
     if bytes_per_s:
-        least_bytes = SSTABLE_UNIT_BYTES_PACED_MIN if makes_sstables else UNIT_BYTES_PACED_MIN
-        size = min(size, max(bytes_per_s // slots * UNIT_PACED_S, least_bytes))
+        size = min(size, max(bytes_per_s // slots * UNIT_PACED_S, bounds.paced_bytes_min))
     return size
 
 

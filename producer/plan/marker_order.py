@@ -15,6 +15,7 @@ from ringhaul.cql.nested import encode_column
 from ringhaul.errors import UsageError
 from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.suffixes import format_of
+from ringhaul.option_names import input_option
 from ringhaul.records.blanks import without_empties
 from ringhaul.records.job import LoadJob, LoadSource
 
@@ -28,7 +29,7 @@ def refuse_unsaid_order(request: LoadRequest, names: Sequence[str]) -> None:
     """Raise `UsageError` for an update of counters, which cannot be undone by writing the right
     rows."""
     if orders_by_markers(request):
-        columns, given = request.dialect.option("columns"), ",".join(names)
+        columns, given = input_option("columns"), ",".join(names)
         raise UsageError(
             "the file has no header, and an addition to the counter of a wrong row cannot be "
             f"undone: name the fields, with {columns} {given} if they are in the markers' order"
@@ -47,7 +48,7 @@ def order_warning(
     source = next((one for one in job.sources if _is_csv(request, one)), None)
     if source is None or not _fits(job, source, names, usual):
         return ""
-    columns = request.dialect.option("columns")
+    columns = input_option("columns")
     return (
         f"warning: {source.file.path} has no header, so its fields are taken in the markers' "
         f"order: {', '.join(names)}. They fit the table's order as well: {', '.join(usual)}. Give "

@@ -1,4 +1,7 @@
-"""Plan a table for the files of a load: read a sample of them, choose types and a primary key."""
+"""Plan a table for the files of a load: read a sample of them, choose types and a primary key.
+
+A table that exists is compared with that plan.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from cassandra.cluster import Session
+from cassandra.metadata import Metadata
 
+from producer.notes import Note
 from producer.plan.column_types import UserTypes, as_given, check_arrow, given_types, misfits
 from producer.plan.files import each_file
 from producer.plan.table_sample import ArrowColumn, Sample, read_sample
 from producer.request.load import LoadRequest
 from producer.text import count_text
-from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.schema import (
+    TableMissing,
+    TableSchema,
+    find_keyspace,
+    find_table,
+    user_types_of,
+)
 from ringhaul.errors import UsageError
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.records.infer import Inferred, NoType, widened
-from ringhaul.records.new_table import NewTable, new_table, repeated_keys
+from ringhaul.records.new_table import NewTable, differences, new_table, repeated_keys
 from ringhaul.sources.source import SourceFile
+
+#: The first release of Cassandra that has vectors.
+VECTORS_SINCE = 5
 
 
 @dataclass(frozen=True)
@@ -27,6 +42,38 @@ class Planned:
 
     table: NewTable
     notes: tuple[str, ...]
+
+
+def wanted_table(
+    request: LoadRequest, files: Sequence[SourceFile], session: Session
+) -> Planned | Note:
+    """Return the table to create, or a note that it exists as it would be created.
+
+    Raises `UsageError` if it exists with other columns or another key, and as `plan_new_table` and
+    `find_keyspace` do.
+    """
+    metadata = session.cluster.metadata
+    keyspace = find_keyspace(metadata, request.keyspace)
+    planned = plan_new_table(
+        request, files, user_types=user_types_of(keyspace), vectors=_has_vectors(metadata)
+    )
+    try:
+        found = find_table(metadata, request.keyspace, request.table)
+    except TableMissing:
+        return planned
+    said = differences(planned.table.schema, found)
+    if said:
+        raise UsageError(
+            f"--create-table: {found.name} exists and differs from what the files suggest: "
+            f"{'; '.join(said)}. Leave out --create-table to load into it as it is"
+        )
+    return Note(f"{found.name} exists already, and matches the files")
+
+
+def _has_vectors(metadata: Metadata) -> bool:
+    """Return whether all nodes know the type `vector`."""
+    releases = [str(host.release_version or "").partition(".")[0] for host in metadata.all_hosts()]
+    return all(release.isdigit() and int(release) >= VECTORS_SINCE for release in releases)
 
 
 def plan_new_table(

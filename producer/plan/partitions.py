@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from producer.notes import Note
 from producer.request.load import LoadRequest
 from ringhaul.cluster.schema import TableSchema, nearest
 from ringhaul.errors import SourceMissing, UsageError
@@ -113,8 +114,8 @@ def _columns_of(fields: Sequence[str], table: TableSchema) -> set[str]:
 
 def partition_notes(
     request: LoadRequest, sources: Sequence[LoadSource], table: TableSchema
-) -> list[str]:
-    """Return lines about columns that were taken from the names of folders without the option, and
+) -> list[Note]:
+    """Return notes about columns that were taken from the names of folders without the option, and
     about columns that were left out although names of folders have values."""
     if request.partitioned or request.by_name:
         return []
@@ -134,8 +135,10 @@ def partition_notes(
         free = [name for name in taken if name not in table.primary_key]
         advice = f". --skip-columns {shlex.quote(free[0])} leaves it out" if free else ""
         notes.append(
-            f"{_named(taken)} taken from the names of folders, as {OPTION} does: the files have no "
-            f"such field{advice}"
+            Note(
+                f"{_named(taken)} taken from the names of folders, as {OPTION} does: the files "
+                f"have no such field{advice}"
+            )
         )
     if left:
         if request.create_table:
@@ -144,9 +147,8 @@ def partition_notes(
             advice = "--transform does not see them"
         else:
             advice = f"{OPTION} takes them"
-        notes.append(
-            f"warning: {_named(left)} not loaded, though names of folders have values: {advice}"
-        )
+        text = f"warning: {_named(left)} not loaded, though names of folders have values: {advice}"
+        notes.append(Note(text, warns=True))
     return notes
 
 

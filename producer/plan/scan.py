@@ -13,12 +13,12 @@ from cassandra.cluster import Session
 from cassandra.metadata import LocalStrategy, Murmur3Token
 
 from producer.plan.selection import selected_items
-from producer.plan.units import UNITS_PER_SLOT
 from producer.request.scan import Wanted
 from producer.request.values import table_names
 from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
 from ringhaul.cql.types import CqlType
+from ringhaul.destination.cql import UNITS_PER_SLOT
 from ringhaul.errors import UsageError
 from ringhaul.scan.ranges import FULL_RING, TokenRange, join_units, pack_ranges, plan_ranges
 from ringhaul.scan.ring import read_estimates, read_ring

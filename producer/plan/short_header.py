@@ -16,6 +16,7 @@ from producer.text import count_text
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.formats.split import Position, read_blocks
 from ringhaul.formats.suffixes import format_of
+from ringhaul.option_names import input_option
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.source import SourceFile
 from ringhaul.units.reading import open_records
@@ -45,11 +46,11 @@ def short_header(
     records = _longer_records(request, file, len(names) + 1, start)
     if not any(record[-1] for record in records):
         return ""
-    extra = request.dialect.option("allow-extra-fields")
+    extra = input_option("allow-extra-fields")
     return (
         f"each of its first {count_text(len(records), 'record')} has {len(names) + 1} fields, and "
         f"its header names {len(names)}. If the first field has no name, as in files of R's "
-        f"write.table, {_advice(request, names, table)}; {extra} would leave out the last field "
+        f"write.table, {_advice(names, table)}; {extra} would leave out the last field "
         "instead, and shift all values"
     )
 
@@ -77,10 +78,10 @@ def _all_of(count: int, records: Iterator[list[bytes]]) -> list[list[bytes]]:
     return found
 
 
-def _advice(request: LoadRequest, names: Sequence[str], table: TableSchema) -> str:
+def _advice(names: Sequence[str], table: TableSchema) -> str:
     """Return the options that name all fields: the first is the only column that must be there and
     is not, or it is left out."""
-    option, skip = request.dialect.option("columns"), request.dialect.option("skip-columns")
+    option, skip = input_option("columns"), input_option("skip-columns")
     there = {name.lower() for name in names}
     missing = [c for c in table.primary_key or table.column_names if c.lower() not in there]
     name, left_out = (missing[0], "") if len(missing) == 1 else (_NAME, f" {skip} {_NAME}")

@@ -29,6 +29,7 @@ from ringhaul.formats.fixed_read import fixed_dialect
 from ringhaul.formats.header import SourceEmpty, check_names, read_header
 from ringhaul.formats.split import START, Block, Position
 from ringhaul.formats.suffixes import format_of
+from ringhaul.option_names import input_option
 from ringhaul.records.job import LoadSource
 from ringhaul.records.mapping import find_fields
 from ringhaul.records.targets import Targets, find_targets
@@ -189,7 +190,7 @@ def _targets_of(
     """Return what the fields of a text file fill."""
     row = request.row_fields(fields, file.path)
     if request.by_name and not request.mapping:
-        no_header = request.dialect.option("no-header")
+        no_header = input_option("no-header")
         otherwise = f"; if the first record is data, give {no_header}" if request.header else ""
         return Targets(find_fields(fields, table, source=file.path, otherwise=otherwise))
     named = request.header or request.columns or request.mapping
@@ -261,7 +262,7 @@ def _refuse_separator(request: LoadRequest, names: Sequence[str]) -> None:
     if request.header_at is None and len(names) <= 2 and SEPARATOR_LINE.fullmatch("".join(names)):
         raise UsageError(
             f"begins with the line {names[0]}, which names the delimiter: give "
-            f"{request.dialect.option('header-at')} 2, the line of the header, which takes the "
+            f"{input_option('header-at')} 2, the line of the header, which takes the "
             "delimiter from there"
         )
 
@@ -275,5 +276,5 @@ def _check_delimiter(request: LoadRequest, file: SourceFile, name: str) -> None:
         if character in name:
             raise UsageError(
                 f"{file.path}: the header is one field, {name[:60]!r}; give "
-                f"{request.dialect.option('delimiter')} '{spelt}' if that stands between its fields"
+                f"{input_option('delimiter')} '{spelt}' if that stands between its fields"
             )

@@ -6,28 +6,41 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable, Session
 from cassandra.connection import ConnectionException
 from cassandra.protocol import ErrorMessage
 
-from config.settings import Loaded
+from config.settings import Loaded, Settings
+from producer.notes import Note, warnings
+from producer.options.statements import StatementOptions
+from producer.outputs.stdout_parts import StdoutParts, beginning
+from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.empties import with_empties
-from producer.plan.marker_order import refuse_unsaid_order
+from producer.plan.field_notes import case_notes
+from producer.plan.marker_order import order_warning, refuse_unsaid_order
+from producer.plan.plan import Plan
 from producer.plan.sources import plan_sources, with_empty
-from producer.plan.units import UNITS_PER_SLOT
+from producer.request.conflicts import refuse_stdout_detach
 from producer.request.load import LoadRequest
+from producer.request.output import STDOUT, refuse_two_on_stdout, wants_header
+from producer.text import count_text
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cql.types import CqlType, Fields
+from ringhaul.destination.cql import UNITS_PER_SLOT
 from ringhaul.errors import UsageError
+from ringhaul.formats.write import refuse_blank_lines
 from ringhaul.ledger.kinds import JobKind
+from ringhaul.output.job import Output
 from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.sources.source import SourceFile
 from ringhaul.statements.exec import Statement
-from ringhaul.statements.job import SpanUnit
-from ringhaul.statements.parameter_ranges import Span
+from ringhaul.statements.job import SpanUnit, StatementJob
+from ringhaul.statements.parameter_ranges import Span, parse_span, rows_count
+from ringhaul.statements.result import split_extra
 from tasks.connect import cluster_config
 
 #: Bounds of a unit: bytes of a file, rows of ranges. Small, because all rows of a unit that must
@@ -72,6 +85,83 @@ class StatementFacts:
         """The names of the values of a row, in the order of the markers."""
         again = dict(self.repeated)
         return [name for name, _ in self.markers if name not in again]
+
+
+def plan_statements(
+    options: StatementOptions,
+    request: LoadRequest,
+    facts: StatementFacts,
+    output: Output,
+    sources: Sequence[SourceFile],
+    ranges: Sequence[str],
+    session: Session,
+    settings: Settings,
+    slots: int,
+) -> Plan:
+    """Plan the job of a lookup or an exec, and where its rows go.
+
+    `sources`, `ranges`: the files and the ranges of its values. `output`: where rows go if there
+    are any. `slots`: worker processes that share the job. Raises `UsageError` for options that do
+    not fit the statement, and for values that do not fit its markers.
+    """
+    to_stdout = options.output == STDOUT
+    if facts.result:
+        refuse_two_on_stdout(options.output, options)
+        if to_stdout:
+            refuse_stdout_detach(options)
+    spans = [parse_span(text) for text in ranges]
+    values = values_job(request, facts, sources, spans, slots)
+    notes = _value_notes(request, facts, values)
+    refuse_blank_lines(output.format, nullable_names(facts))
+    job = StatementJob(
+        kind=facts.kind,
+        cluster_name=session.cluster.metadata.cluster_name,
+        values=values,
+        spans=tuple(ranges),
+        result=facts.result,
+        ordered=options.order == "input",
+        timestamp_us=first_timestamp_us(facts),
+        consistency=settings.cluster.consistency,
+        output=output if facts.result else None,
+        streams=to_stdout,
+        table=facts.table,
+        key=facts.key,
+        columns=facts.columns,
+        statement=facts.statement,
+        repeatable=facts.repeatable,
+    )
+    rows = rows_count(spans)
+    size = count_text(rows, "row") if spans else count_text(len(values.sources), "file")
+    return Plan(
+        job=job,
+        units=range_units(rows, slots) if spans else (),
+        target=facts.target,
+        headline=f"{job.kind} {facts.target}   {size}",
+        notes=notes,
+        own_workers=job.streams_rows,
+        printer=_printer(options, job, output) if job.streams_rows else None,
+        keyspace=facts.keyspace,
+    )
+
+
+def _value_notes(request: LoadRequest, facts: StatementFacts, values: LoadJob) -> list[Note]:
+    """Return the notes about the files of values."""
+    notes = warnings(dialect_warnings(request, values.sources, values.table))
+    if facts.usual_order and values.sources:
+        line = order_warning(request, values, facts.fields, facts.usual_order)
+        notes += warnings([line] if line else [])
+    return [*notes, *(Note(line) for line in case_notes(values.sources, verb="taken for"))]
+
+
+def _printer(options: StatementOptions, job: StatementJob, output: Output) -> StdoutParts:
+    """Return what prints the rows of a job to standard output."""
+    header = wants_header(options, output)
+    return StdoutParts(
+        Path(output.url),
+        lambda extra: split_extra(extra)[0],
+        beginning(output.format, job.result, header=header),
+        in_order=job.ordered,
+    )
 
 
 def values_job(

@@ -20,6 +20,7 @@ from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.pieces import BOM
 from ringhaul.formats.split import Position, Stream
 from ringhaul.formats.suffixes import format_of
+from ringhaul.option_names import input_option
 from ringhaul.sources.files import open_whole
 from ringhaul.sources.source import SourceFile
 
@@ -45,7 +46,7 @@ def with_separator(request: LoadRequest, files: Sequence[SourceFile]) -> LoadReq
     if not found:
         return request
     first = next(file for file, separator in named.items() if separator is not None)
-    option = request.dialect.option("delimiter")
+    option = input_option("delimiter")
     usual = CsvDialect().delimiter
     if len(found) > 1 or None in named.values():
         other = next(file for file in named if named[file] != named[first])
@@ -65,7 +66,7 @@ def with_separator(request: LoadRequest, files: Sequence[SourceFile]) -> LoadReq
 def header_position(request: LoadRequest, file: SourceFile, table: TableSchema) -> Position:
     """Return where the header of a file begins. Raises `UsageError` if it cannot be found."""
     assert request.header_at is not None
-    option = request.dialect.option("header-at")
+    option = input_option("header-at")
     lines = []
     with open_whole(file, request.dialect) as stream:
         for number, (offset, text) in enumerate(_lines(stream, request.dialect), start=1):

@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from producer.plan.load import UNIT_BYTES_MAX
-from producer.plan.units import UNITS_PER_SLOT
 from producer.tuning.setup import Setup
+from ringhaul.destination.cql import UNIT_BYTES_MAX, UNITS_PER_SLOT
 from ringhaul.records.job import LoadJob, LoadSource
 
 #: Most files of a sample: each is opened in every trial.

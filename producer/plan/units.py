@@ -11,8 +11,6 @@ from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.unit import TO_THE_END, UNCOUNTED, LoadUnit
 from ringhaul.units.reading import open_records, parquet_footer
 
-#: Units that a job has at least for each worker process, so that none is idle for long at the end.
-UNITS_PER_SLOT = 4
 #: Bytes of a compressed file that are counted between two checks whether the job has ended.
 COUNT_BYTES = 16 * 2**20
 

@@ -13,14 +13,17 @@ from config.secrets import mask
 from producer.request.command_line import COMMAND_LABEL
 from producer.request.fingerprint import FINGERPRINT_LABEL
 from producer.text import bytes_text, count_text
+from ringhaul import __version__
 from ringhaul.ledger.job_status import JobStatus
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.plain_text import as_line
+from ringhaul.records.job import LoadJob
+from ringhaul.scan.job import ReadJob
 from ringhaul.storage.access import mask_url
 
 if TYPE_CHECKING:
     from ringhaul.output.job import Output
-    from ringhaul.records.job import LoadJob
     from tasks.kinds import Job
 
 #: How much of a setting is shown: a WHERE clause or a list of transforms can be long.
@@ -62,8 +65,6 @@ def job_command(status: JobStatus) -> str:
 
 def environment(server: str) -> tuple[Setting, ...]:
     """Return versions of this process, which made the report. `server`: of the ledger's server."""
-    from ringhaul import __version__
-
     found = [("ringhaul", __version__), ("python", platform.python_version())]
     for package in _PACKAGES:
         try:
@@ -75,9 +76,6 @@ def environment(server: str) -> tuple[Setting, ...]:
 
 
 def _of_kind(job: Job) -> Iterator[tuple[str, str]]:
-    from ringhaul.records.job import LoadJob
-    from ringhaul.scan.job import ReadJob
-
     if isinstance(job, LoadJob):
         yield from _of_load(job)
         return
@@ -100,7 +98,7 @@ def _of_load(job: LoadJob) -> Iterator[tuple[str, str]]:
     yield "unit size", bytes_text(job.unit_bytes)
     yield "where", job.where
     yield "transforms", " ".join(job.transforms)
-    if job.kind == "load":
+    if job.kind is JobKind.LOAD:
         yield "strategy", job.strategy
         yield "nulls", job.nulls
         yield "ttl", f"{job.ttl_s:,} s" if job.ttl_s else ""

@@ -28,13 +28,16 @@ from producer.report.outcome import (
 from producer.report.recent import whole_rate
 from producer.report.tables import screen_width, shorten
 from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
+from ringhaul.destination.base import Taken
 from ringhaul.ledger.job_status import JobStatus
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.load.report import LoadReport, SourceLine, build_report
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import SENT_TO, UnitResult
+from tasks.command_line import option_name
 
 #: How many sources the closing table lists one by one; the others share one line.
 SOURCES_SHOWN = 10
@@ -64,7 +67,7 @@ class Summary:
     @property
     def verifies(self) -> bool:
         """Whether the job compares records with the table instead of writing them."""
-        return self.job.kind == "verify"
+        return self.job.kind is JobKind.VERIFY
 
     @property
     def missing(self) -> int:
@@ -169,14 +172,9 @@ def _repeated_json(summary: Summary) -> dict[str, int]:
 
 
 def _sstables_json(summary: Summary) -> dict[str, Any]:
-    job, report = summary.job, summary.report
-    if job.stream is not None:
-        return {
-            "sstables": report.sstables,
-            "missed": report.missed,
-            "streamed_bytes": _streamed_bytes(summary),
-        }
-    return {} if job.sstables is None else {"sstables": report.sstables}
+    report = summary.report
+    taken = Taken(report.sstables, report.missed, _streamed_bytes(summary))
+    return summary.job.destination.summary_fields(taken)
 
 
 def _streamed_bytes(summary: Summary) -> dict[str, int]:
@@ -231,12 +229,12 @@ def _figures(summary: Summary, screen: int | None) -> list[str]:
         )
     if report.repeated_units:
         details.append(f"{count_text(report.repeated_units, 'unit')} done again after a loss")
-    if (stream := summary.job.stream) is not None:
+    destination = summary.job.destination
+    if destination.verb:
         sent = _streamed_bytes(summary)
-        whom = "by" if stream.is_imported else "to"
         details.append(
-            f"{count_text(report.sstables, 'SSTable')} {stream.verb}, "
-            f"{bytes_text(sum(sent.values()))} {whom} {count_text(len(sent), 'node')}"
+            f"{count_text(report.sstables, 'SSTable')} {destination.verb}, "
+            f"{bytes_text(sum(sent.values()))} {destination.whom} {count_text(len(sent), 'node')}"
         )
     if summary.job.transforms or summary.job.where:
         text.append(_records_line(summary))
@@ -291,7 +289,7 @@ def _unfinished(summary: Summary) -> str:
     """Return what units that are not done have written: a progress bar has shown these rows, and
     they are counted once their units, which start over, are done."""
     rows = summary.status.live.rows
-    if not rows or summary.job.sstables is not None or not summary.status.pending:
+    if not rows or not summary.job.destination.keeps_parts or not summary.status.pending:
         return ""
     verb = "compared" if summary.verifies else "written"
     if not summary.status.finished:
@@ -316,7 +314,7 @@ def _repeated_times(summary: Summary) -> list[str]:
     count = summary.status.totals.get("repeated_times", 0)
     if not count:
         return []
-    option = summary.job.text.option("clock-changes")
+    option = option_name("clock-changes")
     return [
         f" {count_text(count, 'local time')} or more may be an hour off: clocks go back in "
         f"{summary.job.text.timezone}, and the first of two equal times was read; {option} second "
@@ -330,12 +328,9 @@ def _landed(summary: Summary) -> str:
     report, table = summary.report, summary.job.table.name
     what = count_text(report.written, "row" if summary.job.transforms else "record")
     one = report.written == 1
-    if (output := summary.job.sstables) is not None:
-        files = count_text(report.sstables, "SSTable")
-        # Until the job is complete they are elsewhere.
-        complete = summary.status.state in (JobState.COMPLETE, JobState.PARTIAL)
-        where = output.final if complete else output.staged(summary.status.job)
-        return f"{what} in {files} in {where}"
+    complete = summary.status.state in (JobState.COMPLETE, JobState.PARTIAL)
+    if folder := summary.job.destination.folder_of(summary.status.job, complete=complete):
+        return f"{what} in {count_text(report.sstables, 'SSTable')} in {folder}"
     if summary.verifies:
         return f"{what} {'is' if one else 'are'} the same in {table}"
     return f"{what} {'was' if one else 'were'} written to {table}"

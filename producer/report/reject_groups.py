@@ -16,6 +16,7 @@ from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.plain_text import as_line
 from ringhaul.records.rejects import Reject, unpack_rejects
+from ringhaul.statements.result import split_extra
 
 GROUPS_MAX = 40
 SAMPLES_MAX = 3
@@ -193,8 +194,6 @@ def _has_rejected(status: JobStatus) -> bool:
 def _log_of(kind: JobKind, extra: bytes) -> bytes:
     if kind.is_load:
         return extra
-    from ringhaul.statements.job import split_extra  # loads do not need it
-
     return split_extra(extra)[1]
 
 

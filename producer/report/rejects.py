@@ -26,6 +26,7 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import Reject, unpack_rejects
 from ringhaul.sources.files import check_unchanged
+from ringhaul.statements.result import LISTED_MAX, StatementResult, split_extra
 from ringhaul.storage.access import is_url
 
 #: How many headers an export tells apart; each has an open file.
@@ -58,8 +59,6 @@ def _rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
         for _, extra in ledger.extras(job_id):
             yield from unpack_rejects(extra)
         return
-    from ringhaul.statements.job import split_extra  # loads do not need it
-
     for _, extra in ledger.extras(job_id):
         yield from unpack_rejects(split_extra(extra)[1])
 
@@ -101,8 +100,6 @@ def not_kept(ledger: Ledger, job_id: str) -> str:
     kind = _kind(ledger, job_id)
     if not kind.runs_statements:
         return ""
-    from ringhaul.statements.job import LISTED_MAX, StatementResult
-
     count = sum(StatementResult.unpack(packed).not_kept for _, packed in ledger.results(job_id))
     if not count:
         return ""
@@ -218,9 +215,10 @@ def _encoder(dialect: CsvDialect) -> Callable[[bytes], bytes]:
 def _loaded(ledger: Ledger, job_id: str) -> LoadJob:
     """Return the load whose files the records are from. Raises `UsageError` if there are none."""
     spec = json.loads(ledger.job_spec(job_id))
-    if spec["kind"] == "exec" and spec["spans"]:
+    kind = JobKind(spec["kind"])
+    if kind is JobKind.EXEC and spec["spans"]:
         raise UsageError(f"{job_id} has its values from ranges: there is no file to export from")
-    return LoadJob.from_json(spec if JobKind(spec["kind"]).is_load else spec["values"])
+    return LoadJob.from_json(spec if kind.is_load else spec["values"])
 
 
 def _header(source: LoadSource, job: LoadJob) -> bytes:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from producer.notes import Note
+from producer.options.job import Showing
 from producer.outputs.stdout import json_text, print_message
+from producer.outputs.whole_file import replacing
 from producer.report.outcome import Closing
 from producer.report.summary import read_closing
 from producer.report.tables import screen_width, wrap_figures
-from producer.request.options import Showing
 from ringhaul.errors import EXIT_COMPLETE, OutputUnusable
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.plain_text import lines_of
@@ -42,6 +45,11 @@ class Shown:
             summary_file=options.summary,
             report_place=options.report,
         )
+
+    def show(self, notes: Iterable[Note]) -> None:
+        """Print notes to stderr, a line each; a quiet command prints only warnings."""
+        for note in notes:
+            (self.warn if note.warns else self.say)(note.text)
 
     def say(self, text: str) -> None:
         """Print one line to stderr, unless the command is quiet."""
@@ -90,8 +98,6 @@ def print_closing(closing: Closing, shown: Shown) -> None:
         shown.warn(closing.alarm)
     if shown.summary_file is None:
         return
-    from producer.outputs.whole_file import replacing  # few commands need it
-
     try:
         with replacing(str(shown.summary_file)) as out:
             out.write(json_text(closing.data, indent=2).encode() + b"\n")

@@ -14,9 +14,13 @@ import pyarrow as pa
 from producer.outputs.stdout import let_go_of_stdout
 from producer.outputs.whole_file import replacing
 from producer.request.output import STDOUT
+from ringhaul.cql.spell import json_of, json_strings, text_of
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
 from ringhaul.formats.suffixes import format_of
+from ringhaul.formats.write.csv import CsvLines
+from ringhaul.formats.write.lines import LineWriter
+from ringhaul.formats.write.options import OutputFormat
 from ringhaul.plain_text import as_line, in_json
 
 #: How many rows a table on a terminal shows; a file has them all.
@@ -105,8 +109,6 @@ def _bytes(
 
 
 def _json_lines(table: pa.Table, types: Sequence[CqlType]) -> str:
-    from ringhaul.cql.spell import json_of, json_strings
-
     names = json_strings(pa.array(table.column_names, pa.string())).to_pylist()
     columns = []
     for name, cql_type, column in zip(names, types, table.columns, strict=True):
@@ -129,11 +131,9 @@ def _json_number(value: Decimal | None) -> str | None:
 
 def _write_csv(table: pa.Table, types: Sequence[CqlType], sink: BinaryIO) -> None:
     """Write CSV as `unload` does, except that a row of a single null is a blank line."""
-    from ringhaul.formats.write.options import OutputFormat
-    from ringhaul.formats.write.writer import open_writer
-
     names, spelt = table.column_names, _texts(table, types)
-    writer = open_writer(OutputFormat(), sink, names, [CqlType("text")] * len(names))
+    fmt = OutputFormat()
+    writer = LineWriter(fmt, sink, CsvLines(fmt, names, [CqlType("text")] * len(names)))
     writer.write(pa.RecordBatch.from_arrays(spelt, names))
     writer.close()
 
@@ -189,8 +189,6 @@ def _rows(table: pa.Table, types: Sequence[CqlType]) -> list[tuple[str, ...]]:
 
 def _texts(table: pa.Table, types: Sequence[CqlType]) -> list[pa.StringArray]:
     """Return the values of each column as text, in the format of `unload`."""
-    from ringhaul.cql.spell import text_of
-
     columns = []
     for cql_type, column in zip(types, table.columns, strict=True):
         if column.type == cql_type.arrow():

@@ -20,6 +20,7 @@ from producer.report.outcome import (
 from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.cluster.schema import quote_identifier
 from ringhaul.ledger.job_status import JobStatus
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.output.missing import condition_of
@@ -228,7 +229,7 @@ def _missing_verdict(
         lines.append(f" missing  ... {more:,} more ({next_command(f'status --json {status.job}')})")
     if report.rejected:
         lines.append(next_line(f"errors {status.job}"))
-    if job.kind == "unload" and not job.transforms:
+    if job.kind is JobKind.UNLOAD and not job.transforms:
         names = ", ".join(map(quote_identifier, job.table.partition_key))
         where = condition_of(report.missing[0], f"token({names})")
         lines.append(f" once repaired: unload each into a separate folder, with --where '{where}'")

@@ -19,9 +19,11 @@ from producer.report.outcome import (
 from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.ledger.job_status import JobStatus
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
-from ringhaul.statements.job import StatementJob, StatementResult
+from ringhaul.statements.job import StatementJob
+from ringhaul.statements.result import StatementResult
 
 
 @dataclass
@@ -103,7 +105,7 @@ def statement_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = 
     figures = [f"{sums.answered:,} of {sums.records:,} {_entries(job)} answered"]
     if job.result:
         figures.append(count_text(sums.rows, "row"))
-    if job.kind == "lookup":
+    if job.kind is JobKind.LOOKUP:
         figures.append(f"{sums.missing:,} without a row")
     if job.conditional:
         figures.append(f"{sums.not_applied:,} not applied")
@@ -132,7 +134,7 @@ def _given_up(status: JobStatus, job: StatementJob) -> str:
 
 
 def _entries(job: StatementJob) -> str:
-    return "keys" if job.kind == "lookup" else "rows of values"
+    return "keys" if job.kind is JobKind.LOOKUP else "rows of values"
 
 
 def _verdict(status: JobStatus, job: StatementJob, sums: _Sums) -> list[str]:

@@ -19,6 +19,9 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.job_status import JobStatus, UnitAtWork
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.records.unit import UnitResult
+from ringhaul.scan.result import ReadResult
+from ringhaul.statements.result import StatementResult
 
 LISTED_MAX = 10
 #: Bars of a timeline. If there are more units, those of a stretch of time are added up.
@@ -139,15 +142,9 @@ class _Reader(NamedTuple):
 
 def _reader_of(kind: JobKind) -> _Reader:
     if kind.is_load:
-        from ringhaul.records.unit import UnitResult
-
         return _reader(UnitResult._fields, "written")
     if kind.runs_statements:
-        from ringhaul.statements.job import StatementResult
-
         return _reader(StatementResult._fields, "answered")
-    from ringhaul.scan.result import ReadResult
-
     return _reader(ReadResult._fields, "rows")
 
 

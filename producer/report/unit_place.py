@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 from producer.inputs.stdin_spool import path_as_given
 from ringhaul.plain_text import as_line
+from ringhaul.records.unit import TO_THE_END, LoadUnit
+from ringhaul.scan.ranges import unpack_ranges
 from ringhaul.storage.access import mask_url
+from tasks.kinds import is_statement_job
 
 if TYPE_CHECKING:
     from ringhaul.records.job import LoadJob
@@ -20,7 +23,7 @@ class UnitPlaces:
     def __init__(self, job_id: str, job: Job) -> None:
         self._job_id = job_id
         self._input: LoadJob | None = job.input
-        self._spans: Sequence[str] = getattr(job, "spans", ())
+        self._spans: Sequence[str] = job.spans if is_statement_job(job) else ()
 
     def place(self, spec: str | None) -> str:
         """Return the place of the unit with this spec; empty if there is none, or a strange one."""
@@ -37,15 +40,11 @@ class UnitPlaces:
         if self._spans:
             first, _, end = spec.partition("-")
             return f"rows {int(first):,} to {int(end) - 1:,} of {' '.join(self._spans)}"
-        from ringhaul.scan.ranges import unpack_ranges
-
         ranges = unpack_ranges(spec)
         more = f" and {len(ranges) - 1:,} more ranges" if len(ranges) > 1 else ""
         return f"tokens {ranges[0].lo} to {ranges[0].hi}{more}"
 
     def _of_file(self, job: LoadJob, spec: str) -> str:
-        from ringhaul.records.unit import TO_THE_END, LoadUnit
-
         unit = LoadUnit.unpack(spec)
         file = mask_url(path_as_given(job.sources[unit.source].file.path, self._job_id))
         if unit.length_bytes == TO_THE_END:

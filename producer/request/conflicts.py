@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from config.settings import Loaded
-from producer.request.options import Following
+from producer.options.job import Following
 from producer.request.settings import is_embedded
 from ringhaul.errors import UsageError
 
@@ -30,7 +30,6 @@ PAIRS = {
     ),
     ("on_interrupt", "detach"): f"--on-interrupt {_NOT_FOLLOWED}",
     ("progress", "detach"): f"--progress {_NOT_FOLLOWED}",
-    ("profile_dir", "dry_run"): f"--profile {_NO_JOB}",
     ("detach", "dry_run"): f"--detach {_NO_JOB}",
     ("on_interrupt", "dry_run"): f"--on-interrupt {_NO_JOB}",
     ("progress", "dry_run"): f"--progress {_NO_JOB}",

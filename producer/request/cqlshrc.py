@@ -6,14 +6,14 @@ Sections and names are those of cqlsh's own sample, `conf/cqlshrc.sample` of Cas
 from __future__ import annotations
 
 import configparser
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
 import rich_click as click
 from click.core import ParameterSource
 
 from config.known_secrets import remember
+from producer.options.cqlshrc import Cqlshrc
 from producer.request.values import given_options
 from producer.translate.copy_options import apply_options
 from producer.translate.translation import Draft, NotTranslatable
@@ -37,34 +37,6 @@ _PATHS = frozenset({"cluster.tls_ca", "cluster.tls_key", "cluster.tls_cert"})
 _WRONG = "is neither a section, such as [authentication], nor name = value in one"
 #: Sections of a file of credentials, and of older cqlshrc files.
 _PASSWORDS = ("plaintextauthprovider", "plain_text_auth", "authentication")
-
-
-@dataclass(frozen=True)
-class Cqlshrc:
-    """What a cqlshrc says that applies here."""
-
-    path: Path
-    settings: Mapping[str, str] = field(default_factory=dict)  #: dotted key -> value
-    password: str | None = field(default=None, repr=False)
-    keyspace: str | None = None
-    #: Section of COPY in lower case -> NAME in upper case -> value.
-    sections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-    @property
-    def user(self) -> str | None:
-        return self.settings.get("cluster.user")
-
-    def __fspath__(self) -> str:
-        return str(self.path)
-
-    def options_of(self, table: str, *, reads: bool) -> dict[str, str]:
-        """Return the options of COPY FROM, or of COPY TO, for a table. As in cqlsh, a section for a
-        table wins over one for all, and one for a direction over one for both."""
-        direction = "copy-from" if reads else "copy-to"
-        found: dict[str, str] = {}
-        for section in ("copy", direction, f"copy:{table}", f"{direction}:{table}"):
-            found |= self.sections.get(section, {})
-        return found
 
 
 def read_cqlshrc(path: Path) -> Cqlshrc:

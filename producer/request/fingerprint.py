@@ -2,7 +2,7 @@
 so that a later command with the same job id can check whether it requests the same.
 
 Options about how the work is done (speed, consistency level, display) are left out: they may
-differ from try to try. An option counts unless it is listed in `_HOW`.
+differ from try to try. An option counts unless its declaration says `how`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import rich_click as click
 
-from producer.request.settings import CONNECTION_FLAGS
+from producer.options.kinds import Kind, Place, PlaceList
+from producer.options.option import Option, declared_by
 from producer.startup import STEP_VARIABLE
 from ringhaul.storage.access import is_url, mask_url
 from ringhaul.storage.streams import is_stream
@@ -25,22 +26,6 @@ from ringhaul.storage.streams import is_stream
 #: Label of a job that holds its fingerprint. Jobs of earlier versions have none.
 FINGERPRINT_LABEL = "asked"
 
-#: Options about how the work is done, followed and shown.
-_HOW = frozenset(
-    (
-        *CONNECTION_FLAGS,
-        *("config_file", "cqlshrc", "ask_password", "job_id", "dry_run", "detach", "profile_dir"),
-        *("workers", "on_interrupt", "progress", "as_json", "quiet", "summary", "report"),
-        *("rate", "priority", "consistency", "strategy", "unit_size", "max_errors"),
-        "sstable_size",
-        "result_format",
-        *("format_profile", "values_format_profile"),  # its options count
-        # How the table came about. Its key counts: rows of one key overwrite each other.
-        *("create_table", "yes"),
-    )
-)
-#: Options that name files or folders.
-_PLACES = frozenset(("sources", "urlfile", "keys", "params", "output"))
 #: Longer texts are cut, because every look at the job reads them.
 _CHARS_MAX = 400
 _CHARS_SHOWN = 200
@@ -59,15 +44,12 @@ def fingerprint_of(context: click.Context | None = None) -> str:
         if "." not in values["table"]:
             values["table"] = f"{values['keyspace']}.{values['table']}"
         values["keyspace"] = None
-    left_out = _HOW
-    if "result_format" in values:  # each command decides where its result goes
-        left_out |= {"output"}
     found = {
-        _name(parameter): _text(parameter.name or "", values[parameter.name or ""])
+        _name(declared): _text(declared.kind, values[declared.name])
         for parameter in context.command.params
-        if parameter.name not in left_out
-        and parameter.name in values  # the argument TABLE is the option's value
-        and _is_asked(parameter, values[parameter.name or ""], context)
+        if (declared := declared_by(parameter)) is not None  # the argument TABLE is the option's
+        and not declared.how
+        and _is_asked(declared, values[declared.name])
     }
     return json.dumps(found)
 
@@ -86,24 +68,26 @@ def _value_text(request: Mapping[str, str], name: str) -> str:
     return repr(request[name]) if name in request else "not given"
 
 
-def _is_asked(parameter: click.Parameter, value: Any, context: click.Context) -> bool:
-    if value is None or value == () or value == parameter.get_default(context):
+def _is_asked(declared: Option, value: Any) -> bool:
+    if value is None or value == () or value == declared.default:
         return False
     # A switch that is off, unless its opposite is an option, too (--no-header).
-    return value is not False or bool(parameter.secondary_opts)
+    return value is not False or declared.is_switch
 
 
-def _name(parameter: click.Parameter) -> str:
-    """Return the parameter as messages call it: `--where`, `SOURCE`, `-o`."""
-    if isinstance(parameter, click.Argument):
-        return (parameter.metavar or parameter.opts[0]).rstrip(".")
-    return "-o" if parameter.name == "output" else max(parameter.opts, key=len)
+def _name(declared: Option) -> str:
+    """Return an option as messages call it: `--where`, `SOURCE`, `-o`."""
+    if not declared.flags:
+        return (declared.metavar or declared.name).rstrip(".")
+    return "-o" if declared.name == "output" else declared.flag
 
 
-def _text(name: str, value: Any) -> str:
+def _text(kind: Kind, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    spell = _list if name == "urlfile" else _place if name in _PLACES else str
+    spell: Callable[[Any], str] = str
+    if isinstance(kind, Place):
+        spell = _list if isinstance(kind, PlaceList) else _place
     text = _joined(map(spell, value)) if isinstance(value, tuple) else spell(value)
     if len(text) <= _CHARS_MAX:
         return text

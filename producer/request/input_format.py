@@ -4,10 +4,12 @@ that start with `--values-`."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
-from producer.request.options import Spelling, ValueSpelling
+from producer.options.spelling import Spelling
+from producer.options.values import ValueSpelling
 from producer.request.values import comma_list, refuse_blank
 from ringhaul.cql.lenient import ACCEPTED
 from ringhaul.cql.text_format import TextFormat
@@ -19,9 +21,13 @@ from ringhaul.formats.fixed_layout import (
     parse_columns_at,
     parse_layout,
 )
-from ringhaul.option_names import option_name
 from ringhaul.records.mapping_text import MappingText, parse_mapping
 from ringhaul.storage.file_version import read_small
+from tasks.command_line import option_name, spelled_with
+
+#: Options that are fields of a `CsvDialect`, and of a `TextFormat`.
+_OF_DIALECT = CsvDialect.__dataclass_fields__.keys() & Spelling.__dataclass_fields__.keys()
+_OF_VALUES = tuple(field.name for field in fields(ValueSpelling))
 
 
 def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
@@ -30,30 +36,20 @@ def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
     Raises `UsageError`, which names the option as the user wrote it.
     """
     try:
-        return CsvDialect(
-            delimiter=options.delimiter,
-            quote=options.quote or None,
-            escape=options.escape or None,
-            escape_style=options.escape_style,
-            line_end=options.line_end,
-            json_layout=options.json_layout,
-            comment=options.comment or None,
-            encoding=options.encoding,
-            null_strings=options.null_strings or ("",),
-            null_quoted=options.null_quoted,
-            trim=options.trim,
-            empty_word=options.empty_word,
-            fill_empty=options.fill_empty,
-            fill_quoted=options.fill_quoted,
-            allow_extra_fields=options.allow_extra_fields,
-            allow_missing_fields=options.allow_missing_fields,
-            allow_nul=options.allow_nul,
-            option_prefix=prefix,
-        )
+        with spelled_with(prefix):
+            return CsvDialect(**_of_dialect(options))
     except UsageError as error:
         field, colon, rest = str(error).partition(":")
         option = "null" if field == "null_strings" else field.replace("_", "-")
         raise UsageError(f"{option_name(option, prefix)}{colon}{rest}") from error
+
+
+def _of_dialect(options: Spelling) -> dict[str, Any]:
+    """Return the options that are fields of a `CsvDialect`, as it has them."""
+    found: dict[str, Any] = {name: getattr(options, name) for name in _OF_DIALECT}
+    for character in ("quote", "escape", "comment"):
+        found[character] = found[character] or None
+    return {**found, "null_strings": options.null_strings or ("",)}
 
 
 def text_of(options: Spelling, prefix: str = "") -> TextFormat:
@@ -62,33 +58,23 @@ def text_of(options: Spelling, prefix: str = "") -> TextFormat:
     `prefix`: as for `dialect_of`. Raises `UsageError` for unusable values.
     """
     accepted = comma_list(options.accept)
-    return replace(
-        written_text_of(options, prefix),
-        accept=tuple(ACCEPTED) if "all" in accepted else tuple(accepted),
-        overflow=options.overflow,
-        rounding=options.rounding,
-    )
+    with spelled_with(prefix):
+        return replace(
+            written_text_of(options, prefix),
+            accept=tuple(ACCEPTED) if "all" in accepted else tuple(accepted),
+            overflow=options.overflow,
+            rounding=options.rounding,
+        )
 
 
 def written_text_of(options: ValueSpelling, prefix: str = "") -> TextFormat:
     """Return how values are spelled in text that is read or written. Raises `UsageError`."""
     usual = TextFormat()
-    return TextFormat(
-        timestamp_formats=options.timestamp_formats,
-        date_formats=options.date_formats,
-        time_formats=options.time_formats,
-        epoch_unit=options.epoch_unit,
-        epoch=options.epoch,
-        timezone=options.timezone,
-        clock_changes=options.clock_changes,
-        locale=options.locale,
-        true_words=_words(options.true_words, usual.true_words),
-        false_words=_words(options.false_words, usual.false_words),
-        blob=options.blob,
-        decimal_sep=options.decimal_sep,
-        thousands_sep=options.thousands_sep,
-        option_prefix=prefix,
-    )
+    spelled: dict[str, Any] = {name: getattr(options, name) for name in _OF_VALUES}
+    for name in ("true_words", "false_words"):
+        spelled[name] = _words(spelled[name], getattr(usual, name))
+    with spelled_with(prefix):
+        return TextFormat(**spelled)
 
 
 def _words(given: str | None, usual: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,9 +7,12 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
 from config.settings import Loaded
+from producer.options.load import LoadOptions
+from producer.options.option import options_of
+from producer.options.spelling import Spelling
+from producer.request.destination import Wanted, wanted_destination
 from producer.request.input_format import (
     dialect_of,
     empty_of,
@@ -20,7 +23,6 @@ from producer.request.input_format import (
     rows_per_file,
     text_of,
 )
-from producer.request.options import LoadOptions
 from producer.request.preserved import preserving
 from producer.request.values import comma_list, refuse_blank, table_names
 from ringhaul.cql.text import TextFormat
@@ -29,30 +31,10 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_layout import FixedField
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.option_names import input_option
 from ringhaul.records.mapping import RowFields, find_row_fields, row_functions
 from ringhaul.records.mapping_text import MappingText
 from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
-from ringhaul.sstables.version import SSTableVersion
-
-#: Option about how text is written -> the field of a dialect, and the formats that use
-#: it. Options that only allow something are not listed: allowing it does no harm in any format.
-_TEXT_OPTIONS = {
-    "delimiter": ("delimiter", {"csv"}),
-    "quote": ("quote", {"csv"}),
-    "escape": ("escape", {"csv"}),
-    "escape-style": ("escape_style", {"csv"}),
-    "line-end": ("line_end", {"csv", "fixed"}),
-    "comment": ("comment", {"csv", "fixed"}),
-    "null": ("null_strings", {"csv", "fixed", "jsonl"}),
-    "null-quoted": ("null_quoted", {"csv", "jsonl"}),
-    "trim": ("trim", {"csv"}),
-    "empty-word": ("empty_word", {"csv"}),
-    "fill-empty": ("fill_empty", {"csv"}),
-    "fill-quoted": ("fill_quoted", {"csv"}),
-    "encoding": ("encoding", {"csv", "fixed", "jsonl"}),
-    "json-layout": ("json_layout", {"jsonl"}),
-}
-
 
 #: A `header_at` that finds the line by the names of columns.
 AUTO = "auto"
@@ -103,9 +85,7 @@ class LoadRequest:
     create_table: bool = False
     primary_key: str | None = None
     types: Mapping[str, str] = field(default_factory=dict)  #: column -> its type, of --type
-    via: str = "cql"  #: cql | streaming | import | sidecar: how rows reach the cluster
-    to_sstables: Path | None = None  #: write SSTables to this folder, and no rows to the cluster
-    sstable_version: SSTableVersion = SSTableVersion.NB  #: of those in this folder
+    destination: Wanted = field(default_factory=Wanted)
 
     @property
     def wanted_row_fields(self) -> RowFields:
@@ -131,16 +111,17 @@ def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
     """Raise `UsageError` for an option about text that no file of these formats uses: the data
     probably has another format than the user thinks."""
     dialect, usual = request.dialect, CsvDialect()
-    for option, (name, readers) in _TEXT_OPTIONS.items():
-        if readers.isdisjoint(formats) and getattr(dialect, name) != getattr(usual, name):
+    for read in (one for one in options_of(Spelling) if one.formats):
+        unused = not set(read.formats) & set(formats)
+        if unused and getattr(dialect, read.name) != getattr(usual, read.name):
             names = {"csv": "CSV", "fixed": "fixed-width text", "jsonl": "JSON Lines"}
-            known = " or ".join(names[reader] for reader in sorted(readers))
+            known = " or ".join(names[reader] for reader in read.formats)
             raise UsageError(
-                f"{dialect.option(option)} has no effect: no file that is read is {known}; "
-                f"{dialect.option('format')}, or a file's suffix, says what it is"
+                f"{input_option(read.key)} has no effect: no file that is read is {known}; "
+                f"{input_option('format')}, or a file's suffix, says what it is"
             )
     if request.header_at is not None and "csv" not in formats:
-        option = dialect.option("header-at")
+        option = input_option("header-at")
         raise UsageError(f"{option} has no effect: no file that is read is CSV")
 
 
@@ -278,27 +259,13 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
         create_table=options.create_table,
         primary_key=options.primary_key,
         types=_column_types(options.types),
-        via=options.via,
-        to_sstables=options.to_sstables,
-        sstable_version=SSTableVersion(options.sstable_version),
+        destination=wanted_destination(options),
     )
     refuse_blank("--primary-key", options.primary_key, "A,B or (A,B),C")
     for name in ("primary_key", "types", "yes"):
         if name in options.given and not options.create_table:
             option = "--type" if name == "types" else f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} needs --create-table: give both, or leave it out")
-    if "sstable_size" in options.given and request.via == "cql" and not request.to_sstables:
-        raise UsageError(
-            "--sstable-size needs --to-sstables, or a --via other than cql: give one of "
-            "them, or leave it out"
-        )
-    if "sstable_version" in options.given and not request.to_sstables:
-        raise UsageError(
-            "--sstable-version needs --to-sstables (with --via streaming the nodes decide): "
-            "give both, or leave it out"
-        )
-    if request.via != "cql":
-        _refuse_beside(f"--via {request.via}", options.given)
     check_request(request)
     return request
 
@@ -314,16 +281,3 @@ def _column_types(given: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--type gives {name!r} two types: give one")
         found[name] = cql_type
     return found
-
-
-def _refuse_beside(via: str, given: Collection[str]) -> None:
-    """Raise `UsageError` for an option that does not go with SSTables."""
-    if "strategy" in given:
-        raise UsageError(
-            f"--strategy says how requests are sent, and {via} sends none: leave one of them out"
-        )
-    if "create_table" in given:
-        raise UsageError(
-            f"{via} needs the table's options, such as its compression: create the table "
-            "first (`--create-table --dry-run` prints a statement for what the files hold)"
-        )

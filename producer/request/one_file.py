@@ -6,7 +6,7 @@ import os
 import posixpath
 from dataclasses import dataclass, replace
 
-from producer.request.options import UnloadOptions
+from producer.options.reads import UnloadOptions
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
 from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suffixes_of

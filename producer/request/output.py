@@ -9,8 +9,10 @@ from pathlib import Path
 
 from config.settings import Loaded
 from config.values import parse_bytes
+from producer.options.job import Showing
+from producer.options.option import options_of
+from producer.options.output import RowsOutput
 from producer.request.input_format import written_text_of
-from producer.request.options import RowsOutput, Showing
 from ringhaul.errors import UsageError
 from ringhaul.formats.presets import PRESETS, output_options
 from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suffixes_of
@@ -20,13 +22,12 @@ from ringhaul.output.job import Output
 from ringhaul.storage.folders import local_path, open_folder
 
 STDOUT = "-"
-#: Options about how CSV is written.
-_OF_CSV = (
-    *("header", "delimiter", "quote", "null", "escape", "escape_style", "empty_word", "comment"),
-    *("trim", "line_end"),
+#: Options that are fields of an `OutputFormat`, where None is the format's default.
+_OF_FORMAT = tuple(
+    one.name
+    for one in options_of(RowsOutput)
+    if one.name in OutputFormat.__dataclass_fields__ and one.default is None
 )
-_OF_JSON = ("json_layout", "json_nulls")
-_OF_PARQUET = ("decimal_type",)
 
 
 def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
@@ -43,11 +44,7 @@ def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
         )
     if to_stdout and kind == "parquet":
         raise UsageError("-o - cannot be Parquet, whose files end with an index: give a folder")
-    given = {
-        name: value
-        for name in (*_OF_CSV, *_OF_JSON, *_OF_PARQUET, "compression", "encoding")
-        if (value := getattr(options, name)) is not None
-    }
+    given = {name: value for name in _OF_FORMAT if (value := getattr(options, name)) is not None}
     if options.dialect is not None:
         if kind != "csv":
             raise UsageError(f"--dialect: only CSV has one, and the format is {kind}")
@@ -153,22 +150,12 @@ def refuse_two_on_stdout(output: str | None, showing: Showing) -> None:
         raise UsageError(f"{rows} and --progress json both want standard output: give one of them")
 
 
-#: Options about written rows, by their names in a command.
-_OF_ROWS = (
-    *("output", "format", "compression", "dialect", *_OF_CSV, *_OF_JSON, "quote_all", "encoding"),
-    *("timestamp_formats", "date_formats", "time_formats", "epoch_unit", "epoch", "timezone"),
-    *("clock_changes", "locale", "true_words", "false_words", "blob", "decimal_sep"),
-    "thousands_sep",
-    *("max_rows_per_file", "max_file_size", "order"),
-)
-
-
 def refuse_output_options(given: Collection[str], what: str) -> None:
     """Raise `UsageError` for options about rows, if `what` returns none.
 
     `given`: see `given_options`.
     """
-    found = [f"--{name.replace('_', '-')}" for name in _OF_ROWS if name in given]
+    found = [one.flag for one in options_of(RowsOutput) if one.name in given]
     if found:
         raise UsageError(f"{', '.join(found)}: {what} has no answers: leave such options out")
 

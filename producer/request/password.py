@@ -18,7 +18,7 @@ from typing import TypeVar
 import rich_click as click
 
 from config.known_secrets import remember
-from producer.request.options import Connection
+from producer.options.connection import Connection
 from producer.request.values import refuse_blank
 from ringhaul.errors import UsageError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from producer.request.options import Preserving
+from producer.options.preserving import Preserving
 from ringhaul.records.mapping_text import EVERY, Entry, MappingText, Term
 
 

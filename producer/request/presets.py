@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from producer.request.options import Spelling
+from producer.options.spelling import Spelling
 from ringhaul.formats.presets import input_options
 
 AnySpelling = TypeVar("AnySpelling", bound=Spelling)

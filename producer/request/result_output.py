@@ -7,8 +7,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from producer.options.job import Showing
+from producer.options.output import ResultPlace
 from producer.outputs.whole_file import check_replacing
-from producer.request.options import ResultPlace, Showing
 from producer.request.output import STDOUT, refuse_two_on_stdout
 from ringhaul.errors import UsageError
 from ringhaul.formats.suffixes import compression_of

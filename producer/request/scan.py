@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from producer.request.options import CountOptions
+from producer.options.reads import CountOptions
 from producer.request.values import refuse_blank, table_names
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError

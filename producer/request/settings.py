@@ -1,43 +1,31 @@
 """Options that several commands share, and how flags become settings.
 
-Flags that are settings reach embedded workers through the environment, as settings reach every
-other worker. So they are put into this process's environment before anything of Celery is imported.
+Flags that are settings reach the Celery application of this process as a value
+(`tasks.settings.use_settings`). Child processes, such as embedded workers and steps, read their
+settings from their environment, as every other worker does: see `Loaded.environment`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from config.layers import WAYS
-from config.names import ENV_CONFIG, ENV_EMPTY, env_name
 from config.settings import Loaded, load_settings
-from producer.request.options import NO_BROKER, Connection, JobOptions, LoadOptions
-from producer.request.values import comma_list
+from producer.options.connection import NO_BROKER, Connection
+from producer.options.job import JobOptions
+from producer.options.load import LoadOptions
+from producer.options.option import settings_of
 from ringhaul.errors import UsageError
 from tasks.connect import use_storage
 
-#: Flag -> setting, for the flags of `connection_options`.
-CONNECTION_FLAGS = {
-    "contact_points": "cluster.contact_points",
-    "port": "cluster.port",
-    "secure_connect_bundle": "cluster.secure_connect_bundle",
-    "local_dc": "cluster.local_dc",
-    "user": "cluster.user",
-    "password_file": "cluster.password_file",
-    "broker": "broker.url",
-}
-#: Flag -> setting, for the flags of `load`.
+#: Option -> setting, for the options of `Connection`.
+CONNECTION_FLAGS = settings_of(Connection)
+#: Option -> setting, for the other options of `load`.
 LOAD_FLAGS = {
-    "consistency": "cluster.consistency",
-    "strategy": "load.strategy",
-    "max_errors": "load.max_errors",
-    "unit_size": "load.unit_bytes",
-    "sstable_size": "sstables.size_bytes",
-    "workers": "worker.concurrency",
+    name: key for name, key in settings_of(LoadOptions).items() if name not in CONNECTION_FLAGS
 }
 _OF_THE_BROKER = (
     *("broker.url", "broker.password_file"),
@@ -50,8 +38,8 @@ _OPTIONS = {
 
 
 def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
-    """Return the settings with these flags (dotted key -> value), which are also put into the
-    environment.
+    """Return the settings with these flags (dotted key -> value), and restrict this process to the
+    paths and URLs that they allow.
 
     An empty text means the setting's empty value, whatever is configured. Raises `ConfigError` or
     `UsageError` for a flag that cannot be used.
@@ -71,29 +59,7 @@ def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
         )
     loaded = load_settings(given, config_file, _OPTIONS)
     use_storage(loaded.settings)
-    _leave_to_workers(given)
-    if config_file is not None:
-        os.environ[ENV_CONFIG] = str(config_file.absolute())
     return loaded
-
-
-def _leave_to_workers(given: Mapping[str, Any]) -> None:
-    """Put flags into the environment, including empty ones.
-
-    Workers read no flags, so a variable of the other way to the cluster would contradict them.
-    """
-    for way, other in (WAYS, WAYS[::-1]):
-        if given.get(way):
-            os.environ.pop(env_name(other), None)
-    empty = set(comma_list(os.environ.get(ENV_EMPTY)))
-    for key, value in given.items():
-        text = ",".join(value) if isinstance(value, (list, tuple)) else str(value)
-        os.environ[env_name(key)] = text
-        empty = empty - {key} if text else empty | {key}
-    if empty:
-        os.environ[ENV_EMPTY] = ",".join(sorted(empty))
-    else:
-        os.environ.pop(ENV_EMPTY, None)
 
 
 def _has_password(url: str) -> bool:

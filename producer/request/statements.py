@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 
+from producer.options.spelling import Spelling
+from producer.options.statements import ExecOptions, LookupOptions
 from producer.request.input_format import (
     dialect_of,
     empty_of,
@@ -16,11 +18,10 @@ from producer.request.input_format import (
     text_of,
 )
 from producer.request.load import LoadRequest
-from producer.request.options import ExecOptions, LookupOptions, Spelling
 from producer.request.values import comma_list
 from ringhaul.cql.names import read_names
 from ringhaul.errors import UsageError
-from ringhaul.option_names import VALUES_PREFIX
+from tasks.command_line import VALUES_PREFIX
 
 #: Prefix of the names of options about values.
 _VALUES = VALUES_PREFIX.replace("-", "_")

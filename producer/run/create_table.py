@@ -3,79 +3,32 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 
 from cassandra import AlreadyExists, DriverException
 from cassandra.cluster import NoHostAvailable, Session
-from cassandra.metadata import Metadata
 from cassandra.protocol import ErrorMessage
 
 from config.settings import Settings
-from producer.plan.new_table import Planned, plan_new_table
-from producer.report.reporter import Shown
-from producer.request.load import LoadRequest
-from producer.request.options import LoadOptions
+from producer.options.load import LoadOptions
+from producer.plan.new_table import Planned
 from ringhaul.cluster.errors import translate_error
-from ringhaul.cluster.schema import (
-    TableMissing,
-    TableSchema,
-    find_keyspace,
-    find_table,
-    user_types_of,
-)
+from ringhaul.cluster.schema import TableSchema, find_table
 from ringhaul.errors import EXIT_CANCELLED, ClusterError, ClusterUnavailable, Terminal, UsageError
 from ringhaul.plain_text import lines_of
 from ringhaul.records.job import LoadJob
-from ringhaul.records.new_table import differences
-from ringhaul.sources.source import SourceFile
 from tasks.connect import cluster_config
 
 #: Creating a table takes a node seconds while it is busy with other schema changes.
 CREATE_TIMEOUT_S = 60.0
 #: How long nodes may take to agree on the schema; a load would meet nodes without the table.
 AGREEMENT_TIMEOUT_S = 60.0
-#: Release of Cassandra.
-VECTORS_SINCE = 5
 
 
 class NotCreated(Terminal):
     """The user did not want the table."""
 
     exit_code = EXIT_CANCELLED
-
-
-def wanted_table(
-    request: LoadRequest, files: Sequence[SourceFile], session: Session, shown: Shown
-) -> Planned | None:
-    """Return the table to create; None if it exists as it would be created.
-
-    Raises `UsageError` if it exists with other columns or another key, and as `plan_new_table` and
-    `find_keyspace` do.
-    """
-    metadata = session.cluster.metadata
-    keyspace = find_keyspace(metadata, request.keyspace)
-    planned = plan_new_table(
-        request, files, user_types=user_types_of(keyspace), vectors=_has_vectors(metadata)
-    )
-    try:
-        found = find_table(metadata, request.keyspace, request.table)
-    except TableMissing:
-        return planned
-    said = differences(planned.table.schema, found)
-    if said:
-        raise UsageError(
-            f"--create-table: {found.name} exists and differs from what the files suggest: "
-            f"{'; '.join(said)}. Leave out --create-table to load into it as it is"
-        )
-    shown.say(f"{found.name} exists already, and matches the files")
-    return None
-
-
-def _has_vectors(metadata: Metadata) -> bool:
-    """Return whether all nodes know the type `vector`."""
-    releases = [str(host.release_version or "").partition(".")[0] for host in metadata.all_hosts()]
-    return all(release.isdigit() and int(release) >= VECTORS_SINCE for release in releases)
 
 
 def create_table(

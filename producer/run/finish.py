@@ -5,11 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from time import sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from producer.report.next_command import next_command
-from ringhaul.errors import LedgerUnavailable, OutputUnusable
+from ringhaul.errors import LedgerUnavailable, OutputUnavailable, OutputUnusable
+from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.keys import JOB_TTL_S
+from ringhaul.ledger.kinds import ClosingStep, JobKind
+from ringhaul.ledger.labels import PUBLISHES_LABEL
+from ringhaul.ledger.ledger import new_token
+from ringhaul.ledger.reading import JobMissing
+from ringhaul.ledger.states import JobState
+from tasks.kinds import Job, is_load_job, is_read_job, read_job
 
 if TYPE_CHECKING:
     from ringhaul.ledger.job_status import JobStatus
@@ -24,6 +33,43 @@ WRITE_MS = 60_000
 #: one that lives looks several times a second.
 LEAVE_MS = 3_000
 _ASK_EVERY_MS = 200
+
+
+@dataclass(frozen=True)
+class PublishedEnd:
+    """What a command that leads a job does at its end: publish it."""
+
+    job: Job
+    #: Where the result of a count or a query goes; None: where the job says.
+    result: ResultOutput | None = None
+
+    def look(self, ledger: Ledger, status: JobStatus) -> None:
+        """Do nothing: the end comes whole."""
+
+    def end(self, ledger: Ledger, status: JobStatus) -> None:
+        """Publish. Raises as `publish_end` does."""
+        if self.job.closing is not ClosingStep.NOTHING:
+            publish_end(ledger, status, self.result)
+
+
+@dataclass(frozen=True)
+class WatchedEnd:
+    """What `status -f` does at the end of a job: publish it if the job's own command does not."""
+
+    #: Takes what happened, and what failed: the job is over all the same.
+    say: Callable[[str], None]
+
+    def look(self, ledger: Ledger, status: JobStatus) -> None:
+        """Do nothing: the end comes whole."""
+
+    def end(self, ledger: Ledger, status: JobStatus) -> None:
+        """Publish. Never raises for an output that cannot be written."""
+        try:
+            publish_watched(ledger, status, self.say)
+        except JobDamaged:  # the closing report says so
+            return
+        except (OutputUnusable, OutputUnavailable) as error:
+            self.say(str(error))
 
 
 def publish_end(
@@ -45,8 +91,9 @@ def publish_end(
     job = _published_job(ledger, status)
     if job is None:
         return
-    output = (result or job.result_output) if job.kind.has_result else None
-    if output is not None and _goes_elsewhere(output, job.result_output):
+    own = own_result(job)
+    output = own and (result or own)
+    if own is not None and output is not None and _goes_elsewhere(output, own):
         _write(ledger, status, job, output)
         return  # where the job wanted it, it is still missing
     if again or (output is not None and not output.path):
@@ -72,21 +119,25 @@ def publish_watched(ledger: Ledger, status: JobStatus, say: Callable[[str], None
     job = _published_job(ledger, status)
     if job is None:
         return
-    if not job.kind.has_result:
+    output = own_result(job)
+    if output is None:
         _write_once(ledger, status, job, None, leave_ms=LEAVE_MS)
-    elif job.result_output.path:
-        if _write_once(ledger, status, job, job.result_output, leave_ms=LEAVE_MS):
-            say(f"the result is in {job.result_output.path}")
+    elif output.path:
+        if _write_once(ledger, status, job, output, leave_ms=LEAVE_MS):
+            say(f"the result is in {output.path}")
     elif not status.published:
         say(f"`{next_command(f'resume {status.job}')}` prints the result")
 
 
+def own_result(job: Job) -> ResultOutput | None:
+    """Return where the job wants its result; None if it has none."""
+    return job.result_output if job.closing is ClosingStep.RESULT and is_read_job(job) else None
+
+
 def _write_once(
-    ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | None, leave_ms: int = 0
+    ledger: Ledger, status: JobStatus, job: Job, output: ResultOutput | None, leave_ms: int = 0
 ) -> bool:
     """Write, unless another command has done so or is doing so; return whether this one did."""
-    from ringhaul.ledger.ledger import new_token
-
     token = new_token()
     while wait_ms := ledger.may_publish(status.job, token, lease_ms=WRITE_MS, leave_ms=leave_ms):
         if wait_ms < 0:
@@ -103,64 +154,48 @@ def _write_once(
     return True
 
 
-def _tidy(job: Any) -> None:
+def _tidy(job: Job) -> None:
     """Remove the parts of an unload to one file. Only now, as without them nothing of `_write` can
     be repeated after a crash."""
-    if job.kind == "unload" and job.output.file:
+    if is_read_job(job) and job.output is not None and job.output.file:
         from ringhaul.output.one_file import remove_parts
 
         remove_parts(job.output)
 
 
-def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | None) -> None:
+def _write(ledger: Ledger, status: JobStatus, job: Job, output: ResultOutput | None) -> None:
     """Write the manifest or the result. `output`: of the result, if the job has one. Raises
     `JobDamaged` if Redis lost part of the job: what is left would look complete."""
     ledger.check(status.job)
-    if output is not None:
+    if is_load_job(job):
+        from producer.destination.ways import way_of
+
+        way_of(job.destination.name).publish(ledger, status.job, job.destination)
+    elif not is_read_job(job):
+        from ringhaul.statements.finish import publish_ask_manifest
+
+        publish_ask_manifest(ledger, status)
+    elif output is not None:
         _print_result(ledger, status.job, job, output)
-    elif job.kind.is_load:
-        _write_of_load(ledger, status.job, job)
-    elif job.kind == "unload":
+    else:
         from ringhaul.scan.finish import is_joined, publish_manifest
 
         if not is_joined(ledger, status.job, job):
             publish_manifest(ledger, status.job)
-    else:
-        from ringhaul.statements.finish import publish_ask_manifest
-
-        publish_ask_manifest(ledger, status)
 
 
-def _write_of_load(ledger: Ledger, job_id: str, job: Any) -> None:
-    if job.sstables is not None:
-        from ringhaul.load.publish_sstables import publish_sstables
-
-        publish_sstables(ledger, job_id, job.sstables)
-    else:
-        from ringhaul.imports.folder import remove_job_folders
-
-        remove_job_folders(job.stream.folder, job_id)
-
-
-def _published_job(ledger: Ledger, status: JobStatus) -> Any:
-    """Return the job if it has ended and has a manifest or a result to publish, otherwise None."""
-    from ringhaul.ledger.kinds import JobKind
-    from ringhaul.ledger.labels import PUBLISHES_LABEL
-    from ringhaul.ledger.states import JobState
-
+def _published_job(ledger: Ledger, status: JobStatus) -> Job | None:
+    """Return the job if it is complete and a command publishes something of it, otherwise None."""
     done = status.state in (JobState.COMPLETE, JobState.PARTIAL)
     reads = not JobKind.of_labels(status.labels).is_load
     if not done or not (reads or PUBLISHES_LABEL in status.labels):
         return None
-    from tasks.kinds import read_job
-
-    job: Any = read_job(ledger, status.job)
-    return job if job.publishes and not job.streams_rows else None
+    job = read_job(ledger, status.job)
+    return None if job.closing is ClosingStep.NOTHING else job
 
 
 def _print_result(ledger: Ledger, job_id: str, job: ReadJob, output: ResultOutput) -> None:
     from producer.report.result_table import print_result
-    from ringhaul.ledger.keys import JOB_TTL_S
     from ringhaul.scan.fold import fold_job, result_types
     from ringhaul.scan.spill import forget_old
 
@@ -177,8 +212,6 @@ def _print_result(ledger: Ledger, job_id: str, job: ReadJob, output: ResultOutpu
 
 
 def _is_known(ledger: Ledger, job_id: str) -> bool:
-    from ringhaul.ledger.reading import JobMissing
-
     try:
         ledger.status(job_id)
     except JobMissing:

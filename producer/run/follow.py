@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
@@ -25,6 +27,30 @@ if TYPE_CHECKING:
     from producer.run.feed import Feeder
 
 
+class Ending(Protocol):
+    """What a command does with a job's rows or result while it follows the job."""
+
+    def look(self, ledger: Ledger, status: JobStatus) -> None:
+        """Take what has been committed; called at each look at the job."""
+
+    def end(self, ledger: Ledger, status: JobStatus) -> None:
+        """Publish the rest, once the job has ended and before its summary is printed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Followed:
+    """A job, and the command that follows it."""
+
+    job_id: str
+    ledger: Ledger
+    shown: Shown
+    ending: Ending
+    #: Parts of this command that serve the job, restarted if they die; None: others serve it.
+    broker: EmbeddedBroker | None = None
+    worker: EmbeddedWorker | None = None
+    on_interrupt: str = "detach"  #: what Ctrl-C does to the job: cancel | detach
+
+
 @contextmanager
 def cancelled_by_interrupt(ledger: Ledger, job_id: str) -> Iterator[None]:
     """Cancel the job if Ctrl-C ends the block, in which it is created and not watched yet.
@@ -39,33 +65,19 @@ def cancelled_by_interrupt(ledger: Ledger, job_id: str) -> Iterator[None]:
         raise
 
 
-def follow_job(
-    ledger: Ledger,
-    job_id: str,
-    shown: Shown,
-    *,
-    on_look: Callable[[JobStatus], None] | None = None,
-    on_end: Callable[[JobStatus], None] | None = None,
-    feeder: Feeder | None = None,
-    broker: EmbeddedBroker | None = None,
-    worker: EmbeddedWorker | None = None,
-    on_interrupt: str = "detach",
-) -> int:
-    """Watch a job to its end and print the summary; return the exit code.
-
-    `on_look` is called at each look, `on_end` after the job has ended and before the summary is
-    printed.
-    """
+def follow_job(followed: Followed, feeder: Feeder | None = None) -> int:
+    """Watch a job to its end and print the summary; return the exit code."""
+    ledger, job_id, shown = followed.ledger, followed.job_id, followed.shown
     with open_progress(shown.progress, quiet=shown.quiet) as progress:
         watch = Watch(
             ledger,
             job_id,
             progress,
             feeder=feeder,
-            broker=broker,
-            worker=worker,
-            on_interrupt=on_interrupt,
-            on_look=on_look,
+            broker=followed.broker,
+            worker=followed.worker,
+            on_interrupt=followed.on_interrupt,
+            on_look=partial(followed.ending.look, ledger),
         )
         try:
             status = watch.follow()
@@ -75,18 +87,18 @@ def follow_job(
                 f"   stop: {next_command(f'cancel {job_id}')}"
             )
             return EXIT_STILL_RUNNING
-    if on_end is not None:
-        with suppress(JobDamaged):  # the closing report says so
-            on_end(status)
+    with suppress(JobDamaged):  # the closing report says so
+        followed.ending.end(ledger, status)
     return close_job(ledger, job_id, shown, interrupted=watch.interrupted)
 
 
-def leave_job(ledger: Ledger, job_id: str, shown: Shown, feeder: Feeder | None) -> int:
+def leave_job(followed: Followed, feeder: Feeder | None) -> int:
     """Leave a job to the workers once all its units are in the ledger; return the exit code.
 
     If the rest of its sources cannot be split (a damaged file), the job has failed, and the closing
     report says so.
     """
+    ledger, job_id, shown = followed.ledger, followed.job_id, followed.shown
     if feeder is not None:
         feeder.join()
         if ledger.status(job_id).state is JobState.FAILED:

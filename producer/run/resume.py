@@ -7,35 +7,98 @@ are split further and it is followed. Two commands that split the same job add t
 from __future__ import annotations
 
 from contextlib import ExitStack
-from functools import partial
-from pathlib import Path
+from dataclasses import dataclass
 
+from config.settings import Loaded
+from producer.options.control import ResumeOptions
+from producer.options.job import Following
 from producer.report.reporter import Shown, close_job
 from producer.request.conflicts import refuse_embedded_detach, refuse_workers_of_others
-from producer.request.options import ResumeOptions
 from producer.request.result_output import check_result_output, result_output
-from producer.request.settings import connection_flags, is_embedded, settle
-from producer.run.feed import Feeder
-from producer.run.finish import publish_end
-from producer.run.follow import follow_job, leave_job
-from producer.run.gone import reporting_lost_job
-from producer.run.spool_cleanup import drop_if_done
-from producer.services.embedded import EmbeddedBroker
+from producer.request.settings import connection_flags, settle
+from producer.run.finish import PublishedEnd, own_result, publish_end
+from producer.run.follow import Followed
+from producer.run.job import JobRun
+from producer.run.lost_job import reporting_lost_job
+from producer.services.embedded import EmbeddedBroker, enter_broker
 from producer.services.ledger import on_behalf_of
 from producer.services.start import own_worker
 from producer.text import count_text
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.errors import UsageError
 from ringhaul.ledger.job_status import JobStatus
+from ringhaul.ledger.kinds import ClosingStep
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobOver
 from ringhaul.ledger.states import RESUMABLE, JobState
 from ringhaul.output.job import ResultOutput
-from ringhaul.scan.job import ReadJob
 from ringhaul.sources.files import check_unchanged
+from tasks.command_line import spelled_as
 from tasks.connect import cluster_config, open_ledger
-from tasks.kinds import Job, read_job
+from tasks.kinds import Job, is_read_job, read_job
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingJob:
+    """A job that was created before, and what this command has open for it."""
+
+    job_id: str
+    job: Job
+    ledger: Ledger
+    loaded: Loaded  #: with the embedded broker, if there is one
+    broker: EmbeddedBroker | None
+
+    def lead(
+        self,
+        stack: ExitStack,
+        options: Following,
+        epoch: int,
+        *,
+        detach: bool = False,
+        result: ResultOutput | None = None,
+        headline: str = "",
+    ) -> int:
+        """Append the units that are missing, and lead the job to its end; return the exit code.
+
+        With an embedded broker, this command starts workers, which `stack` ends. `result`: where
+        the result of a count or a query goes; None: where the job says.
+        """
+        worker = None
+        if self.broker is not None:
+            worker = stack.enter_context(own_worker(self.loaded, self.job_id))
+        shown = Shown.from_options(options)
+        run = JobRun(
+            job=self.job,
+            followed=Followed(
+                job_id=self.job_id,
+                ledger=self.ledger,
+                shown=shown,
+                ending=PublishedEnd(self.job, result),
+                broker=self.broker,
+                worker=worker,
+                on_interrupt=options.interrupt_with(own_workers=worker is not None),
+            ),
+            state_dir=self.loaded.settings.state_dir,
+            detach=detach,
+        )
+        feeder = None if self.ledger.status(self.job_id).sealed else run.feed(epoch)
+        if headline:
+            shown.say(headline)
+        return run.lead(feeder)
+
+
+def open_job(stack: ExitStack, loaded: Loaded, job_id: str) -> ExistingJob:
+    """Open the ledger, with an embedded broker if none is configured, and read a job; `stack` ends
+    the broker, and reports the job if it is lost.
+
+    Raises `JobMissing` and `JobDamaged`.
+    """
+    loaded, broker = enter_broker(stack, loaded)
+    ledger = open_ledger(loaded.settings)
+    job = read_job(ledger, job_id)
+    stack.enter_context(reporting_lost_job(job_id, job))
+    return ExistingJob(job_id=job_id, job=job, ledger=ledger, loaded=loaded, broker=broker)
 
 
 def run_resume(options: ResumeOptions) -> int:
@@ -46,58 +109,27 @@ def run_resume(options: ResumeOptions) -> int:
     refuse_embedded_detach(loaded, options)
     refuse_workers_of_others(loaded, options)
     with ExitStack() as stack:
-        settings, broker = loaded.settings, None
-        if is_embedded(loaded):
-            broker = stack.enter_context(EmbeddedBroker(settings.state_dir))
-            settings = broker.in_settings(settings)
-        ledger = open_ledger(settings)
-        job = read_job(ledger, options.job)
-        stack.enter_context(reporting_lost_job(options.job, job))
+        existing = open_job(stack, loaded, options.job)
+        ledger, job = existing.ledger, existing.job
+        stack.enter_context(spelled_as(job.kind))
         limit = _check_options(job, options)
         result = _result_of(job, options)
         status = ledger.status(options.job)
         if _is_published_again(job, status):
             return _publish_again(ledger, status, job, options, result)
         _check_resumable(job, status)
-        close_session(open_session(cluster_config(settings)))
+        close_session(open_session(cluster_config(existing.loaded.settings)))
         epoch = resumed_epoch(ledger, status, limit)
-        worker = None
-        if broker is not None:
-            worker = stack.enter_context(own_worker(settings, options.job))
-        feeder = feeder_of(ledger, job, options.job, epoch)
-        shown = Shown.from_options(options)
         label = f" {job.label}" if job.label else ""
         done = f"{count_text(status.done, 'unit')} done already"
-        shown.say(f"{options.job}  resume {job.kind}{label}   {done}")
-        if options.detach:
-            return leave_job(ledger, options.job, shown, feeder)
-        code = follow_job(
-            ledger,
-            options.job,
-            shown,
-            on_end=partial(publish_end, ledger, result=result),
-            feeder=feeder,
-            broker=broker,
-            worker=worker,
-            on_interrupt=options.interrupt_with(own_workers=broker is not None),
+        return existing.lead(
+            stack,
+            options,
+            epoch,
+            detach=options.detach,
+            result=result,
+            headline=f"{options.job}  resume {job.kind}{label}   {done}",
         )
-        drop_input(ledger, settings.state_dir, options.job, job, code)
-    return code
-
-
-def feeder_of(ledger: Ledger, job: Job, job_id: str, epoch: int) -> Feeder | None:
-    """Start a feeder that appends the missing units, and return it; None if all units are there."""
-    if job.input is None or ledger.status(job_id).sealed:
-        return None
-    feeder = Feeder(ledger, job_id, epoch, job.input)
-    feeder.start()
-    return feeder
-
-
-def drop_input(ledger: Ledger, state_dir: Path, job_id: str, job: Job, code: int) -> None:
-    """Remove standard input that was spooled for a job, if no later command needs it."""
-    if job.input is not None:
-        drop_if_done(ledger, state_dir, job_id, job.input, code, resumable=job.resumable)
 
 
 def resumed_epoch(ledger: Ledger, status: JobStatus, limit: ErrorLimit | None) -> int:
@@ -115,7 +147,7 @@ def _check_options(job: Job, options: ResumeOptions) -> ErrorLimit | None:
     """Return the new limit of rejects. Raises `UsageError` for options that this kind of job has no
     use for, before anything else is checked."""
     placed = (options.output, options.result_format) != (None, None)
-    if placed and not (isinstance(job, ReadJob) and job.has_result):
+    if placed and own_result(job) is None:
         raise UsageError(
             f"-o and --format are for the result of a count or a query: {options.job} has none"
         )
@@ -133,23 +165,13 @@ def _is_published_again(job: Job, status: JobStatus) -> bool:
     """Return whether the job is complete, and its command may have ended before it wrote the
     manifest or the result."""
     complete = status.state in (JobState.COMPLETE, JobState.PARTIAL)
-    return complete and job.publishes and not job.streams_rows
+    return complete and job.closing is not ClosingStep.NOTHING
 
 
 def _check_resumable(job: Job, status: JobStatus) -> None:
     """Raise `JobOver` or `UsageError` for a job that no command can continue."""
-    if not job.repeatable and job.kind.is_load:
-        raise JobOver(
-            f"{status.job} writes lists at exact times, so no unit may run twice, and it is not "
-            "known which rows of an interrupted unit were written: delete its rows and load them "
-            "again"
-        )
     if not job.repeatable:
-        raise JobOver(
-            f"{status.job} runs a statement that must not run twice, and it is not known for which "
-            "values of an interrupted unit it ran: run the command again with the values that are "
-            "left"
-        )
+        raise JobOver(f"{status.job} {job.once_advice()}")
     if job.streams_rows:
         raise UsageError(
             f"job {status.job} wrote to the standard output of a command that has ended: run the "
@@ -174,9 +196,10 @@ def refuse_over(status: JobStatus) -> None:
 def _result_of(job: Job, options: ResumeOptions) -> ResultOutput | None:
     """Return where the result of a count or a query goes: as its job says, unless the options say
     otherwise. None for other jobs."""
-    if not (isinstance(job, ReadJob) and job.has_result):
+    own = own_result(job)
+    if own is None:
         return None
-    output = result_output(options, job.result_output)
+    output = result_output(options, own)
     try:
         check_result_output(output, options)
     except UsageError as error:
@@ -198,7 +221,7 @@ def _publish_again(
     publish_end(ledger, status, result, again=True)
     shown = Shown.from_options(options)
     if result is None or result.path:
-        one_file = isinstance(job, ReadJob) and job.output is not None and job.output.file
+        one_file = is_read_job(job) and job.output is not None and job.output.file
         rows = f"rows are in {one_file}" if one_file else "manifest is written"
         written = rows if result is None else f"result is in {result.path}"
         shown.say(f"{status.job} is complete; its {written}")

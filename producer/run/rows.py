@@ -16,9 +16,9 @@ from cassandra.cluster import NoHostAvailable, Session
 from cassandra.protocol import ErrorMessage
 
 from config.settings import Settings
+from producer.options.reads import PeekOptions, QueryOptions
 from producer.plan.scan import Read, plan_units, read_selected
 from producer.report.result_table import print_result
-from producer.request.options import PeekOptions, QueryOptions
 from producer.request.result_output import check_result_output, result_output
 from producer.request.scan import Wanted, check_row_query, check_wanted, listed_items
 from producer.request.settings import connection_flags, settle

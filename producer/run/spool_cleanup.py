@@ -4,17 +4,46 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
-from producer.inputs.stdin_spool import spool_folder_of
+from producer.inputs.stdin_spool import spool_folder_of, spool_path
 from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, EXIT_STILL_RUNNING
 from ringhaul.ledger.keys import JOB_TTL_S
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
 from ringhaul.records.job import LoadJob
+from ringhaul.storage.streams import is_stream
 
 #: With more rejects than this, the file is kept without checking which of them need it.
 REJECTS_LOOKED_AT = 100_000
+
+
+class SpooledInput:
+    """Standard input of a command, which goes to a file for the job that will read it.
+
+    A context manager: removes the file unless a job has it by then.
+    """
+
+    def __init__(self, state_dir: Path, job_id: str, sources: Sequence[str]) -> None:
+        """`sources`: as the user gave them."""
+        self.path = spool_path(state_dir, job_id)
+        self._state_dir, self._streams = state_dir, any(map(is_stream, sources))
+        self._given = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._given:
+            self.path.unlink(missing_ok=True)
+
+    def give_to_job(self, ledger: Ledger) -> None:
+        """Leave the file to the job, which exists from now on; remove those that no job needs."""
+        self._given = True
+        if self._streams:
+            forget_spooled(ledger, self._state_dir)
 
 
 def drop_spooled(state_dir: Path, job_id: str, job: LoadJob) -> None:
@@ -30,7 +59,7 @@ def drop_if_done(
     job: LoadJob,
     code: int,
     *,
-    resumable: bool = True,
+    resumable: bool,
 ) -> None:
     """Remove what was spooled for a job if nothing needs it any more, now that its command ends
     with the exit code `code`.

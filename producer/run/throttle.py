@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import rich_click as click
 
+from producer.options.connection import LedgerPlace
+from producer.options.control import ThrottleOptions
 from producer.outputs.stdout import json_text
-from producer.request.options import ThrottleOptions
 from producer.services.ledger import reading_ledger
 from ringhaul.errors import EXIT_COMPLETE, EXIT_USAGE, UsageError
 from ringhaul.ledger.pace import NO_LIMITS, NO_PACE, Limits, Pace
 from ringhaul.ledger.states import JobState
 
 
-def run_throttle(job: str, config_file: Path | None, options: ThrottleOptions) -> int:
+def run_throttle(job: str, place: LedgerPlace, options: ThrottleOptions) -> int:
     """Set the limits that the options give, or show the present ones; return the exit code."""
     pace = wanted_pace(options)
-    with reading_ledger(config_file) as ledger:
+    with reading_ledger(place) as ledger:
         if pace is not None:
             state = ledger.throttle(job, pace)
             if state is not JobState.RUNNING:

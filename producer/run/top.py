@@ -11,11 +11,11 @@ import time
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
 
+from producer.options.connection import LedgerPlace
 from producer.outputs.plain_streams import console_for, escape_beside_live
 from producer.outputs.stdout import json_text
 from producer.report.recent import recent_snapshot
@@ -35,9 +35,9 @@ PATIENCE_MS = 500
 ENDED_SHOWN = 5
 
 
-def run_top(config_file: Path | None, *, once: bool, as_json: bool) -> int:
+def run_top(place: LedgerPlace, *, once: bool, as_json: bool) -> int:
     """Run `ringhaul top` until the user quits; return the exit code."""
-    with reading_ledger(config_file) as ledger:
+    with reading_ledger(place) as ledger:
         look = Look(ledger)
         if as_json:
             _print_documents(look, once=once)

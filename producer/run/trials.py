@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import psutil
 
-from config.settings import Settings
+from config.settings import Loaded, Settings
+from producer.plan.plan import Plan
 from producer.plan.trial import Sample, first_sources, trial_job
 from producer.report.load_summary import Summary, read_summary
 from producer.report.progress import NoProgress
-from producer.run.feed import Feeder
+from producer.run.job import create_job, feed_job
 from producer.run.watch import Watch
 from producer.services.embedded import LOAD_PREFIX, EmbeddedBroker
 from producer.services.worker_groups import WorkerGroups
@@ -23,7 +23,7 @@ from ringhaul.errors import ClusterError, RinghaulError
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.forget import forget_job
 from ringhaul.ledger.job_status import JobStatus
-from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
+from ringhaul.ledger.labels import QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobMissing
@@ -47,6 +47,7 @@ class Trials:
 
     run: str  #: id of the run of `ringhaul tune`
     settings: Settings  #: with the broker
+    for_workers: Loaded  #: the settings of worker processes, with the broker
     job: LoadJob  #: the load, into the table of the trials
     max_errors: str
     slots: int  #: standing worker processes; 0: the groups are used
@@ -94,8 +95,7 @@ class Trials:
         slots = setup.workers or self.slots
         job = trial_job(self.job, sample, setup, slots)
         job_id = self._create(job, setup)
-        feeder = Feeder(self.ledger, job_id, 1, job)
-        feeder.start()
+        feeder = feed_job(self.ledger, job_id, job, 1)
         psutil.cpu_percent(None)  # from now on
 
         def cut_off(status: JobStatus) -> None:
@@ -126,19 +126,15 @@ class Trials:
 
     def _create(self, job: LoadJob, setup: Setup) -> str:
         self._running = job_id = f"{LOAD_PREFIX}-{secrets.token_hex(3)}"
-        self.ledger.create(
-            job_id,
-            {
-                KIND_LABEL: job.kind,
-                "table": job.table.name,
-                "bytes_total": str(job.total_bytes),
-                QUEUE_LABEL: self.label
-                if self.groups is None
-                else self.groups.label(setup.workers),
-                TUNE_LABEL: self.run,
-            },
-            json.dumps(job.to_json()),
+        queue = self.label if self.groups is None else self.groups.label(setup.workers)
+        plan = Plan(
+            job=job,
+            target=job.table.name,
+            headline="",
             error_limit=ErrorLimit.parse(self.max_errors),
+        )
+        create_job(
+            self.ledger, job_id, plan, {QUEUE_LABEL: queue, TUNE_LABEL: self.run, **job.labels}
         )
         return job_id
 

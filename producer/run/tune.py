@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 
+from producer.options.tune import TuneOptions
 from producer.report.reporter import Shown
-from producer.request.options import TuneOptions
 from producer.run.tune_prepare import Prepared, first_loads, prepare, sample_text
 from producer.run.tune_result import evidence_of, report, settings_file, write
 from producer.services.deadline import TimeOver, stops_before, too_short, until

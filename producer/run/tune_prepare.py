@@ -13,15 +13,16 @@ import psutil
 from cassandra.cluster import Session
 
 from config.cores import usable_cores
+from producer.inputs.completion import complete_load
 from producer.inputs.stdin_spool import spool_path, spool_sources
+from producer.options.tune import TuneOptions
 from producer.plan.json_layout import with_layout
 from producer.plan.load import plan_load
 from producer.plan.source_rate import measure_source
 from producer.plan.titles import with_separator
 from producer.plan.trial import Sample, cut_sample
 from producer.report.reporter import Shown
-from producer.request.options import TuneOptions
-from producer.run.given_load import read_given
+from producer.request.load import load_request
 from producer.run.trials import Trials
 from producer.services.embedded import default_workers
 from producer.services.preflight import Visibility
@@ -98,6 +99,7 @@ def prepare(
     trials = Trials(
         run=run,
         settings=services.settings,
+        for_workers=services.for_workers,
         job=replace(job, table=table),
         max_errors=services.settings.load.max_errors,
         slots=workers.slots,
@@ -176,11 +178,12 @@ def _plan(options: TuneOptions, services: Services, shown: Shown) -> tuple[LoadJ
     loaded = services.loaded
     for source in filter(is_stream, options.sources):
         raise UsageError(f"a trial reads its sources again and again: give files, not {source}")
-    given = read_given(options, loaded, shown)
-    request = given.request
+    completed = complete_load(options)
+    shown.show(completed.notes)
+    request = load_request(completed.options, loaded)
     spool = spool_path(loaded.settings.state_dir, services.job_id)
     files = spool_sources(
-        given.options.sources, request.dialect, request.file_format, spool, given.places
+        completed.options.sources, request.dialect, request.file_format, spool, completed.places
     )
     request = with_separator(request, files)
     request, note = with_layout(request, files)
@@ -270,7 +273,7 @@ def _start_workers(
         fit = max(int(room), start.workers)
         usual = counts_of_workers(usable_cores(), start.workers, options.workers, fit)
         counts = sorted({start.workers, *counts}) if counts else usual
-        trials.groups = WorkerGroups(trials.settings, trials.run, counts)
+        trials.groups = WorkerGroups(trials.for_workers, trials.run, counts)
         stack.enter_context(trials.groups.running())
     stack.callback(trials.abandon)
     stack.callback(_ignore_interrupts)

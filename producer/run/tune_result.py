@@ -8,10 +8,10 @@ from pathlib import Path
 
 from config.cores import usable_cores
 from config.layers import FILE_NAME
+from producer.options.tune import TuneOptions
 from producer.outputs.stdout import json_text, print_message
 from producer.outputs.whole_file import check_replacing, whole_file
 from producer.report.reporter import Shown
-from producer.request.options import TuneOptions
 from producer.run.tune_prepare import Prepared
 from producer.services.start import Services
 from producer.text import rate_text

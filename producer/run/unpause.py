@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from producer.options.control import ResumeOptions
 from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
 from producer.report.reporter import Shown
 from producer.request.conflicts import refuse_workers_of_others
-from producer.request.options import ResumeOptions
 from producer.request.settings import connection_flags, settle
-from producer.services.ledger import reading_ledger
+from producer.services.ledger import ledger_of
 from ringhaul.errors import UsageError
 from ringhaul.ledger.fleet import look_at_fleet
 from ringhaul.ledger.job_status import JobStatus
@@ -32,7 +32,7 @@ def unpause(options: ResumeOptions) -> bool:
     job_id = options.job
     loaded = settle(connection_flags(options), options.config_file)
     refuse_workers_of_others(loaded, options)
-    with reading_ledger(options.config_file) as ledger:
+    with ledger_of(loaded) as ledger:
         status = ledger.status(job_id)
         if not status.paused:
             return False

@@ -7,7 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -15,17 +15,18 @@ from typing import NamedTuple
 
 from config.settings import Loaded
 from producer.interrupts import taking_interrupts
+from producer.options.connection import LedgerPlace
 from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
 from producer.report.tables import Column, screen_width, table_lines
-from producer.request.settings import settle
 from producer.schedule.arrivals import ArrivalPoller, odd_text
 from producer.schedule.file import ScheduleFile, need_schedule_file
 from producer.schedule.overview import look_at_schedules
 from producer.schedule.run import RunWork, step_environment
 from producer.schedule.scheduler import LOOK_SOON_S, log_folder
 from producer.schedule.text import run_document, run_line, step_text, time_text
-from producer.services.ledger import reading_ledger
+from producer.services.embedded import enter_broker
+from producer.services.ledger import READ_PATIENCE_MS, settings_of
 from producer.text import count_text
 from ringhaul.errors import (
     EXIT_COMPLETE,
@@ -44,27 +45,30 @@ from ringhaul.ledger.states import JobState
 from ringhaul.schedule.runs import Run, RunState, new_run, take_over, try_again
 from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.times import run_id, to_ms
+from tasks.connect import open_ledger
 
 
 class _Opened(NamedTuple):
-    loaded: Loaded
+    loaded: Loaded  #: with the embedded broker, if there is one
     file: ScheduleFile
     ledger: Ledger
     book: ScheduleBook
 
 
 @contextmanager
-def _opened(config_file: Path | None) -> Iterator[_Opened]:
+def _opened(place: LedgerPlace) -> Iterator[_Opened]:
     """Open the schedule file and the ledger. Raises `UsageError` if the file is invalid."""
-    file = need_schedule_file(settle({}, config_file).settings)
-    with reading_ledger(config_file) as ledger:
-        loaded = settle({}, config_file)  # by now with the address of an embedded broker
+    loaded = settings_of(place)
+    file = need_schedule_file(loaded.settings)
+    with ExitStack() as stack:
+        loaded, _ = enter_broker(stack, loaded)
+        ledger = open_ledger(loaded.settings, READ_PATIENCE_MS)
         yield _Opened(loaded, file, ledger, ScheduleBook(ledger.caller))
 
 
-def print_schedules(config_file: Path | None, *, as_json: bool) -> int:
+def print_schedules(place: LedgerPlace, *, as_json: bool) -> int:
     """Run `schedule list`; return the exit code."""
-    with _opened(config_file) as opened:
+    with _opened(place) as opened:
         overview = look_at_schedules(opened.ledger, opened.file)
     if as_json:
         print(json_text(overview.to_json(), indent=2))
@@ -97,9 +101,9 @@ def print_schedules(config_file: Path | None, *, as_json: bool) -> int:
     return EXIT_COMPLETE
 
 
-def print_history(config_file: Path | None, name: str, limit: int, *, as_json: bool) -> int:
+def print_history(place: LedgerPlace, name: str, limit: int, *, as_json: bool) -> int:
     """Run `schedule history`; return the exit code."""
-    with _opened(config_file) as opened:
+    with _opened(place) as opened:
         opened.file.schedule(name)
         runs = opened.book.runs(name, limit)
         logs = log_folder(opened.loaded.settings, name)
@@ -125,9 +129,9 @@ def _log(logs: Path, run: Run) -> str:
     return str(path) if path.is_file() else ""
 
 
-def set_paused(config_file: Path | None, name: str, *, paused: bool) -> int:
+def set_paused(place: LedgerPlace, name: str, *, paused: bool) -> int:
     """Run `schedule pause` or `schedule resume`; return the exit code."""
-    with _opened(config_file) as opened:
+    with _opened(place) as opened:
         schedule = opened.file.schedule(name)
         if paused:
             opened.book.pause(name)
@@ -141,9 +145,9 @@ def set_paused(config_file: Path | None, name: str, *, paused: bool) -> int:
     return EXIT_COMPLETE
 
 
-def run_now(config_file: Path | None, name: str, due: datetime | None) -> int:
+def run_now(place: LedgerPlace, name: str, due: datetime | None) -> int:
     """Run `schedule run`; return the exit code."""
-    with _opened(config_file) as opened:
+    with _opened(place) as opened:
         schedule = opened.file.schedule(name)
         lease_ms = int(opened.loaded.settings.schedule.lease_s * 1000)
         due_ms = to_ms(due.replace(tzinfo=UTC)) if due else None

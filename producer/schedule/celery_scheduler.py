@@ -12,9 +12,9 @@ from typing import Any
 
 from celery import beat
 
-from config.settings import load_settings
 from producer.schedule.scheduler import Beat
 from tasks.connect import open_ledger, use_storage
+from tasks.settings import loaded_settings
 
 
 class ScheduleScheduler(beat.Scheduler):  # type: ignore[misc]
@@ -38,7 +38,7 @@ class ScheduleScheduler(beat.Scheduler):  # type: ignore[misc]
         if self._stopping:
             raise SystemExit
         if self._beat is None:
-            loaded = load_settings()
+            loaded = loaded_settings()
             use_storage(loaded.settings)
             self._beat = Beat(loaded, open_ledger(loaded.settings))
         pause_s: float = super().tick(*args, **options)

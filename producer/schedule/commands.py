@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from datetime import datetime
 from pathlib import Path
 
 import rich_click as click
 
-from producer.commands.celery_commands import (
-    PASS_ON,
-    end_process,
-    logs_json,
-    run_celery,
-    run_celery_command,
-)
 from producer.commands.options import config_option, ledger_options
-from producer.commands.passed_on import check_passed_on
-from producer.request.settings import settle
+from producer.commands.passed_on import PASS_ON
+from producer.options.connection import LedgerPlace
 
 
 @click.group("schedule")
@@ -31,11 +23,11 @@ def schedule() -> None:
 @schedule.command("list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @ledger_options
-def list_command(as_json: bool, config_file: Path | None) -> int:
+def list_command(as_json: bool, place: LedgerPlace) -> int:
     """List the schedules: when each is next due, and how its last run ended."""
     from producer.schedule.actions import print_schedules
 
-    return print_schedules(config_file, as_json=as_json)
+    return print_schedules(place, as_json=as_json)
 
 
 @schedule.command("run")
@@ -47,7 +39,7 @@ def list_command(as_json: bool, config_file: Path | None) -> int:
     help="A due time, UTC; a run of it that failed is continued [now].",
 )
 @ledger_options
-def run_command(name: str, due: datetime | None, config_file: Path | None) -> int:
+def run_command(name: str, due: datetime | None, place: LedgerPlace) -> int:
     """Run a schedule now, on this host; the exit code is 0 if every step succeeds.
 
     A due time that was already run successfully is not run again. Files that could not be loaded
@@ -55,27 +47,27 @@ def run_command(name: str, due: datetime | None, config_file: Path | None) -> in
     """
     from producer.schedule.actions import run_now
 
-    return run_now(config_file, name, due)
+    return run_now(place, name, due)
 
 
 @schedule.command("pause")
 @click.argument("name")
 @ledger_options
-def pause_command(name: str, config_file: Path | None) -> int:
+def pause_command(name: str, place: LedgerPlace) -> int:
     """Start no more runs of a schedule; one in progress continues."""
     from producer.schedule.actions import set_paused
 
-    return set_paused(config_file, name, paused=True)
+    return set_paused(place, name, paused=True)
 
 
 @schedule.command("resume")
 @click.argument("name")
 @ledger_options
-def resume_command(name: str, config_file: Path | None) -> int:
+def resume_command(name: str, place: LedgerPlace) -> int:
     """Start runs of a schedule again, from the next due time on."""
     from producer.schedule.actions import set_paused
 
-    return set_paused(config_file, name, paused=False)
+    return set_paused(place, name, paused=False)
 
 
 @schedule.command("history")
@@ -90,11 +82,11 @@ def resume_command(name: str, config_file: Path | None) -> int:
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @ledger_options
-def history_command(name: str, limit: int, as_json: bool, config_file: Path | None) -> int:
+def history_command(name: str, limit: int, as_json: bool, place: LedgerPlace) -> int:
     """List the last runs of a schedule, newest first: due time, delay, steps, jobs, exit codes."""
     from producer.schedule.actions import print_history
 
-    return print_history(config_file, name, limit, as_json=as_json)
+    return print_history(place, name, limit, as_json=as_json)
 
 
 @click.command("beat", context_settings=PASS_ON)
@@ -105,23 +97,6 @@ def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> N
 
     Two are safer than one. Further options are those of `celery beat`.
     """
-    from config.celery_config import BEAT_ARGUMENTS
-    from producer.schedule.file import find_schedule_file, read_schedule_file
+    from producer.schedule.beat import run_beat
 
-    check_passed_on(celery_options)
-    loaded = settle({}, config_file)
-    path = find_schedule_file(loaded.settings)
-    if path is not None:
-        read_schedule_file(path)  # report errors now, and not at night
-    quiet = ["--quiet"] if logs_json(loaded) else []
-    run_celery(loaded, [*quiet, "beat", *BEAT_ARGUMENTS, *celery_options], _run_beat)
-    end_process()
-
-
-def _run_beat(arguments: list[str]) -> None:
-    """Run beat with its scheduler imported: once Celery handles signals, one in the middle of the
-    import would end beat with an error."""
-    from tasks import app
-
-    importlib.import_module(str(app.conf.beat_scheduler).partition(":")[0])
-    run_celery_command(arguments)
+    run_beat(config_file, celery_options)

@@ -50,11 +50,16 @@ def find_problem(notify: Notify) -> str | None:
     return None
 
 
-def send_notification(notify: Notify, document: Mapping[str, Any]) -> str:
-    """Send the notification; return `"ok"`, or the error without the address and any secret."""
+def send_notification(
+    notify: Notify, document: Mapping[str, Any], environment: Mapping[str, str] | None = None
+) -> str:
+    """Send the notification; return `"ok"`, or the error without the address and any secret.
+
+    `environment`: the variables of a command; None: those of this process.
+    """
     body = json.dumps(document).encode()
     if notify.command:
-        return _run(notify, body)
+        return _run(notify, body, environment)
     for tries in range(1, TRIES):
         outcome, again = _post(notify, body)
         if not again:
@@ -63,11 +68,12 @@ def send_notification(notify: Notify, document: Mapping[str, Any]) -> str:
     return _post(notify, body)[0]
 
 
-def _run(notify: Notify, body: bytes) -> str:
+def _run(notify: Notify, body: bytes, environment: Mapping[str, str] | None) -> str:
     name = Path(notify.command[0]).name
     try:
         process = subprocess.Popen(
             notify.command,
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -302,7 +302,7 @@ class RunWork:
 
     def _notify_one(self, notify: Notify, document: dict[str, object]) -> str:
         try:
-            outcome = send_notification(notify, document)
+            outcome = send_notification(notify, document, self._environment)
         except Exception as error:  # whatever it is, the run ends
             outcome = type(error).__name__
         if outcome != "ok":
@@ -324,16 +324,16 @@ def _changed(index: int) -> str:
 
 
 def step_environment(loaded: Loaded) -> dict[str, str]:
-    """Return the environment of a step: this process's settings, with relative paths made absolute,
-    since a step runs in another folder."""
-    environment = dict(os.environ) | {STEP_VARIABLE: "1"}
+    """Return the environment of a run's steps and notifications: these settings, with relative
+    paths made absolute, since a step runs in another folder."""
+    environment = loaded.environment()
     if loaded.config_file is not None:
         environment[ENV_CONFIG] = str(loaded.config_file)
     for key, origin in loaded.origins.items():
         value: Any = loaded.settings
         for name in key.split("."):
             value = getattr(value, name)
-        if origin.startswith("env ") and isinstance(value, Path):
+        if (origin == "flag" or origin.startswith("env ")) and isinstance(value, Path):
             environment[env_name(key)] = str(value)
     return environment
 

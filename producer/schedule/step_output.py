@@ -6,8 +6,10 @@ be intended, if the user empties the folders: that is only a warning.
 
 from __future__ import annotations
 
+from producer.options.output import RowsOutput
+from producer.options.reads import UnloadOptions
+from producer.options.statements import ExecOptions
 from producer.request.one_file import one_file_of
-from producer.request.options import ExecOptions, RowsOutput, UnloadOptions
 from ringhaul.errors import UsageError
 from ringhaul.schedule.samples import find_repeat
 from ringhaul.schedule.schedules import Schedule

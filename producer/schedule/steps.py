@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +18,19 @@ from click.core import ParameterSource
 from click.exceptions import Exit
 
 from config.errors import ConfigError
-from config.settings import Loaded
+from producer.commands.click_options import AS_STEP
 from producer.commands.format_profile import apply_profile
 from producer.commands.job_command import job_options
-from producer.commands.options import AS_STEP
 from producer.commands.registry import find_command
+from producer.options.job import JobOptions
+from producer.options.load import LoadOptions
+from producer.options.option import declared_by
+from producer.options.output import ResultPlace, RowsOutput
+from producer.options.reads import UnloadOptions
+from producer.options.statements import ExecOptions, LookupOptions
 from producer.request.conflicts import refuse_together
 from producer.request.cqlshrc import apply_cqlshrc
-from producer.request.options import (
-    CountOptions,
-    ExecOptions,
-    JobOptions,
-    LoadOptions,
-    LookupOptions,
-    QueryOptions,
-    ResultPlace,
-    RowsOutput,
-    UnloadOptions,
-)
-from producer.request.output import STDOUT, output_of, refuse_two_on_stdout
+from producer.request.output import STDOUT
 from producer.request.settings import settings_with
 from producer.schedule.listing import find_strange
 from producer.schedule.step_output import check_output
@@ -49,9 +42,7 @@ from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.times import FAR_MS
 from ringhaul.storage.access import is_url
 from ringhaul.storage.streams import is_stream
-
-#: Stands for the id of the job: a step gets its id when it runs.
-_NO_JOB = "step"
+from tasks.command_line import spelled_as
 
 
 def check_step_options(options: JobOptions, folder: Path) -> None:
@@ -64,9 +55,12 @@ def check_step_options(options: JobOptions, folder: Path) -> None:
         if output is not None and output != STDOUT and not is_url(output):
             placed: Any = options  # both have the field, which mypy cannot see
             options = replace(placed, output=os.path.join(folder, output))
+    from producer.schedule.step_checks import check_kind  # slow: not to list schedules
+
     refuse_together(options.given)
     try:
-        _check(options, settings_with(options))
+        with spelled_as(_kind(options)):
+            check_kind(options, settings_with(options))
     except ConfigError as error:
         raise UsageError(str(error)) from error
     except UsageError as error:
@@ -80,89 +74,9 @@ def check_step_options(options: JobOptions, folder: Path) -> None:
         raise UsageError(f"{place}: {error}") from error
 
 
-@singledispatch
-def _check(options: JobOptions, loaded: Loaded) -> None:
-    raise TypeError(f"no check for the options of a step: {type(options).__name__}")
-
-
-@_check.register
-def _check_load(options: LoadOptions, loaded: Loaded) -> None:
-    from producer.request.load import load_request
-    from ringhaul.transform.loading import check_names
-
-    load_request(options, loaded)
-    check_names(options.transforms)
-
-
-@_check.register
-def _check_unload(options: UnloadOptions, loaded: Loaded) -> None:
-    from producer.request.unload import unload_request
-    from ringhaul.transform.loading import check_names
-
-    unload_request(options, loaded, _NO_JOB)
-    check_names(options.transforms)
-
-
-@_check.register
-def _check_count(options: CountOptions, loaded: Loaded) -> None:
-    from producer.request.scan import check_wanted, count_wanted
-
-    refuse_two_on_stdout(options.output, options)
-    check_wanted(count_wanted(options))
-
-
-@_check.register
-def _check_query(options: QueryOptions, loaded: Loaded) -> None:
-    from producer.request.scan import Wanted, check_wanted, wants_rows
-
-    refuse_two_on_stdout(options.output, options)
-    check_wanted(Wanted(sql=options.sql))
-    if wants_rows(options.sql):
-        raise UsageError("a step runs a job, but this SELECT returns rows: use unload --query")
-
-
-@_check.register
-def _check_lookup(options: LookupOptions, loaded: Loaded) -> None:
-    from producer.request.scan import Wanted, check_wanted
-    from producer.request.statements import values_request, wanted_names
-
-    values_request(options.values, JobKind.LOOKUP)
-    wanted_names(options)
-    check_wanted(Wanted(keyspace=options.keyspace, table=options.table))
-    output_of(options, loaded, _NO_JOB)
-
-
-@_check.register
-def _check_exec(options: ExecOptions, loaded: Loaded) -> None:
-    from producer.request.statements import check_inputs, values_request
-    from ringhaul.statements.parameter_ranges import parse_span, rows_count
-
-    check_inputs(options)
-    values_request(options.values, JobKind.EXEC)
-    rows_count([parse_span(text) for text in options.ranges])
-    output_of(options, loaded, _NO_JOB)
-
-
-#: Options that would leave the run without a job to follow, and why.
-_REFUSED = {
-    "detach": "a step ends with its job",
-    "dry_run": "a step has to do its work",
-    "create_table": "a step loads into a table that exists",
-    "job_id": "the id follows from the schedule and the due time",
-    "on_interrupt": "beat detaches from a job when it is stopped",
-    "config_file": "the settings are beat's own",
-    "broker": "the broker is beat's own",
-    "profile_dir": "it applies to embedded workers",
-    "workers": "it applies to embedded workers",
-}
-
-
-#: Names of further parameters that no step may have; `local_dc` is not one: a step may choose the
-#: data centre that it reads from.
-_OF_CLUSTER = frozenset(
-    {"contact_points", "port", "secure_connect_bundle", "user", "ask_password", "password_file"}
-    | {"cqlshrc"}
-)
+def _kind(options: JobOptions) -> JobKind | None:
+    """Return the kind of a step's job, as far as its options are spelled in another way."""
+    return {LookupOptions: JobKind.LOOKUP, ExecOptions: JobKind.EXEC}.get(type(options))
 
 
 def check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: Path) -> str | None:
@@ -178,7 +92,6 @@ def check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: P
     kind = JobKind(step[0])
     first = parsed(0)
     options = job_options(kind, first)
-    _refuse(options)
     _check_input(options)
     warning = None
     if isinstance(options, RowsOutput):
@@ -229,7 +142,7 @@ def run_arguments(schedule: Schedule, run: Run, index: int, folder: Path) -> lis
         arguments = step_arguments(schedule, run, index)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    _refuse(job_options(JobKind(arguments[0]), _parsed(arguments)))
+    job_options(JobKind(arguments[0]), _parsed(arguments))
     return arguments
 
 
@@ -245,7 +158,7 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
         raise UsageError("--help is not allowed in a step") from None
     except click.ClickException as error:
         raise UsageError(error.format_message()) from None
-    _refuse_cluster(context)
+    _refuse(context)
     try:
         apply_profile(context)
     except ConfigError as error:
@@ -254,23 +167,17 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
     return context
 
 
-def _refuse_cluster(context: click.Context) -> None:
-    """Raise `UsageError` for an option that names a cluster, or a user of it.
+def _refuse(context: click.Context) -> None:
+    """Raise `UsageError` for options that no step may have.
 
-    A writer of the schedule file could send beat's password to another cluster with them, or have
-    beat read other secrets."""
-    for option in context.command.params:
-        if option.name in _OF_CLUSTER and _is_given(context, option.name):
-            raise UsageError(f"{option.opts[-1]}: the cluster and its user are in beat's settings")
+    One that names a cluster, or a user of it, is refused before any file that it names is read: a
+    writer of the schedule file could send beat's password to another cluster with it, or have beat
+    read other secrets."""
+    for parameter in context.command.params:
+        declared = declared_by(parameter)
+        if declared is not None and declared.no_step and _is_given(context, declared.name):
+            raise UsageError(f"{declared.flag}: {declared.no_step}")
 
 
 def _is_given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
-def _refuse(options: JobOptions) -> None:
-    """Raise `UsageError` for options that no step may have."""
-    for name, why in _REFUSED.items():
-        if getattr(options, name, None):
-            flag = {"config_file": "config", "profile_dir": "profile"}.get(name, name)
-            raise UsageError(f"--{flag.replace('_', '-')}: {why}")

@@ -14,18 +14,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Self
 
 from config.cores import usable_cores
-from config.settings import Settings
+from config.settings import Loaded
 from producer.outputs.state_folder import using_state
+from producer.request.settings import is_embedded
 from ringhaul.errors import RinghaulError, UsageError, WorkersUnavailable
 from ringhaul.run_folder import remove_dead
-from tasks.names import READS_VARIABLE
+from tasks.connect import PARENT_PATIENCE_MS, open_ledger
+from tasks.names import PARENT_PID_VARIABLE, READS_VARIABLE
 from tasks.private_queues import private_queue, remove_queue
+from tasks.settings import use_settings
 
 if TYPE_CHECKING:
     from ringhaul.ledger.workers import Worker
@@ -40,7 +43,6 @@ STOP_TIMEOUT_S = 20.0
 ACKNOWLEDGE_S = 0.05
 #: Number of past jobs whose logs are kept.
 LOGS_KEPT = 20
-_URL_VARIABLE, _PASSWORD_VARIABLE = "RINGHAUL_BROKER_URL", "RINGHAUL_BROKER_PASSWORD_FILE"
 
 
 def default_workers() -> int:
@@ -50,8 +52,7 @@ def default_workers() -> int:
 
 
 class EmbeddedBroker:
-    """The private Valkey. Within the block, child processes find it through their
-    environment."""
+    """The private Valkey, which runs for the length of the block."""
 
     def __init__(self, state_dir: Path) -> None:
         from producer.local.valkey import EmbeddedValkey  # commands that only read do not need it
@@ -62,32 +63,19 @@ class EmbeddedBroker:
     def __enter__(self) -> Self:
         with using_state(self._state_dir):
             self._valkey.acquire()
-        names = (_URL_VARIABLE, _PASSWORD_VARIABLE)
-        self._before = {name: os.environ.get(name) for name in names}
-        # For child processes, and for Celery in this process.
-        for name, value in zip(names, self._broker_settings().values(), strict=True):
-            os.environ[name] = str(value)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._valkey.release()
-        # A command may first look at a job, and then start from scratch.
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
-    def in_settings(self, settings: Settings) -> Settings:
-        """Return the settings with this broker."""
-        broker = settings.broker.model_copy(update=self._broker_settings())
-        return settings.model_copy(update={"broker": broker})
-
-    def _broker_settings(self) -> dict[str, Any]:
-        return {
-            "url": f"redis://127.0.0.1:{self._valkey.port}/0",
-            "password_file": self._valkey.password_file,
-        }
+    def in_settings(self, loaded: Loaded) -> Loaded:
+        """Return the settings with this broker, which child processes then get, too."""
+        return loaded.with_flags(
+            {
+                "broker.url": f"redis://127.0.0.1:{self._valkey.port}/0",
+                "broker.password_file": self._valkey.password_file,
+            }
+        )
 
     def revive(self) -> None:
         """Restart the server if it died; its append-only file restores the ledger."""
@@ -96,22 +84,34 @@ class EmbeddedBroker:
             self._valkey.acquire()
 
 
+def enter_broker(stack: ExitStack, loaded: Loaded) -> tuple[Loaded, EmbeddedBroker | None]:
+    """Start the embedded broker, which `stack` ends, unless a broker is configured. Return the
+    settings with it, which Celery in this process uses from now on, and the broker."""
+    broker = None
+    if is_embedded(loaded):
+        broker = stack.enter_context(EmbeddedBroker(loaded.settings.state_dir))
+        loaded = broker.in_settings(loaded)
+    use_settings(loaded)
+    return loaded, broker
+
+
 class EmbeddedWorker:
     """`ringhaul worker` for one job, as a child process with a log file."""
 
     def __init__(
-        self, settings: Settings, concurrency: int, job_id: str, further: Sequence[str] = ()
+        self, loaded: Loaded, concurrency: int, job_id: str, further: Sequence[str] = ()
     ) -> None:
-        """`settings`: with the broker. `further`: other ids whose private queues it consumes, too.
+        """`loaded`: the worker's settings, with the broker. `further`: other ids whose private
+        queues it consumes, too.
 
-        Processes that are profiled or traced write their profile and send their last spans at their
-        end, so they get time for it.
+        Processes that are traced send their last spans at their end, so they get time for it.
         """
-        self._settings, self._concurrency, self._job_id = settings, concurrency, job_id
+        self._loaded, self._concurrency, self._job_id = loaded, concurrency, job_id
+        self._settings = settings = loaded.settings
         self._queues = tuple(map(private_queue, (job_id, *further)))
         #: A command may have several: Celery's names of them must differ.
         self._suffix = f"-{job_id}" if further else ""
-        self._needs_time = settings.worker.profile != "off" or bool(settings.tracing.endpoint)
+        self._needs_time = bool(settings.tracing.endpoint)
         self._loads = job_id.startswith(f"{LOAD_PREFIX}-")
         self.log = settings.state_dir / "logs" / f"{job_id}.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -195,8 +195,6 @@ class EmbeddedWorker:
 
     def _remove_queue(self) -> None:
         """Remove the job's queue. Without Redis, the keepers of other workers do it later."""
-        from tasks.connect import PARENT_PATIENCE_MS, open_ledger
-
         with suppress(RinghaulError):
             caller = open_ledger(self._settings, PARENT_PATIENCE_MS).caller
             remove_queue(caller, self._settings.broker.key_prefix, self._job_id)
@@ -211,10 +209,6 @@ class EmbeddedWorker:
             path.unlink(missing_ok=True)
 
     def _start(self) -> None:
-        from tasks.parent.housekeeping import (
-            PARENT_PID_VARIABLE,  # Celery: commands that only read do not need it
-        )
-
         # In a new session, because the command handles Ctrl-C in the terminal.
         self._process = subprocess.Popen(
             [
@@ -230,7 +224,7 @@ class EmbeddedWorker:
             stdout=self._out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env=os.environ
+            env=self._loaded.environment()
             | {
                 # If this process is killed, its worker notices and ends too.
                 PARENT_PID_VARIABLE: str(os.getpid()),

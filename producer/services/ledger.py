@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 
 from config.settings import Loaded
-from producer.request.settings import is_embedded, settle
-from producer.services.embedded import EmbeddedBroker
+from producer.options.connection import LedgerPlace
+from producer.request.settings import settle
+from producer.services.embedded import enter_broker
 from producer.startup import STEP_VARIABLE
 from ringhaul.ledger.history import BY_COMMAND
 from ringhaul.ledger.ledger import Ledger
@@ -20,20 +20,24 @@ READ_PATIENCE_MS = 5000
 
 
 @contextmanager
-def reading_ledger(config_file: Path | None) -> Iterator[Ledger]:
-    """Open the ledger of the configured broker, or of the embedded one."""
-    with ledger_of(settle({}, config_file)) as ledger:
+def reading_ledger(place: LedgerPlace) -> Iterator[Ledger]:
+    """Open the ledger of the broker that is configured or given, or of the embedded one. Raises as
+    `settle` does."""
+    with ledger_of(settings_of(place)) as ledger:
         yield ledger
+
+
+def settings_of(place: LedgerPlace) -> Loaded:
+    """Return the settings of a command that opens this ledger. Raises as `settle` does."""
+    return settle({"broker.url": place.broker}, place.config_file)
 
 
 @contextmanager
 def ledger_of(loaded: Loaded) -> Iterator[Ledger]:
-    """Do the same with settings that were read before."""
-    if not is_embedded(loaded):
+    """Open the ledger of these settings, which were read before."""
+    with ExitStack() as stack:
+        loaded, _ = enter_broker(stack, loaded)
         yield open_ledger(loaded.settings, READ_PATIENCE_MS)
-        return
-    with EmbeddedBroker(loaded.settings.state_dir) as broker:
-        yield open_ledger(broker.in_settings(loaded.settings), READ_PATIENCE_MS)
 
 
 def on_behalf_of() -> str:

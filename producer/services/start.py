@@ -8,19 +8,26 @@ from __future__ import annotations
 import secrets
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from config.settings import Loaded, Settings
+from producer.options.job import JobOptions
+from producer.options.load import LoadOptions
+from producer.options.statements import ExecOptions
+from producer.options.tune import TuneOptions
 from producer.request.conflicts import (
     refuse_embedded_detach,
     refuse_stdout_detach,
     refuse_workers_of_others,
 )
-from producer.request.options import ExecOptions, JobOptions, LoadOptions, TuneOptions
-from producer.request.settings import connection_flags, is_embedded, load_flags, settle
-from producer.services.embedded import LOAD_PREFIX, EmbeddedBroker, EmbeddedWorker, default_workers
-from ringhaul.errors import UsageError
+from producer.request.settings import connection_flags, load_flags, settle
+from producer.services.embedded import (
+    LOAD_PREFIX,
+    EmbeddedBroker,
+    EmbeddedWorker,
+    default_workers,
+    enter_broker,
+)
 from ringhaul.ledger.kinds import JobKind
 
 if TYPE_CHECKING:
@@ -49,6 +56,7 @@ class Services:
     job_id: str
     loaded: Loaded
     settings: Settings  #: with the embedded broker, if there is one
+    for_workers: Loaded  #: the settings of its workers, with the same broker
     opening: Opening
     broker: EmbeddedBroker | None = None
     worker: EmbeddedWorker | None = None
@@ -59,23 +67,16 @@ def start_load(stack: ExitStack, options: LoadOptions) -> Services:
 
     Raises as `settle` does.
     """
-    flags = load_flags(options)
-    loaded = settle(flags, options.config_file)
-    if options.profile_dir is not None:
-        loaded = settle(
-            {**flags, **_profile_flags(loaded, options.profile_dir)}, options.config_file
-        )
-    embedded = is_embedded(loaded)
+    loaded = settle(load_flags(options), options.config_file)
     refuse_embedded_detach(loaded, options)
     refuse_workers_of_others(loaded, options)
     job_id = options.job_id or f"{PREFIXES[options.kind]}-{secrets.token_hex(3)}"
-    broker = worker = None
-    if embedded and not options.dry_run:
-        if options.profile_dir is not None:
-            _report_profiles(stack, loaded, options)
-        broker = stack.enter_context(EmbeddedBroker(loaded.settings.state_dir))
-        worker = stack.enter_context(own_worker(broker.in_settings(loaded.settings), job_id))
-    return _opened(stack, job_id, loaded, broker, worker)
+    for_workers, broker, worker = loaded, None, None
+    if not options.dry_run:
+        for_workers, broker = enter_broker(stack, loaded)
+        if broker is not None:
+            worker = stack.enter_context(own_worker(for_workers, job_id))
+    return _opened(stack, job_id, loaded, for_workers, broker, worker)
 
 
 def start_job(
@@ -91,7 +92,6 @@ def start_job(
         "worker.concurrency": options.workers,
     }
     loaded = settle(flags, options.config_file)
-    embedded = is_embedded(loaded)
     refuse_embedded_detach(loaded, options)
     if own_workers:
         refuse_stdout_detach(options)
@@ -99,44 +99,41 @@ def start_job(
     elif not (isinstance(options, ExecOptions) and options.output == "-"):
         refuse_workers_of_others(loaded, options)
     job_id = options.job_id or f"{PREFIXES[kind]}-{secrets.token_hex(3)}"
-    broker = worker = None
+    for_workers, broker, worker = loaded, None, None
     if not options.dry_run:
-        if embedded:
-            broker = stack.enter_context(EmbeddedBroker(loaded.settings.state_dir))
-        if embedded or own_workers:
-            settings = loaded.settings if broker is None else broker.in_settings(loaded.settings)
-            worker = stack.enter_context(own_worker(settings, job_id))
-    return _opened(stack, job_id, loaded, broker, worker)
+        for_workers, broker = enter_broker(stack, loaded)
+        if broker is not None or own_workers:
+            worker = stack.enter_context(own_worker(for_workers, job_id))
+    return _opened(stack, job_id, loaded, for_workers, broker, worker)
 
 
 def start_tune(stack: ExitStack, options: TuneOptions, run: str) -> Services:
     """Read the settings and start what `tune` needs, except its workers; `stack` ends it.
 
-    `Services.loaded` has the settings as they are. The environment, which workers get, has no
-    bounds on requests: a trial has its own.
+    `Services.loaded` has the settings as they are. Workers get them without bounds on requests: a
+    trial has its own.
     """
     flags = connection_flags(options) | {
         "cluster.consistency": options.consistency,
         "load.max_errors": options.max_errors,
     }
     loaded = settle(flags, options.config_file)
-    settle({**flags, **_UNBOUND}, options.config_file)
-    broker = None
-    if is_embedded(loaded):
-        broker = stack.enter_context(EmbeddedBroker(loaded.settings.state_dir))
-    return _opened(stack, f"{LOAD_PREFIX}-tune-{run}", loaded, broker, None)
+    for_workers, broker = enter_broker(stack, loaded.with_flags(_UNBOUND))
+    return _opened(stack, f"{LOAD_PREFIX}-tune-{run}", loaded, for_workers, broker, None)
 
 
-def own_worker(settings: Settings, job_id: str) -> EmbeddedWorker:
-    """Return a worker for one job; it is not started yet. `settings`: with the embedded broker."""
-    count = settings.worker.concurrency or default_workers()
-    return EmbeddedWorker(settings, count, job_id)
+def own_worker(loaded: Loaded, job_id: str) -> EmbeddedWorker:
+    """Return a worker for one job; it is not started yet. `loaded`: its settings, with the embedded
+    broker."""
+    count = loaded.settings.worker.concurrency or default_workers()
+    return EmbeddedWorker(loaded, count, job_id)
 
 
 def _opened(
     stack: ExitStack,
     job_id: str,
     loaded: Loaded,
+    for_workers: Loaded,
     broker: EmbeddedBroker | None,
     worker: EmbeddedWorker | None,
 ) -> Services:
@@ -148,34 +145,9 @@ def _opened(
     return Services(
         job_id=job_id,
         loaded=loaded,
-        settings=loaded.settings if broker is None else broker.in_settings(loaded.settings),
+        settings=loaded.settings.model_copy(update={"broker": for_workers.settings.broker}),
+        for_workers=for_workers,
         opening=opening,
         broker=broker,
         worker=worker,
     )
-
-
-def _report_profiles(stack: ExitStack, loaded: Loaded, options: LoadOptions) -> None:
-    """Register the report of the profiles. Call this before starting the workers, so that it runs
-    after they have ended and written their profiles.
-
-    Raises `UsageError` if profiles are not possible here.
-    """
-    from producer.report.reporter import Shown
-    from producer.services.profiles import reporting_profiles
-
-    stack.enter_context(reporting_profiles(loaded.settings, Shown.from_options(options).say))
-
-
-def _profile_flags(loaded: Loaded, profile_dir: Path) -> dict[str, Any]:
-    """Return the settings for --profile DIR. Raises `UsageError` if the folder cannot be used."""
-    if not is_embedded(loaded):
-        raise UsageError(
-            "--profile applies to embedded workers, and a broker is configured: start a worker "
-            "with ringhaul worker --profile cprofile instead"
-        )
-    kind = loaded.settings.worker.profile
-    return {
-        "worker.profile": "cprofile" if kind == "off" else kind,
-        "worker.profile_dir": profile_dir.absolute(),
-    }

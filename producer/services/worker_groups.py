@@ -12,11 +12,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
-from config.settings import Settings
+from config.settings import Loaded
 from producer.services.embedded import LOAD_PREFIX, EmbeddedWorker
 from ringhaul.errors import RinghaulError, WorkersUnavailable
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Workers
+from tasks.connect import PARENT_PATIENCE_MS, open_ledger
 from tasks.private_queues import private_queue, remove_queue
 
 #: How often the groups are looked for while they start.
@@ -27,13 +28,14 @@ START_TIMEOUT_S = 120.0
 class WorkerGroups:
     """The groups of one run; see the module."""
 
-    def __init__(self, settings: Settings, run: str, counts: Sequence[int]) -> None:
-        """`settings`: with the broker. `counts`: the numbers of processes to choose from."""
-        self._settings, self._run, self._counts = settings, run, sorted(set(counts))
+    def __init__(self, loaded: Loaded, run: str, counts: Sequence[int]) -> None:
+        """`loaded`: the workers' settings, with the broker. `counts`: the numbers of
+        processes to choose from."""
+        self._settings, self._run, self._counts = loaded.settings, run, sorted(set(counts))
         ids = [self._id(count) for count in self._counts]
         sizes = [b - a for a, b in zip([0, *self._counts], self._counts, strict=False)]
         self._groups = [
-            EmbeddedWorker(settings, size, ids[at], ids[at + 1 :]) for at, size in enumerate(sizes)
+            EmbeddedWorker(loaded, size, ids[at], ids[at + 1 :]) for at, size in enumerate(sizes)
         ]
 
     @contextmanager
@@ -79,8 +81,6 @@ class WorkerGroups:
     def _forget(self) -> None:
         """Deregister the groups, which were killed and cannot do it themselves, and remove their
         queues. Without Redis, the keepers of other workers do it later."""
-        from tasks.connect import PARENT_PATIENCE_MS, open_ledger
-
         with suppress(RinghaulError):
             caller = open_ledger(self._settings, PARENT_PATIENCE_MS).caller
             for group in self._groups:

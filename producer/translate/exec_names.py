@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from producer.options.option import flags_of, options_of
+from producer.options.output import RowsOutput
+from producer.options.spelling import Spelling
+from producer.options.statements import ExecOptions
 from producer.translate.queries import with_markers_of_times
 from producer.translate.translation import Draft
 
-#: Options that exec and load both have, under one name.
-_OF_EXEC = (
-    "--params --nulls --rate --job-id --consistency --contact-points --port --local-dc --user "
-    "--password --secure-connect-bundle --cqlshrc --workers"
-)
 #: Options of load that exec has for the values of its statement.
-_OF_RECORDS = (
-    "--format --no-header --columns --skip-columns --delimiter --quote --escape --escape-style "
-    "--line-end --comment --encoding --null --null-quoted --empty --fill-empty --fill-quoted "
-    "--trim --skip-rows --max-rows --rows-per --allow-extra-fields --allow-missing-fields "
-    "--mapping --accept --blob --json-layout --timestamp-format --date-format --time-format "
-    "--epoch --epoch-unit --timezone --locale --true-words --false-words --decimal-sep "
-    "--thousands-sep --overflow --rounding"
-)
+_OF_RECORDS = flags_of(options_of(Spelling))
+#: Options of exec that are no matter of how its answers are written: most of them are load's, too.
+_OF_EXEC = flags_of(options_of(ExecOptions, "exec")) - flags_of(options_of(RowsOutput))
 
 
 def use_names_of_exec(draft: Draft) -> None:
@@ -26,10 +20,10 @@ def use_names_of_exec(draft: Draft) -> None:
     for mapping in draft.values("--mapping"):
         draft.add("--mapping", with_markers_of_times(draft.operands[0], mapping))
     for name in draft.names():
-        if name in _OF_RECORDS.split():
+        if name in _OF_RECORDS:
             prefix = "--no-values-" if name.startswith("--no-") else "--values-"
             draft.rename(name, prefix + name.removeprefix("--no-").removeprefix("--"))
-        elif name not in _OF_EXEC.split():
+        elif name not in _OF_EXEC:
             draft.option = name
             draft.drop(name)
             if name == "--max-errors":

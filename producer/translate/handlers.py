@@ -58,11 +58,6 @@ def note(text: str) -> Handler:
     return lambda _, draft: draft.note(text)
 
 
-def differ(text: str) -> Handler:
-    """Some rows may differ."""
-    return lambda _, draft: draft.differ(text)
-
-
 def lose(text: str) -> Handler:
     return lambda _, draft: draft.lose(text)
 

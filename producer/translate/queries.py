@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ringhaul.errors import UsageError
+from ringhaul.records.mapping_text import parse_mapping
 
 _NAME = r'(?:"(?:[^"]|"")+"|\w+)'
 #: Up to the name of the table, which no keyspace precedes.
@@ -86,7 +87,6 @@ def renamed(query: str, mapping: str, *, numbered: bool) -> str | None:
     says. `numbered`: fields are numbers, by which the columns are ordered. None: the mapping or
     the SELECT is of another kind."""
     from ringhaul.query.select_text import split_items  # imports everything that reads SQL
-    from ringhaul.records.mapping_text import parse_mapping
 
     listed = _LISTED.fullmatch(query)
     try:

@@ -191,7 +191,9 @@ PATTERNS |= {"brotli": ".br", "lzma": ".lzma", "snappy": ".snappy", "deflate": "
 
 def _compression(value: str, draft: Draft) -> None:
     name = as_text(value).lower()
-    if draft.command != "unload":
+    if name == "snappy" and draft.command != "unload":
+        draft.lose("snappy is not read: unpack the files first (snzip -d)")
+    elif draft.command != "unload":
         draft.note("the name of a file says how it is compressed")
     elif name in _COMPRESSIONS:
         draft.add("--compression", _COMPRESSIONS[name])

@@ -73,7 +73,7 @@ def make_space(start: Setup, *, worker_counts: Sequence[int], sample_bytes: int)
     largest = sample_bytes // (2 * max([1, start.workers, *worker_counts]))
     units = [size for size in UNIT_BYTES if size <= largest]
     return {
-        Knob.STRATEGY: _with(start.strategy, STRATEGIES),
+        Knob.STRATEGY: STRATEGIES,
         Knob.WORKERS: sorted({start.workers, *worker_counts}),
         Knob.BATCH_ROWS: _sorted({0, start.batch_rows, *BATCH_ROWS}, MIB),
         Knob.IN_FLIGHT: _sorted({0, start.in_flight, *IN_FLIGHT}, IN_FLIGHT_USUAL),
@@ -101,7 +101,3 @@ def applies(knob: Knob, setup: Setup) -> bool:
 def _sorted(values: set[int], usual: int) -> Sequence[int]:
     """Sort values; 0 stands for the `usual` one."""
     return sorted(values, key=lambda value: value or usual)
-
-
-def _with(value: str, values: Sequence[str]) -> Sequence[str]:
-    return values if value in values else (*values, value)

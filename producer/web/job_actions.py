@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from producer.options.control import ThrottleOptions
 from producer.report.next_command import next_command
-from producer.request.options import ThrottleOptions
 from producer.run.throttle import wanted_pace
 from producer.run.unpause import is_staffed
 from ringhaul.errors import RinghaulError, UsageError
@@ -18,6 +18,7 @@ from ringhaul.ledger.history import BY_PAGE
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import RESUMABLE, JobState
+from tasks.publish import publish_next
 
 #: Longest value of a field of a form.
 _CHARS_MAX = 200
@@ -73,8 +74,6 @@ def _pause(ledger: Ledger, status: JobStatus, form: Form) -> None:
 
 
 def _resume(ledger: Ledger, status: JobStatus, form: Form) -> None:
-    from tasks.publish import publish_next
-
     if not is_staffed(ledger, status):
         raise Overtaken(
             f"No running worker takes units of {status.job}: nothing was changed. Start workers, "

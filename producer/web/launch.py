@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,14 @@ from config.known_secrets import remember
 from config.secrets import read_log_ins
 from config.sections import Settings, WebSettings
 from config.trust import why_untrusted
+from producer.commands.celery_commands import end_process, run_celery
 from producer.outputs.state_folder import using_state
+from producer.request.settings import settle
 from producer.startup import stay
+from producer.web.exposure import Listening, exposure_of
 from producer.web.flower_options import check_variables, in_its_form
+from producer.web.guards import Guarded
+from producer.web.plugin import add_metrics, add_pages
 from ringhaul.errors import UsageError
 
 #: Options with a secret -> what to use instead. A command line is visible to every user of a host.
@@ -51,6 +57,17 @@ def refuse_unsafe(arguments: Sequence[str]) -> None:
             f"{_OPEN_API} lets every web site that is open in a browser call Flower's API: "
             "leave it out, and set FLOWER_BASIC_AUTH=user:password for programs that call the API"
         )
+
+
+def start_flower(config_file: Path | None, flower_options: tuple[str, ...]) -> None:
+    """Serve the monitoring page until it is stopped, and end this process.
+
+    Raises `UsageError` for options that are not safe, and as `settle` does.
+    """
+    refuse_unsafe(flower_options)
+    loaded = settle({}, config_file)
+    run_celery(loaded, list(flower_options), partial(run_flower, loaded.settings))
+    end_process()
 
 
 def run_flower(settings: Settings, arguments: list[str]) -> None:
@@ -106,9 +123,6 @@ def _hide_secrets() -> None:
 
 def _guarded(flower_class: Any, web: WebSettings) -> Any:
     """Return Flower's application class with our guards."""
-    from producer.web.exposure import Listening, exposure_of
-    from producer.web.guards import Guarded
-    from producer.web.plugin import add_metrics, add_pages
 
     class GuardedFlower(Guarded, flower_class):  # type: ignore[misc]
         def __init__(self, options: Any = None, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Add our pages to Flower: routes, templates and entries of its navigation.
+"""Add our pages to Flower, and our metrics to those that it serves.
 
 If this Flower is not one that the pages know, plain Flower starts, and says why.
 """
@@ -6,40 +6,26 @@ If this Flower is not one that the pages know, plain Flower starts, and says why
 from __future__ import annotations
 
 import logging
-from functools import partial
-from pathlib import Path
 
-from tornado.routing import URLSpec
-from tornado.web import Application, RequestHandler, StaticFileHandler, url
+from tornado.web import Application
 
-from producer.report.job_html import STYLE, template_folder
+from producer.metrics.collector import register
 from producer.web.exposure import Exposure
-from producer.web.job_query import JobQuery
-from producer.web.seams import FlowerChanged, check_seams, flower_templates
-from producer.web.site import Site
-from producer.web.templates import PageTemplates, static_folder
-from ringhaul.ledger.ledger import Ledger
+from producer.web.seams import FlowerChanged, check_seams
+from tasks.settings import process_settings
 
 logger = logging.getLogger(__name__)
-
-#: What Flower's navigation gets, in its own form.
-_LINKS = "".join(
-    f"""
-        <li class="nav-item">
-          <a class="nav-link{{% if active_tab == '{name}' %}} active{{% end %}}"
-            href="{{{{ reverse_url('{name}') }}}}"
-            {{% if active_tab == '{name}' %}}aria-current="page"{{% end %}}>{name.title()}</a>
-        </li>
-      """
-    for name in ("jobs", "schedules", "hosts")
-)
 
 
 def add_pages(application: Application, exposure: Exposure) -> bool:
     """Add the pages to Flower's application, before it serves. Return whether that was possible; if
     not, a warning in the log says why."""
     try:
-        _add(application, exposure)
+        check_seams(application)
+        # Pages import Flower's base class, which was not checked before.
+        from producer.web.routes import add_routes
+
+        add_routes(application, exposure)
     except FlowerChanged as error:
         logger.warning(
             "The pages about jobs are left out, since this version of Flower is different: %s. "
@@ -53,78 +39,10 @@ def add_pages(application: Application, exposure: Exposure) -> bool:
     return True
 
 
-def _add(application: Application, exposure: Exposure) -> None:
-    check_seams(application)
-    # These import Flower's base class, which was not checked before.
-    from producer.web import schedule_pages as pages
-    from producer.web.action_pages import JobActionPage
-    from producer.web.job_actions import ACTIONS
-    from producer.web.job_api import JobApi, JobsApi
-    from producer.web.job_pages import JobPage, JobsPage, JobsStream, JobStream
-    from producer.web.metrics_page import MetricsPage
-    from producer.web.schedule_actions import ACTIONS as SCHEDULE_ACTIONS
-
-    templates = PageTemplates(flower_templates(application), links=_LINKS)
-    site = Site.create(
-        _open_ledger,
-        exposure,
-        templates=templates,
-        url_prefix=application.options.url_prefix or "",  # type: ignore[attr-defined]
-    )
-    route = partial(_route, site)
-    application.add_handlers(
-        ".*",
-        [
-            route("/jobs", JobsPage, "jobs"),
-            route("/jobs/([^/]+)", JobPage, "job"),
-            route("/jobs/([^/]+)/events", JobStream),
-            route(f"/jobs/([^/]+)/({'|'.join(ACTIONS)})", JobActionPage),
-            route("/events/jobs", JobsStream),
-            route("/schedules", pages.SchedulesPage, "schedules"),
-            route("/schedules/([^/]+)", pages.SchedulePage, "schedule"),
-            route("/schedules/([^/]+)/events", pages.ScheduleStream),
-            route(f"/schedules/([^/]+)/({'|'.join(SCHEDULE_ACTIONS)})", pages.ScheduleActionPage),
-            route("/events/schedules", pages.SchedulesStream),
-            route("/hosts", pages.HostsPage, "hosts"),
-            route("/events/hosts", pages.HostsStream),
-            route("/api/schedules", pages.SchedulesApi),
-            route("/metrics", MetricsPage),
-            route("/api/jobs", JobsApi),
-            route("/api/jobs/([^/]+)", JobApi),
-            _files(site, f"({STYLE})", template_folder()),
-            _files(site, "(.*)", static_folder()),
-        ],
-    )
-    application.settings["template_loader"] = templates
-    # Reading thousands of jobs for the first time takes a while.
-    site.looks.start(lambda ledger: site.index.page(ledger, JobQuery()))
-
-
 def add_metrics() -> None:
     """Add the metrics of the ledger to those that Flower serves at `/metrics`, unless an error,
     which the log shows, prevents it."""
-    from producer.metrics.collector import register
-    from tasks.settings import process_settings
-
     try:
         register(process_settings())  # with an embedded broker by now
     except Exception:
         logger.warning("The metrics of jobs are left out, because of an error:", exc_info=True)
-
-
-def _files(site: Site, pattern: str, folder: Path) -> URLSpec:
-    """Return the route of our style sheets and script, which are the same for everybody."""
-    return url(f"{site.prefix}/ringhaul/static/{pattern}", StaticFileHandler, {"path": str(folder)})
-
-
-def _route(site: Site, path: str, handler: type[RequestHandler], name: str = "") -> URLSpec:
-    return url(f"{site.prefix}{path}", handler, {"site": site}, name or None)
-
-
-def _open_ledger() -> Ledger:
-    """Open the ledger of this process's settings; an embedded broker is among them by now."""
-    from producer.web.looks import ANSWER_S, PATIENCE_MS
-    from tasks.connect import open_ledger
-    from tasks.settings import process_settings
-
-    return open_ledger(process_settings(), PATIENCE_MS, timeout_s=ANSWER_S)

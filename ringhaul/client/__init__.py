@@ -10,6 +10,7 @@ the engine is imported, and pyarrow only when a table is given or wanted.
 """
 
 from ringhaul.client.client import Client
+from ringhaul.client.display import every
 from ringhaul.client.errors import (
     BrokerUnavailable,
     ClientError,
@@ -20,24 +21,26 @@ from ringhaul.client.errors import (
     CommandKilled,
     CommandMissing,
     CommandUnavailable,
-    JobCancelled,
-    JobError,
-    JobFailed,
-    JobStillRunning,
     OutputError,
     OutputUnavailable,
-    RejectedRecords,
     SourceError,
     SourceUnavailable,
     TimedOut,
-    TooManyRejects,
     UsageError,
 )
 from ringhaul.client.job import Job
-from ringhaul.client.progress import Progress, every
+from ringhaul.client.job_result import (
+    JobCancelled,
+    JobError,
+    JobFailed,
+    JobResult,
+    JobStillRunning,
+    RejectedRecords,
+    TooManyRejects,
+)
+from ringhaul.client.progress import Progress
 from ringhaul.client.results import (
     Event,
-    JobResult,
     JobStatus,
     LoadResult,
     Plan,

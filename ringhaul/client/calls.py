@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from ringhaul.client import tables
 from ringhaul.client.arguments import option_arguments
 from ringhaul.client.connection import Connection, Messages
-from ringhaul.client.errors import COMPLETE, ClientError, UsageError, job_error
+from ringhaul.client.display import Watcher
+from ringhaul.client.errors import COMPLETE, ClientError, UsageError
 from ringhaul.client.folder import Folder
 from ringhaul.client.frames import is_frame
 from ringhaul.client.job import Job
-from ringhaul.client.progress import Watcher
-from ringhaul.client.results import JobResult, Plan, StatementResult, read_plan
+from ringhaul.client.job_result import JobResult, job_error
+from ringhaul.client.results import Plan, StatementResult, read_plan
 from ringhaul.client.statement import is_select
 
 if TYPE_CHECKING:

@@ -19,9 +19,11 @@ from ringhaul.client.connection import (
     one_document,
     settings_env,
 )
-from ringhaul.client.errors import COMPLETE, UsageError, job_error
+from ringhaul.client.display import Watcher
+from ringhaul.client.errors import COMPLETE, UsageError
 from ringhaul.client.folder import Folder
 from ringhaul.client.job import Job
+from ringhaul.client.job_result import job_error
 from ringhaul.client.options import (
     CountOptions,
     ExecOptions,
@@ -32,7 +34,6 @@ from ringhaul.client.options import (
     UnloadOptions,
     VerifyOptions,
 )
-from ringhaul.client.progress import Watcher
 from ringhaul.client.results import (
     JobStatus,
     LoadResult,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ringhaul.client.display import Watcher, open_display
 from ringhaul.client.errors import (
     COMPLETE,
     REJECTS,
@@ -17,11 +18,11 @@ from ringhaul.client.errors import (
     CommandFailed,
     TimedOut,
     UsageError,
-    job_error,
 )
+from ringhaul.client.job_result import Figures, JobResult, job_error
 from ringhaul.client.process import Ended, logger, run
-from ringhaul.client.progress import Progress, Watcher, open_display
-from ringhaul.client.results import Figures, JobResult, read_result
+from ringhaul.client.progress import Progress
+from ringhaul.client.results import read_result
 
 #: A broker that turns off the configured one.
 NO_BROKER = "none"

@@ -1,20 +1,17 @@
 """What a call of the client raises: one class for each way in which a command can fail.
 
 The classes and `transient`, which says whether the same call may succeed later, follow from the
-cause that the command reports: see `ringhaul.causes`.
+cause that the command reports: see `ringhaul.causes`. The errors of a job that has a result are in
+`job_result`.
 """
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ringhaul import causes
-
-if TYPE_CHECKING:
-    from ringhaul.client.progress import Progress
-    from ringhaul.client.results import JobResult
+from ringhaul.client.progress import Progress
 
 #: Exit codes of the command. The table in its documentation explains them.
 COMPLETE, REJECTS, USAGE, TOO_MANY_REJECTS = 0, 1, 2, 3
@@ -103,39 +100,6 @@ class CommandCrashed(ClientError):
     """A defect in ringhaul. `notes` has the traceback."""
 
 
-class JobError(ClientError):
-    """A job that did not end well. `result` has its figures."""
-
-    #: Why it ended early: a name in `ringhaul.causes`; empty: not known.
-    cause = ""
-
-    def __init__(self, message: str, result: JobResult, *, notes: Sequence[str] = ()) -> None:
-        super().__init__(message, exit_code=result.exit_code, notes=notes)
-        self.result = result
-
-
-class RejectedRecords(JobError):
-    """The job is complete except for records that were rejected, or differ from the table."""
-
-
-class TooManyRejects(JobError):
-    """The job stopped: more records were rejected than `max_errors` allows."""
-
-
-class JobFailed(JobError):
-    """The job is FAILED or QUARANTINED: an error that retries did not cure."""
-
-
-class JobCancelled(JobError):
-    """The job was cancelled: by a user, or (`transient`) because its command was interrupted."""
-
-
-class JobStillRunning(JobError):
-    """The command was detached from its job, which continues."""
-
-    transient = True
-
-
 class TimedOut(ClientError):
     """The call took longer than its `timeout`. `job` is its job, if there was one already,
     `seconds` the timeout, and `progress` the last that was heard of the job."""
@@ -160,15 +124,6 @@ _BY_CODE: dict[int, type[ClientError]] = {
     FATAL: CommandFailed,
     CRASH: CommandCrashed,
 }
-_OF_JOB: dict[int, type[JobError]] = {
-    REJECTS: RejectedRecords,
-    TOO_MANY_REJECTS: TooManyRejects,
-    CANCELLED: JobCancelled,
-    STILL_RUNNING: JobStillRunning,
-    INTERRUPTED: JobCancelled,
-}
-#: Causes that follow from the exit code of a command with a job.
-_CAUSES = {STILL_RUNNING: causes.DETACHED, INTERRUPTED: causes.INTERRUPTED}
 #: Signals that a process gets for a defect of its own.
 _DEFECTS = (
     *(signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP),
@@ -194,20 +149,6 @@ def command_error(
     else:
         kind = _BY_CODE.get(exit_code, CommandFailed)
     return kind(message, exit_code=exit_code, notes=notes)
-
-
-def job_error(result: JobResult, *, message: str = "", notes: Sequence[str] = ()) -> JobError:
-    """Return the error of a job that ended with another exit code than 0. `message`: what the
-    command said; empty: the job's last error, or its state.
-
-    Its class says how the job ended; `transient` follows from the cause.
-    """
-    kind = _OF_JOB.get(result.exit_code, JobFailed)
-    text = message or result.last_error or f"it is {result.state}"
-    error = kind(f"job {result.job}: {text}", result, notes=notes)
-    error.cause = _CAUSES.get(result.exit_code) or str(result.figures.get("cause") or "")
-    error.transient = causes.is_transient(error.cause)
-    return error
 
 
 #: Name -> class, for what `causes` says.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Unpack
 
 from ringhaul.client.arguments import option_arguments
 from ringhaul.client.connection import Connection, one_document
+from ringhaul.client.display import Watcher
 from ringhaul.client.errors import ClientError
 from ringhaul.client.folder import Folder
+from ringhaul.client.job_result import JobResult
 from ringhaul.client.options import ResumeOptions
 from ringhaul.client.process import running
-from ringhaul.client.progress import Watcher
 from ringhaul.client.results import (
     Event,
-    JobResult,
     Reject,
     read_events,
     read_reject,

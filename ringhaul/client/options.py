@@ -84,7 +84,6 @@ class LoadOptions(JobOptions, total=False):
     preserve_timestamp: Flag
     preserve_ttl: Flag
     primary_key: Listed
-    profile: Path
     quote: Value
     rounding: Value
     rows_per: Literal["input", "file"]
@@ -92,7 +91,7 @@ class LoadOptions(JobOptions, total=False):
     skip_rows: int
     sstable_size: Value
     sstable_version: Literal["nb", "oa"]
-    strategy: Literal["pipeline", "single", "token-batch", "concurrent"]
+    strategy: Literal["pipeline", "single", "token-batch"]
     thousands_sep: Value
     time_format: Repeated
     timestamp: Value
@@ -107,7 +106,7 @@ class LoadOptions(JobOptions, total=False):
     ttl_field: Value
     type: Repeated
     unit_size: Value
-    via: Literal["cql", "streaming", "import", "sidecar"]
+    via: Literal["cql", "streaming", "import"]
     where: Value
     yes: Flag
 

@@ -10,54 +10,12 @@ import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from ringhaul.client.errors import COMPLETE, job_error
+from ringhaul.client.job_result import Figures, JobResult
 
 if TYPE_CHECKING:
     import pyarrow
-
-#: A JSON object of the command.
-Figures = Mapping[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class JobResult:
-    """How a job ended, or its current state."""
-
-    job: str  #: its id
-    kind: str  #: load, verify, unload, count, query, lookup or exec
-    state: str  #: COMPLETE, PARTIAL, STOPPED, CANCELLED, FAILED, QUARANTINED; RUNNING or PAUSED
-    exit_code: int  #: of its command; 7 while the job runs
-    table: str  #: KEYSPACE.TABLE; empty for lookup and exec
-    rows: int  #: written, read, or the same in the table: what the kind of job is about
-    rejected: int
-    seconds: float  #: from the first unit, without the time between an end and a resume
-    units: int
-    units_done: int
-    retries: int
-    last_error: str | None
-    figures: Figures = field(repr=False)
-
-    @property
-    def ok(self) -> bool:
-        """Whether all is done, with no reject and no difference."""
-        return self.exit_code == COMPLETE
-
-    def check(self) -> Self:
-        """Return the result itself. Raises `RejectedRecords` or another `JobError` unless it is
-        `ok`."""
-        if not self.ok:
-            raise job_error(self, message=self.problem())
-        return self
-
-    def problem(self) -> str:
-        """Return in a few words what is not ok; empty: see `state` and `last_error`."""
-        if not self.rejected:
-            return ""
-        return (
-            f"{self.rejected:,} {'record was' if self.rejected == 1 else 'records were'} rejected"
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,6 +50,7 @@ from ringhaul.cluster.lz4_codec import offer_lz4
 from ringhaul.cluster.metadata_service import ask_service
 from ringhaul.cluster.node_filter import NodeFilter
 from ringhaul.errors import ClusterError, UsageError
+from ringhaul.option_names import job_option
 
 #: Seconds between a topology or schema event and the refresh it causes; with the driver's 2 s every
 #: child of a large fleet queries the same node at the same moment.
@@ -352,5 +353,5 @@ def _check_local_dc(cluster: Cluster, local_dc: str) -> None:
     if local_dc and known and local_dc not in known:
         raise ClusterError(
             f"no data centre {local_dc!r} in this cluster; it has {', '.join(known)} "
-            "(--local-dc, cluster.local_dc)"
+            f"({job_option('local-dc')}, cluster.local_dc)"
         )

@@ -18,6 +18,7 @@ from cassandra.metadata import NetworkTopologyStrategy, SimpleStrategy
 
 from ringhaul.cluster.datacentres import local_dc_of
 from ringhaul.errors import SetupUnusable, UsageError
+from ringhaul.option_names import job_option
 
 #: Level -> the replicas it needs, whatever the replication; a hint satisfies ANY.
 _COUNTS = {"ANY": 0, "ONE": 1, "TWO": 2, "THREE": 3}
@@ -94,7 +95,7 @@ def too_few(level: str, replication: Replication) -> str:
     needed = _needed(level, replication.count)
     if replication.count < needed:
         replicas = "1 replica" if needed == 1 else f"{needed} replicas"
-        lower = "lower --consistency or " if needed > 1 else ""
+        lower = f"lower {job_option('consistency')} or " if needed > 1 else ""
         return (
             f"consistency {level} needs {replicas}, keyspace {replication.keyspace} has "
             f"{replication.count} ({replication}); {lower}raise the replication"
@@ -117,7 +118,8 @@ def too_far(level: str, replication: Replication, local_dc: str) -> str:
     able = [dc for dc in holding if not _too_few_nodes(level, replication, dc)]
     if not able or local_dc in able:
         return ""
-    otherwise = f"choose --local-dc {able[0]} or --consistency {level.removeprefix(_LOCAL)}"
+    lower = f"{job_option('consistency')} {level.removeprefix(_LOCAL)}"
+    otherwise = f"choose {job_option('local-dc')} {able[0]} or {lower}"
     if local_dc in holding:
         return f"{_too_few_nodes(level, replication, local_dc)}; or {otherwise}"
     return (
@@ -137,7 +139,7 @@ def refused(level: str, replication: Replication, use: Use) -> str:
         return (
             "consistency EACH_QUORUM allows conditions (IF) only in keyspaces of "
             f"NetworkTopologyStrategy, keyspace {replication.keyspace} is of "
-            f"{replication.strategy}: choose another --consistency, such as QUORUM"
+            f"{replication.strategy}: choose another {job_option('consistency')}, such as QUORUM"
         )
     # Conditions are evaluated at SERIAL, whatever the level of the write.
     return _too_few_nodes("SERIAL", replication, None)
@@ -184,7 +186,7 @@ def _too_few_nodes(level: str, replication: Replication, dc: str | None) -> str:
     place, there = ("", "") if dc is None else (f" in data centre {dc}", " there")
     condition = level == "SERIAL"
     who = "a condition (IF)" if condition else f"consistency {level}"
-    lower = "lower the" if condition or needed <= 1 else "lower --consistency or the"
+    lower = "lower the" if condition or needed <= 1 else f"lower {job_option('consistency')} or the"
     return (
         f"{who} needs {nodes}{place}, as keyspace {replication.keyspace} has replication factor "
         f"{wanted} ({replication}), and the cluster knows of {known}{there} that can hold its "
@@ -200,11 +202,13 @@ def check_consistency(session: Session, keyspace: str | None, use: Use) -> None:
     level = _level(session)
     if level == "ANY" and not use.writes:
         raise UsageError(
-            "consistency ANY is for writes only: choose another --consistency, such as ONE"
+            f"consistency ANY is for writes only: choose another {job_option('consistency')}, such "
+            "as ONE"
         )
     if level == "ANY" and use.counters:
         raise UsageError(
-            "consistency ANY is not for counters: choose another --consistency, such as ONE"
+            f"consistency ANY is not for counters: choose another {job_option('consistency')}, "
+            "such as ONE"
         )
     replication = _replication(session, keyspace)
     if replication is None:

@@ -23,6 +23,7 @@ from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessa
 
 from ringhaul.cluster.connection import CompressionNotOffered, ConnectionNotTaken
 from ringhaul.errors import ClusterError, ClusterUnavailable, RinghaulError
+from ringhaul.option_names import job_option
 
 #: What to do if a node accepts no further connection.
 NOT_TAKEN_HINT = (
@@ -95,7 +96,7 @@ def translate_error(
     if isinstance(error, UnresolvableContactPoints):
         return ClusterUnavailable(
             f"no host name in {where} can be resolved; check the spelling "
-            "(--contact-points, cluster.contact_points)"
+            f"({job_option('contact-points')}, cluster.contact_points)"
         )
     if isinstance(error, (NoHostAvailable, OperationTimedOut, ConnectionException, OSError)):
         reason = _first_line(causes[-1]) if causes else type(error).__name__
@@ -105,8 +106,9 @@ def translate_error(
                 f"to it open? (cluster.secure_connect_bundle {bundle})"
             )
         return ClusterUnavailable(
-            f"no node answers at {where}: {reason}. Is it the right address (--contact-points, "
-            "cluster.contact_points) and is the node up? `ringhaul local up` starts one to try with"
+            f"no node answers at {where}: {reason}. Is it the right address "
+            f"({job_option('contact-points')}, cluster.contact_points) and is the node up? "
+            "`ringhaul local up` starts one to try with"
         )
     return ClusterError(f"the cluster at {where} answered: {_first_line(error)}")
 
@@ -123,7 +125,8 @@ def _refused(cause: BaseException, where: str, user: str) -> ClusterError:
     if not user:
         return ClusterError(
             f"the cluster at {where} asks for a user and none is set "
-            "(--user with -p or --password-file, or cluster.user and cluster.password_file)"
+            f"({job_option('user')} with -p or {job_option('password-file')}, or cluster.user and "
+            "cluster.password_file)"
         )
     return ClusterError(
         f"the cluster at {where} refused user {user!r}: {_first_line(cause)}. "

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ringhaul.cql.names import spell_name
 from ringhaul.cql.types import CqlType, Fields, UnknownType, parse_type
 from ringhaul.errors import ClusterError
+from ringhaul.option_names import job_option
 
 if TYPE_CHECKING:
     from cassandra.metadata import KeyspaceMetadata, Metadata
@@ -116,7 +117,8 @@ class TableSchema:
         except UnknownType:
             raise UnknownType(
                 f"column {column!r} of {self.name} has type {self.type_of(column)}, which ringhaul "
-                "does not know: name the other columns (--columns, or those of a SELECT)"
+                f"does not know: name the other columns ({job_option('columns')}, or those of a "
+                "SELECT)"
             ) from None
 
     def to_json(self) -> dict[str, Any]:
@@ -194,7 +196,7 @@ def find_keyspace(metadata: Metadata, keyspace: str) -> KeyspaceMetadata:
     if found is not None:
         return found
     hint = nearest(keyspace, metadata.keyspaces) or (
-        f"; this makes it (cqlsh, or `ringhaul local cql` for the local stack): "
+        "; this makes it (cqlsh, or `ringhaul local cql` for the local stack): "
         f"{keyspace_statement(metadata, keyspace)}"
     )
     raise ClusterError(f"no keyspace {keyspace!r} in this cluster{hint}")

@@ -51,5 +51,5 @@ def number_hint(text: str, fmt: TextFormat) -> str:
     word = text.casefold()
     for words, number in ((fmt.true_words, "1"), (fmt.false_words, "0")):
         if word in {one.casefold() for one in words}:
-            return hint([known({"accept": "booleans"}, fmt, number)])
+            return hint([known({"accept": "booleans"}, number)])
     return ""

@@ -127,11 +127,6 @@ def bigint_cells(values: NDArray[np.int64]) -> Cells:
     return Cells.fixed(values.astype(">i8"))
 
 
-def constant_bigint(value: int, rows_count: int) -> Cells:
-    """Return cells with the same `bigint` on every row, such as a TTL or a common timestamp."""
-    return Cells.fixed(np.full(rows_count, value, ">i8"))
-
-
 def join_rows(columns: Sequence[Cells]) -> pa.BinaryArray:
     """Join columns to rows: row i has, for each column, a length (int32, big-endian) and the bytes.
 

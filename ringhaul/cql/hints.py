@@ -19,6 +19,7 @@ import numpy as np
 from ringhaul.cql.column import quote
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
+from ringhaul.option_names import input_option
 
 #: Day 0 of the serial numbers of Excel and other spreadsheets. Earlier numbers than
 #: `SPREADSHEET_DAYS_MIN` are a day off in Excel, which counts a 29 February 1900.
@@ -55,7 +56,7 @@ def reading(
     show: Callable[[Any], str] = str,
     note: str = "",
 ) -> str:
-    """Return a part of a hint, `--date-format d reads it as 2050-05-07 (note)`; empty if the
+    """Return a part of a hint, `DATE-FORMAT d reads it as 2050-05-07 (note)`; empty if the
     options do not read the value.
 
     `read` raises `ValueError` if a format does not read it. `show` returns an empty text for what
@@ -65,12 +66,14 @@ def reading(
         shown = show(read(with_options(fmt, tuple(options.items()))))
     except (ValueError, UsageError):
         return ""
-    return known(options, fmt, shown, note) if shown else ""
+    return known(options, shown, note) if shown else ""
 
 
-def known(options: Options, fmt: TextFormat, shown: str, note: str = "") -> str:
+def known(options: Options, shown: str, note: str = "") -> str:
     """Return a part of a hint, as `reading` does, for a result that the caller has found out."""
-    given = " ".join(f"{fmt.option(name)} {shlex.quote(value)}" for name, value in options.items())
+    given = " ".join(
+        f"{input_option(name)} {shlex.quote(value)}" for name, value in options.items()
+    )
     result = f" as {shown}" if len(shown) <= _RESULT_CHARACTERS_MAX else ""
     return f"{given} reads it{result}{f' ({note})' if note else ''}"
 
@@ -102,7 +105,7 @@ def given_patterns(fmt: TextFormat, kind: str) -> str:
     if not formats:
         return ""
     given = " or ".join(map(shlex.quote, formats))
-    return f", nor one that {fmt.option(f'{kind}-format')} {given} reads"
+    return f", nor one that {input_option(f'{kind}-format')} {given} reads"
 
 
 def show_date(days: int) -> str:

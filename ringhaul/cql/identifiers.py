@@ -71,7 +71,7 @@ def _parse_uuid(text: str, fmt: TextFormat) -> bytes:
     digits = (form["plain"] or form["braced"] or form["named"]).replace("-", "").lower()
     if not fmt.accepts("uuids"):
         shown = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
-        raise ValueError(f"{refused}{hint([known({'accept': 'uuids'}, fmt, shown)])}")
+        raise ValueError(f"{refused}{hint([known({'accept': 'uuids'}, shown)])}")
     return bytes.fromhex(digits)
 
 

@@ -26,7 +26,7 @@ ROUNDINGS = ("none", "half-even", "half-up", "half-down", "up", "down", "floor",
 ACCEPTED: dict[str, str] = {
     "fractions": "7.0 and 1e3 in whole-number columns if exact, 1.0 and 0.0 as booleans, PT1.5S",
     "booleans": "words for true and false in columns of numbers, as 1 and 0",
-    "moments": "dates and times in columns of numbers, as units since --epoch",
+    "moments": "dates and times in columns of numbers, as units since the epoch",
     "hex-floats": "hexadecimal float, double and decimal, 0x1.8p3",
     "dates": "2024-1-31, or a time of 00:00, in date; 5:03:00 in time",
     "zones": "zones by name in timestamps: 10:00 CET, 10:00+01:00[Europe/Paris]",

@@ -10,6 +10,7 @@ from ringhaul.cql.clock_changes import RepeatedTime, SkippedTime, moment_of
 from ringhaul.cql.column import quote
 from ringhaul.cql.patterns import month_named
 from ringhaul.cql.text_format import TextFormat
+from ringhaul.option_names import input_option
 
 OFFSET_HOURS_MAX = 18  # as java.time's ZoneOffset
 
@@ -47,22 +48,22 @@ def _moment(match: re.Match[str], local_ms: int, zone: tzinfo, fmt: TextFormat) 
     except SkippedTime:
         pass
     except RepeatedTime:
-        raise ValueError(f"{quote(match[0])} occurs twice in {repeated_words(zone, fmt)}") from None
-    raise ValueError(f"{quote(match[0])} does not exist in {skipped_words(zone, fmt)}")
+        raise ValueError(f"{quote(match[0])} occurs twice in {repeated_words(zone)}") from None
+    raise ValueError(f"{quote(match[0])} does not exist in {skipped_words(zone)}")
 
 
-def skipped_words(zone: tzinfo, fmt: TextFormat) -> str:
+def skipped_words(zone: tzinfo) -> str:
     """Return where clocks skip a local time, and what reads it."""
     return (
-        f"{zone}, where clocks then go forward; {fmt.option('timezone')} names another zone, "
-        f"{fmt.option('clock-changes')} forward moves such times with the clocks"
+        f"{zone}, where clocks then go forward; {input_option('timezone')} names another zone, "
+        f"{input_option('clock-changes')} forward moves such times with the clocks"
     )
 
 
-def repeated_words(zone: tzinfo, fmt: TextFormat) -> str:
+def repeated_words(zone: tzinfo) -> str:
     """Return where clocks repeat a local time, and what reads it."""
     return (
-        f"{zone}, where clocks then go back; {fmt.option('clock-changes')} first or second says "
+        f"{zone}, where clocks then go back; {input_option('clock-changes')} first or second says "
         "which is meant"
     )
 

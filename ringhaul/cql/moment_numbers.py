@@ -86,6 +86,6 @@ def _hinted(
             zip(rows.tolist(), numbers.array().to_pylist(), strict=True)
         ):
             if place not in refused:
-                found = known(options, fmt, number.decode(), counted)
+                found = known(options, number.decode(), counted)
                 readings[row].append(found)
     return [one._replace(reason=one.reason + hint(readings.get(one.row, ()))) for one in bad]

@@ -46,6 +46,7 @@ from ringhaul.cql.spelt_json import SPELT_DECODER, Json, strict_json, unique_nam
 from ringhaul.cql.text import ENCODERS, encode_text
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
+from ringhaul.option_names import input_option
 
 _DECODER = json.JSONDecoder(
     parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=unique_names
@@ -216,7 +217,7 @@ def _json_text(kind: CqlType, value: Json, fmt: TextFormat, row: int, faults: Fa
             except RecursionError:
                 words = "its nesting is too deep"
         else:
-            words += f"; {fmt.option('accept')} json-text keeps its JSON"
+            words += f"; {input_option('accept')} json-text keeps its JSON"
     faults[row] = Fault("", kind.name, words)
     return ""
 

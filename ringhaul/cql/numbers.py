@@ -275,7 +275,7 @@ def _parse_boolean(text: str, fmt: TextFormat) -> bool:
     if number in fmt.true_words + fmt.false_words:
         if fmt.accepts("fractions"):
             return number in fmt.true_words
-        found = hint([known({"accept": "fractions"}, fmt, number)])
+        found = hint([known({"accept": "fractions"}, number)])
     else:
         found = ""
     raise ValueError(

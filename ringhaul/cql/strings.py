@@ -18,6 +18,7 @@ from ringhaul.cql.column import (
 )
 from ringhaul.cql.hints import western_hint
 from ringhaul.cql.text_format import TextFormat
+from ringhaul.option_names import input_option
 
 #: As PostgreSQL writes it, too.
 _HEX_FORM = r"^(?:0[xX]|\\x)(?:[0-9a-fA-F]{2})*$"
@@ -95,7 +96,7 @@ def _utf8_reason(value: bytes, fmt: TextFormat | None) -> str | None:
         reason = f"invalid UTF-8 at byte {error.start + 1} (0x{value[error.start]:02x})"
         if fmt is None:
             return reason
-        return reason + western_hint(value, error.start, fmt.option("encoding"))
+        return reason + western_hint(value, error.start, input_option("encoding"))
     return None
 
 

@@ -41,6 +41,7 @@ from ringhaul.cql.temporal_plans import (
     timestamp_plan,
 )
 from ringhaul.cql.text_format import USUAL, TextFormat
+from ringhaul.option_names import input_option
 
 __all__ = ["encode_dates", "encode_times", "encode_timestamps", "is_date_like", "parse_date"]
 
@@ -195,7 +196,7 @@ def _ambiguous_hint(text: str, fmt: TextFormat) -> str:
     """Return which options say whether digits are a date or milliseconds."""
     read = functools.partial(parse_timestamp, text)
     pattern = _DIGIT_PATTERNS.get(len(text), "")
-    otherwise = f"{fmt.option('timestamp-format')} PATTERN reads other spellings"
+    otherwise = f"{input_option('timestamp-format')} PATTERN reads other spellings"
     readings = [
         reading({"epoch-unit": "ms"}, fmt, read, show_moment),
         (pattern and reading({"timestamp-format": pattern}, fmt, read, show_moment)) or otherwise,
@@ -231,8 +232,8 @@ def _of_spreadsheet(
     if float(text) < SPREADSHEET_DAYS_MIN:
         return ""
     options = {f"{kind}-format": "d", "epoch": SPREADSHEET_EPOCH}
-    note = "days as in Excel; --epoch counts for all columns"
-    return reading(options, fmt, read, show, note.replace("--epoch", fmt.option("epoch")))
+    note = f"days as in Excel; {input_option('epoch')} counts for all columns"
+    return reading(options, fmt, read, show, note)
 
 
 def _ns_of(number: re.Match[str], unit: str) -> int:
@@ -287,7 +288,7 @@ def _date_hint(text: str, fmt: TextFormat) -> str:
     if _LOOSE_DATE_FORM.fullmatch(text):
         return hint([reading({"accept": "dates"}, fmt, read, show_date)])
     otherwise = (
-        "" if fmt.date_formats else f"{fmt.option('date-format')} PATTERN reads other spellings"
+        "" if fmt.date_formats else f"{input_option('date-format')} PATTERN reads other spellings"
     )
     if not _EPOCH_FORM.fullmatch(text):
         return hint([], otherwise)
@@ -349,7 +350,7 @@ def _time_hint(text: str, fmt: TextFormat) -> str:
     if _LOOSE_TIME_FORM.fullmatch(text):
         return hint([reading({"accept": "dates"}, fmt, read, show_time)])
     otherwise = (
-        "" if fmt.time_formats else f"{fmt.option('time-format')} PATTERN reads other spellings"
+        "" if fmt.time_formats else f"{input_option('time-format')} PATTERN reads other spellings"
     )
     if not _EPOCH_FORM.fullmatch(text):
         return hint([], otherwise)

@@ -18,7 +18,7 @@ from ringhaul.cql.lenient import (
 from ringhaul.cql.month_names import NAMES, language_of
 from ringhaul.cql.patterns import compile_pattern, pattern_parts
 from ringhaul.errors import UsageError
-from ringhaul.option_names import option_name
+from ringhaul.option_names import input_option
 
 _EPOCH = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
@@ -62,13 +62,12 @@ class TextFormat:
     #: What becomes of numbers outside their column's range, and of fractions in whole numbers.
     overflow: str = "reject"
     rounding: str = "none"
-    #: Prefix of the options that set this format, for messages: see `option_names`.
-    option_prefix: str = ""
 
     def __post_init__(self) -> None:
         if language_of(self.locale) is None:
             raise UsageError(
-                f'{self.option("locale")} "{self.locale}" is unknown: use one of {", ".join(NAMES)}'
+                f'{input_option("locale")} "{self.locale}" is unknown: use one of '
+                f"{', '.join(NAMES)}"
             )
         self._check_formats()
         self._check_known("epoch-unit", self.epoch_unit or "ms", UNIT_NS)
@@ -83,22 +82,22 @@ class TextFormat:
             zoneinfo.ZoneInfo(self.timezone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
             raise UsageError(
-                f'{self.option("timezone")} "{self.timezone}" is unknown: use an IANA name such as '
-                "Europe/Paris"
+                f'{input_option("timezone")} "{self.timezone}" is unknown: use an IANA name such '
+                "as Europe/Paris"
             ) from error
         both = {w.lower() for w in self.true_words} & {w.lower() for w in self.false_words}
         if both:
-            options = " and ".join(map(self.option, ("true-words", "false-words")))
+            options = " and ".join(map(input_option, ("true-words", "false-words")))
             raise UsageError(f'{options} both have "{min(both)}": drop it from one')
         for name, words in (("true-words", self.true_words), ("false-words", self.false_words)):
             if not words:
-                raise UsageError(f"{self.option(name)} is empty: give at least one word")
+                raise UsageError(f"{input_option(name)} is empty: give at least one word")
         self._check_separators()
 
     def _check_known(self, name: str, value: str, known: Iterable[str]) -> None:
         if value not in known:
             raise UsageError(
-                f'{self.option(name)} "{value}" is unknown: use one of {", ".join(known)}'
+                f'{input_option(name)} "{value}" is unknown: use one of {", ".join(known)}'
             )
 
     def _check_formats(self) -> None:
@@ -111,12 +110,12 @@ class TextFormat:
                 try:
                     compile_pattern(pattern, kind=kind, language=self.language)
                 except UsageError as error:
-                    raise UsageError(f"{self.option(f'{kind}-format')} {error}") from error
+                    raise UsageError(f"{input_option(f'{kind}-format')} {error}") from error
             if kind == "timestamp" and self.epoch_unit and units not in ([], [self.epoch_unit]):
                 units.append(self.epoch_unit)
             if len(units) > 1:
                 raise UsageError(
-                    f"{self.option(f'{kind}-format')} {units[0]} and {units[1]}: a whole number "
+                    f"{input_option(f'{kind}-format')} {units[0]} and {units[1]}: a whole number "
                     "has one unit; drop one"
                 )
 
@@ -127,13 +126,13 @@ class TextFormat:
         ):
             if len(separator) > 1 or separator in tuple("0123456789+-eE"):
                 raise UsageError(
-                    f'{self.option(name)} "{separator}" cannot be used: give one character that is '
-                    "neither a digit, a sign nor the letter e"
+                    f'{input_option(name)} "{separator}" cannot be used: give one character that '
+                    "is neither a digit, a sign nor the letter e"
                 )
         if not self.decimal_sep:
-            raise UsageError(f"{self.option('decimal-sep')} is empty: give one character")
+            raise UsageError(f"{input_option('decimal-sep')} is empty: give one character")
         if self.decimal_sep == self.thousands_sep:
-            options = " and ".join(map(self.option, ("decimal-sep", "thousands-sep")))
+            options = " and ".join(map(input_option, ("decimal-sep", "thousands-sep")))
             raise UsageError(f'{options} are both "{self.decimal_sep}": change one')
 
     @property
@@ -163,7 +162,7 @@ class TextFormat:
                 offset_ms = (-ahead if match[7] == "-" else ahead) * 60_000
                 return days_of(year, month, day) * DAY_MS + seconds * 1000, offset_ms
         raise UsageError(
-            f'{self.option("epoch")} "{self.epoch}" is not a date such as 2000-01-01, '
+            f'{input_option("epoch")} "{self.epoch}" is not a date such as 2000-01-01, '
             "2000-01-01T00:00:00Z or 2000-01-01T00:00:00+01:00"
         )
 
@@ -195,10 +194,6 @@ class TextFormat:
     def plain_numbers(self) -> bool:
         return self.decimal_sep == "." and not self.thousands_sep
 
-    def option(self, name: str) -> str:
-        """Return the running command's name of an option about input, such as ``epoch-unit``."""
-        return option_name(name, self.option_prefix)
-
     def to_json(self) -> dict[str, Any]:
         """Return the format as JSON-able values, for `from_json`."""
         return {
@@ -211,6 +206,7 @@ class TextFormat:
         known: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in values.items()
+            if name != "option_prefix"  # in jobs of earlier versions
         }
         return cls(**known)
 

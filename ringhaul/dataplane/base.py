@@ -17,14 +17,9 @@ from ringhaul.errors import ClusterError, Transient
 #: Default limit of unanswered requests of one process to a near server. For our own connections it
 #: is the ceiling of each connection's window (1,024 single statements take a node at full speed
 #: some 10 ms); through the driver, more requests would only wait in the server's queue.
-REQUESTS_IN_FLIGHT = {"pipeline": 1024, "single": 1024, "token-batch": 128, "concurrent": 128}
+REQUESTS_IN_FLIGHT = {"pipeline": 1024, "single": 1024, "token-batch": 128}
 #: The same to a far server, where most requests are on the way: see `Distance.reach`.
-REQUESTS_IN_FLIGHT_FAR = {
-    "pipeline": 16384,
-    "single": 16384,
-    "token-batch": 2048,
-    "concurrent": 2048,
-}
+REQUESTS_IN_FLIGHT_FAR = {"pipeline": 16384, "single": 16384, "token-batch": 2048}
 
 
 class RequestFailed(Transient):

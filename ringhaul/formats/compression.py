@@ -11,8 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from ringhaul.errors import SourceCorrupt
-from ringhaul.formats.snappy_frames import SnappyFrames
+from ringhaul.errors import SourceCorrupt, UsageError
 
 #: Compressed bytes read at a time.
 _CHUNK_BYTES = 128 * 1024
@@ -81,21 +80,33 @@ DECOMPRESSORS: dict[str, Callable[[io.BufferedReader], _Readable]] = {
     ".zstd": lambda file: pa.CompressedInputStream(file, "zstd"),
     ".lz4": lambda file: pa.CompressedInputStream(file, "lz4"),
     ".br": lambda file: pa.CompressedInputStream(file, "brotli"),
-    ".snappy": SnappyFrames,
-    ".sz": SnappyFrames,
 }
+#: Suffix of a compression that is not read -> its name, and the command that unpacks such a file.
+UNREAD = {".snappy": ("snappy", "snzip -dc"), ".sz": ("snappy", "snzip -dc")}
 #: How the library's error begins if the data is not gzip.
 _NO_GZIP = "Not a gzipped file"
 _ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
 
 
+def check_compression(compression: str, path: str) -> None:
+    """Raise `UsageError` for a compression that is not read. `path`: for the message."""
+    if compression in UNREAD:
+        name, unpack = UNREAD[compression]
+        raise UsageError(
+            f"{path}: its name says that it is compressed by {name}, which is not supported: "
+            f"unpack it, also in a pipe ({unpack} FILE | ringhaul ... -)"
+        )
+
+
 class Decompressed:
     """A decompressed stream that reports a broken archive in plain words.
 
-    `compression`: a key of `DECOMPRESSORS`. `path`: for the messages.
+    `compression`: a key of `DECOMPRESSORS`. `path`: for the messages. Raises `UsageError` for one
+    in `UNREAD`, which jobs of older versions may have.
     """
 
     def __init__(self, file: io.RawIOBase, compression: str, path: str) -> None:
+        check_compression(compression, path)
         self.path = path
         self.compression = compression
         self.inner = DECOMPRESSORS[compression](io.BufferedReader(file))

@@ -130,9 +130,7 @@ def read_block(
         counts = [int(escaped.counts[record]) for record in bad]
         unnamed = _lacks_a_name(block, counts, len(field_names), dialect)
         rejects = [
-            FieldReject(
-                record, None, count_reason(count, len(field_names), dialect, unnamed=unnamed), None
-            )
+            FieldReject(record, None, count_reason(count, len(field_names), unnamed=unnamed), None)
             for record, count in zip(bad, counts, strict=True)
         ]
     else:
@@ -156,7 +154,7 @@ def read_block(
     if not dialect.allow_nul and b"\0" in data:
         if nuls is None:
             nuls = [holds_nul(column) for column in rows.columns]
-        rows, nul_rejects = without_nul(rows, nuls, wanted, dialect)
+        rows, nul_rejects = without_nul(rows, nuls, wanted)
         rejects = sorted(rejects + nul_rejects, key=lambda reject: reject.record)
     return TextBlock(rows.columns, rows.records, rejects)
 
@@ -365,7 +363,7 @@ def _regular(
         if dialect.allow_extra_fields if count > fields_count else dialect.allow_missing_fields:
             allowed[count].append(record)
         else:
-            reason = count_reason(count, fields_count, dialect, unnamed=unnamed)
+            reason = count_reason(count, fields_count, unnamed=unnamed)
             rejects.append(FieldReject(record, None, reason, None))
     if not allowed:
         return rows, rejects
@@ -413,7 +411,6 @@ def without_nul(
     rows: TextRows,
     nuls: Sequence[npt.NDArray[np.bool_]],
     wanted: Sequence[str],
-    dialect: CsvDialect,
 ) -> tuple[TextRows, list[FieldReject]]:
     """Return the rows without a NUL byte in a wanted field, and rejects for the others.
 
@@ -423,7 +420,7 @@ def without_nul(
     for name, column, holds_nul in zip(wanted, rows.columns, nuls, strict=True):
         for row in np.flatnonzero(holds_nul).tolist():
             value = column[row].as_py()
-            reason = nul_reason(value, dialect)
+            reason = nul_reason(value)
             rejects.setdefault(row, FieldReject(int(rows.records[row]), name, reason, value))
     good = np.delete(np.arange(len(rows.records)), list(rejects))
     columns = [column.take(pa.array(good)) for column in rows.columns]

@@ -26,7 +26,7 @@ from typing import Any, Literal
 from ringhaul.errors import UsageError
 from ringhaul.formats.escapes import PLAIN, QUOTED, STYLES, has_meaning
 from ringhaul.formats.json_layouts import JSON_LAYOUTS
-from ringhaul.option_names import option_name
+from ringhaul.option_names import input_option, job_option
 
 Decoding = Literal["none", "block", "stream"]
 #: Which characters end a record: LF, CRLF and a lone CR, or LF alone.
@@ -102,8 +102,6 @@ class CsvDialect:
     json_layout: str = "lines"
     #: Longer records are rejected without being parsed.
     record_bytes_max: int = RECORD_BYTES_MAX
-    #: Prefix of the options that set all this, for messages: see `option_names`.
-    option_prefix: str = ""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
@@ -170,8 +168,8 @@ class CsvDialect:
                 raise UsageError(f"delimiter: {shown} holds the {option}; give other characters")
         if self.trim != "none" and any(blank in delimiter for blank in BLANKS):
             raise UsageError(
-                f"trim: blanks are dropped, and the delimiter {shown} holds one; leave --trim out, "
-                "or give a delimiter without blanks"
+                f"trim: blanks are dropped, and the delimiter {shown} holds one; leave "
+                f"{job_option('trim')} out, or give a delimiter without blanks"
             )
         try:
             delimiter.encode(self.encoding)
@@ -222,7 +220,7 @@ class CsvDialect:
         escape = self.bare_escape
         nulls = self.null_strings
         if escape is not None and "N" in nulls and f"{escape}N" not in nulls:
-            null = self.option("null")
+            null = input_option("null")
             raise UsageError(
                 f"null_strings: 'N' with the escape {escape!r} makes a flag N null, and "
                 f"{escape}N the text N; give {null} '{escape}N' for dumps that write null like "
@@ -235,7 +233,7 @@ class CsvDialect:
             return
         reason = self._never_a_field(word)
         if word in self.null_strings:
-            reason = f"is null by {self.option('null')}"
+            reason = f"is null by {input_option('null')}"
         if not word:
             reason = "is what an empty field holds anyway"
         if reason:
@@ -256,6 +254,18 @@ class CsvDialect:
         if self.comment is not None and text == self.comment:
             return f"is the comment character {self.comment!r}, which makes a line a comment"
         return ""
+
+    @property
+    def end_of_data(self) -> str | None:
+        """The two characters of a line that PostgreSQL writes after the last record, or None."""
+        if self.escape_style != "postgresql" or self.escape is None:
+            return None
+        return f"{self.escape}."
+
+    @property
+    def has_plain_backslash(self) -> bool:
+        """Whether a backslash makes the next character ordinary, letters included."""
+        return self.escape == "\\" and self.escape_style == PLAIN
 
     @property
     def bare_escape(self) -> str | None:
@@ -296,10 +306,6 @@ class CsvDialect:
             text is not None for text in (self.empty_word, self.fill_empty, self.fill_quoted)
         )
 
-    def option(self, name: str) -> str:
-        """Return the running command's name for an input option, such as ``encoding``."""
-        return option_name(name, self.option_prefix)
-
     def to_json(self) -> dict[str, Any]:
         """Return a dict of JSON types that `from_json` takes."""
         fields = asdict(self)
@@ -309,6 +315,7 @@ class CsvDialect:
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "CsvDialect":
         """Return the dialect `to_json` described. Raises `UsageError` naming an unknown option."""
+        fields = {name: value for name, value in fields.items() if name != "option_prefix"}
         unknown = sorted(set(fields) - set(cls.__dataclass_fields__))
         if unknown:
             raise UsageError(f"{unknown[0]}: no such CSV option")

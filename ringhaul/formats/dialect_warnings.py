@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.escapes import PLAIN
 from ringhaul.formats.split import Block
+from ringhaul.option_names import input_option
 
 #: Null in dumps of MySQL, PostgreSQL and Hive.
 DUMPED_NULL = r"\N"
@@ -41,13 +41,13 @@ def _null_as_text(data: bytes, dialect: CsvDialect) -> str:
         return ""
     return (
         rf"some fields are \N, which dumps of MySQL, PostgreSQL and Hive write for null; here it "
-        rf"is a text: {dialect.option('null')} '\N' makes it null, or give "
-        rf"{dialect.option('dialect')} mysql, postgresql or hive"
+        rf"is a text: {input_option('null')} '\N' makes it null, or give "
+        rf"{input_option('dialect')} mysql, postgresql or hive"
     )
 
 
 def _letters_of_escapes(data: bytes, dialect: CsvDialect) -> str:
-    if dialect.escape != "\\" or dialect.escape_style != PLAIN:
+    if not dialect.has_plain_backslash:
         return ""
     found = re.search(rb"(?<!\\)(?:\\\\)*+\\([nrt0Z])", data)
     if found is None:
@@ -55,8 +55,8 @@ def _letters_of_escapes(data: bytes, dialect: CsvDialect) -> str:
     letter = found[1].decode()
     return (
         rf"there is \{letter} in the data, which dumps write for a control character; here it is "
-        rf"the letter {letter}: {dialect.option('escape-style')} says what it stands for, or "
-        rf"{dialect.option('dialect')} names the program"
+        rf"the letter {letter}: {input_option('escape-style')} says what it stands for, or "
+        rf"{input_option('dialect')} names the program"
     )
 
 
@@ -68,7 +68,7 @@ def _carriage_returns(block: Block, dialect: CsvDialect) -> str:
         return ""
     return (
         "each record ends in CR LF, but only LF ends one here, so the last value of each has "
-        f"a CR at its end: {dialect.option('line-end')} any takes both as the line end"
+        f"a CR at its end: {input_option('line-end')} any takes both as the line end"
     )
 
 
@@ -83,7 +83,7 @@ def _blanks_before_quotes(data: bytes, dialect: CsvDialect) -> str:
         return ""
     return (
         f"some fields have a blank before the quote {dialect.quote}, which then is an ordinary "
-        f"character, and blank and quotes become part of the text: {dialect.option('trim')} text "
+        f"character, and blank and quotes become part of the text: {input_option('trim')} text "
         "drops the blanks"
     )
 
@@ -95,5 +95,5 @@ def _null_as_comment(dialect: CsvDialect) -> str:
         return ""
     return (
         f"a record whose first field is the null text {texts[0]} is left out as a comment: "
-        f"give another {dialect.option('comment')}"
+        f"give another {input_option('comment')}"
     )

@@ -12,6 +12,7 @@ from functools import lru_cache
 from ringhaul.cql.column import quote
 from ringhaul.cql.hints import WESTERN
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.option_names import input_option
 
 #: Encodings of Western languages, in whose text the bytes of UTF-8 hardly ever follow each other.
 _WESTERN = ("iso8859-1", "iso8859-15", WESTERN)
@@ -37,7 +38,7 @@ def _control_characters(data: bytes, dialect: CsvDialect) -> str:
     here = _around(data, found, WESTERN)
     return (
         f"line {line}: byte 0x{found[0][0]:02x} is a control character in {dialect.encoding}; "
-        f"{dialect.option('encoding')} {WESTERN} reads it as {here}"
+        f"{input_option('encoding')} {WESTERN} reads it as {here}"
     )
 
 
@@ -50,7 +51,7 @@ def _utf_8(data: bytes, dialect: CsvDialect) -> str:
     line = 1 + data.count(b"\n", 0, found.start())
     return (
         f"line {line}: {_around(data, found, dialect.encoding)} are the bytes of "
-        f"{_around(data, found, 'utf-8')} in UTF-8: leave {dialect.option('encoding')} out if the "
+        f"{_around(data, found, 'utf-8')} in UTF-8: leave {input_option('encoding')} out if the "
         "file is in UTF-8"
     )
 

@@ -1,4 +1,4 @@
-"""Say where the fields of fixed-width records are: `--columns-at`, or a layout file.
+"""Say where the fields of fixed-width records are: a list of columns, or a layout file.
 
 Positions are numbers of characters, from 1; both ends belong to the field. What lies between
 fields, and after the last one, is not read. Fields must not overlap.

@@ -31,6 +31,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_layout import FixedField
 from ringhaul.formats.records import Offsets
 from ringhaul.formats.split import Block
+from ringhaul.option_names import input_option
 
 _Edges = npt.NDArray[np.int32]
 #: Bytes inside of characters.
@@ -99,11 +100,11 @@ def read_fixed(
         )
         for name in wanted
     ]
-    rejects = list(_rejects(short, layout, dialect))
+    rejects = list(_rejects(short, layout))
     good = TextRows(columns, records[rows])
     if not dialect.allow_nul and b"\0" in text.data:
         nuls = [holds_nul(column) for column in columns]
-        good, nul_rejects = without_nul(good, nuls, wanted, dialect)
+        good, nul_rejects = without_nul(good, nuls, wanted)
         rejects = sorted(rejects + nul_rejects, key=lambda reject: reject.record)
     return TextBlock(good.columns, good.records, rejects)
 
@@ -154,9 +155,7 @@ def _column(data: bytes, edges: _Edges, records: Offsets, nulls: Sequence[str]) 
     return pieces.take(pa.array(places, mask=is_null if is_null.any() else None))
 
 
-def _rejects(
-    short: Mapping[int, int], layout: Sequence[FixedField], dialect: CsvDialect
-) -> Iterator[FieldReject]:
+def _rejects(short: Mapping[int, int], layout: Sequence[FixedField]) -> Iterator[FieldReject]:
     """Yield the rejects of records that are too short. `short`: record -> its characters."""
     ordered = sorted(layout, key=lambda field: field.first)
     lasts = [field.last for field in ordered]
@@ -164,6 +163,6 @@ def _rejects(
         cut = ordered[bisect_right(lasts, length)]
         reason = (
             f"the record ends at character {length}, and this field is at {cut.place}; "
-            f"{dialect.option('allow-missing-fields')} reads the rest as blanks"
+            f"{input_option('allow-missing-fields')} reads the rest as blanks"
         )
         yield FieldReject(record, cut.name, reason, None)

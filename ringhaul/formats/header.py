@@ -14,13 +14,13 @@ from ringhaul.formats.pieces import BOM
 from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.signature import binary_kind
 from ringhaul.formats.split import START, Block, Position, Stream, read_blocks
+from ringhaul.option_names import input_option, job_option
 
 #: How many field numbers a message lists at most.
 _SHOWN_FIELDS_MAX = 20
 HEADER_CHUNK_BYTES = 64 * 2**10
 #: Real column names are never this long: the file is of another kind, or has no line ends.
 HEADER_BYTES_MAX = 16 * 2**20
-_ELSE = "name all fields by --columns, with --no-header if the first record is data"
 
 
 class SourceEmpty(UsageError):
@@ -49,7 +49,7 @@ def read_header(
     if b"\0" in text:
         raise UsageError(
             "holds NUL bytes in its header, as UTF-16 text does; "
-            f"give its encoding, for example {dialect.option('encoding')} utf-16"
+            f"give its encoding, for example {input_option('encoding')} utf-16"
         )
     names = _decode_names(text, dialect, set(known))
     line_end = block.data[end : end + 2]
@@ -60,6 +60,12 @@ def read_header(
         block.position.line + count_line_ends(block.data, 0, size_bytes, block.line_end),
     )
     return names, position
+
+
+def _otherwise() -> str:
+    """Return what to do about a header whose names cannot be used."""
+    columns, no_header = job_option("columns"), job_option("no-header")
+    return f"name all fields by {columns}, with {no_header} if the first record is data"
 
 
 def write_header(names: Sequence[str], dialect: CsvDialect) -> bytes:
@@ -81,7 +87,7 @@ def check_names(names: Sequence[str], unneeded: Sequence[str] = ()) -> None:
     for number, name in enumerate(names, start=1):
         if not name:
             raise UsageError(
-                f"header: field {number} of {len(names)} has no name; name it, or {_ELSE}"
+                f"header: field {number} of {len(names)} has no name; name it, or {_otherwise()}"
             )
     left_out = set(unneeded)
     for name, count in Counter(names).items():
@@ -91,7 +97,7 @@ def check_names(names: Sequence[str], unneeded: Sequence[str] = ()) -> None:
             more = ", ..." if count > _SHOWN_FIELDS_MAX else ""
             raise UsageError(
                 f"header: {_short(name)!r} names {count} fields ({numbers}{more}); make the names "
-                f"differ, or {_ELSE}"
+                f"differ, or {_otherwise()}"
             )
 
 
@@ -101,7 +107,7 @@ def _short(name: str) -> str:
 
 def refuse_binary(block: Block, dialect: CsvDialect) -> None:
     """Raise `UsageError` if the first block of a source shows that it is not text."""
-    words = None if dialect.decoding == "stream" else binary_kind(block.data, dialect.option)
+    words = None if dialect.decoding == "stream" else binary_kind(block.data)
     if words is not None:
         raise UsageError(words)
 
@@ -131,7 +137,7 @@ def _decode_names(text: bytes, dialect: CsvDialect, known: Collection[str]) -> l
         except UnicodeDecodeError as error:
             raise UsageError(
                 f"header: field {number} is not valid {dialect.encoding}"
-                f"{western_hint(field, error.start, dialect.option('encoding'))}"
+                f"{western_hint(field, error.start, input_option('encoding'))}"
             ) from None
         names.append(name if name in known else name.strip())
     return names

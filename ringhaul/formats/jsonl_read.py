@@ -21,6 +21,7 @@ from ringhaul.formats.csv_read import FieldReject, decode_bytes
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.json_documents import without_comments
 from ringhaul.formats.split import Block
+from ringhaul.option_names import input_option
 
 
 class JsonBlock(NamedTuple):
@@ -56,11 +57,11 @@ def plain_json(text: bytes, dialect: CsvDialect) -> bytes:
 
 def json_hint(text: bytes, reason: str, dialect: CsvDialect) -> str:
     """Return which option may read a record that is not JSON; empty if none would."""
-    option = dialect.option("json-layout")
+    option = input_option("json-layout")
     try:
         text.decode()
     except UnicodeDecodeError as error:
-        return western_hint(text, error.start, dialect.option("encoding"))
+        return western_hint(text, error.start, input_option("encoding"))
     if dialect.json_layout == "commented":
         return ""
     if text.lstrip()[:2] in (b"//", b"/*") or text.lstrip()[:1] == b"#":

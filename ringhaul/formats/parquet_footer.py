@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ringhaul.formats import parquet_walk
 from ringhaul.formats.parquet_pages import ReadAt
+from ringhaul.option_names import job_option
 
 Numbers = NDArray[np.int64]
 
@@ -133,7 +134,7 @@ class Footer:
         if (flags & parquet_walk.ENCRYPTED).any():
             raise Unreadable(
                 f"column {name} is encrypted, which ringhaul cannot read: leave it out with "
-                f"--skip-columns, or write the file again without encryption"
+                f"{job_option('skip-columns')}, or write the file again without encryption"
             )
         types, codecs = numbers[:, parquet_walk.TYPE], numbers[:, parquet_walk.CODEC]
         for what, found, known in (("type", types, _TYPES), ("codec", codecs, _CODECS)):
@@ -141,7 +142,7 @@ class Footer:
             if unknown.any():
                 raise Unreadable(
                     f"column {path} has the unknown {what} {int(found[unknown][0])}: its footer is "
-                    f"damaged, or of a later version of Parquet"
+                    "damaged, or of a later version of Parquet"
                 )
         if not (flags & parquet_walk.DESCRIBED).all():
             raise Unreadable(f"column {path} has no metadata: its footer is damaged")

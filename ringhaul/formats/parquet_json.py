@@ -1,6 +1,6 @@
 """One row of a Parquet file as a JSON object, to keep a record that cannot be loaded.
 
-Exact whatever the row holds, and in the forms that `load --format jsonl` reads, so that a record
+Exact whatever the row holds, and in the forms that a load of JSON Lines reads, so that a record
 can be repaired and loaded again; the value at fault is kept unchanged. A value that JSON would
 accept although its column refuses it is put in a list, which is refused as well.
 """
@@ -46,7 +46,7 @@ def record_json(
     kinds: Sequence[CqlType | None],
     fmt: TextFormat,
 ) -> bytes:
-    """Return one row as a JSON object by field name, which `load --format jsonl` reads.
+    """Return one row as a JSON object by field name, which a load of JSON Lines reads.
 
     `kinds`: the CQL type that each column is meant for, which decides how bytes are written; None:
     not known. `fmt`: how blobs are written, and how the file writes numbers that it has as text;

@@ -28,6 +28,7 @@ from ringhaul.formats.records import (
     is_record,
     scan_records,
 )
+from ringhaul.option_names import input_option
 
 BOM = b"\xef\xbb\xbf"
 #: Bytes read at a time between two ticks.
@@ -268,7 +269,7 @@ class _Cutter:
                 f"line {line}: the quote that opens at byte {quote - line_start + 1} of the line "
                 f"is not closed within {longest:,} bytes or before the end of the input; close it, "
                 "or double it if it belongs to the value, or give another "
-                f"{self.dialect.option('quote')}"
+                f"{input_option('quote')}"
             )
         elif not is_comment:
             # Without quotes, as in JSON Lines, a record is a line.
@@ -277,8 +278,8 @@ class _Cutter:
                 if self.dialect.quote is None
                 else (
                     "record",
-                    f"check that {self.dialect.option('delimiter')} and "
-                    f"{self.dialect.option('quote')} fit the file",
+                    f"check that {input_option('delimiter')} and "
+                    f"{input_option('quote')} fit the file",
                 )
             )
             defect = (

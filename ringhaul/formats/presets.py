@@ -2,7 +2,7 @@
 
 | name         | files of                                                                  |
 |--------------|---------------------------------------------------------------------------|
-| `mysql`      | SELECT ... INTO OUTFILE and mysqldump --tab; read by LOAD DATA            |
+| `mysql`      | SELECT ... INTO OUTFILE and mysqldump with tabs; read by LOAD DATA            |
 | `postgresql` | COPY in its text format, psql's \\copy too                                |
 | `hive`       | a table STORED AS TEXTFILE, ROW FORMAT DELIMITED without ESCAPED BY       |
 | `excel`      | CSV UTF-8: RFC 4180 with a header; written with a byte order mark and CRLF |

@@ -90,8 +90,8 @@ def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
     is_record = starts < ends
     if comment is not None:
         is_record &= view[starts] != comment
-    if dialect.escape_style == "postgresql" and dialect.escape is not None:
-        is_record &= ~_end_of_data(view, starts, ends, ord(dialect.escape))
+    if dialect.end_of_data is not None:
+        is_record &= ~_end_of_data(view, starts, ends, ord(dialect.end_of_data[0]))
     if not is_record.all():
         starts, ends = starts[is_record], ends[is_record]
     return Scan(starts, ends, consumed_bytes, open_quote)
@@ -113,8 +113,8 @@ def is_record(buffer: bytes, end: int, dialect: CsvDialect) -> bool:
     """Return whether the line `buffer[:end]`, which is not blank, is a record to `scan_records`."""
     if dialect.comment is not None and buffer.startswith(dialect.comment.encode()):
         return False
-    ends_data = dialect.escape_style == "postgresql" and dialect.escape is not None
-    return not (ends_data and end == 2 and buffer[:2] == f"{dialect.escape}.".encode())
+    mark = dialect.end_of_data
+    return not (mark is not None and end == 2 and buffer[:2] == mark.encode())
 
 
 def _end_of_data(

@@ -1,7 +1,8 @@
 """Recognise, by its first bytes, a file that is read as text although it is not."""
 
 import re
-from collections.abc import Callable
+
+from ringhaul.option_names import input_option
 
 #: How many bytes at the beginning of a file are examined.
 LOOK_BYTES = 64
@@ -15,7 +16,7 @@ _COMPRESSIONS: tuple[tuple[bytes, str, str, str], ...] = (
     (b"BZh", "bzip2", ".bz2", "bzip2 -dc"),
     (b"\x04\x22\x4d\x18", "lz4", ".lz4", "lz4 -dc"),
     (b"\x1f\x9d", "compress", "", "uncompress -c"),
-    (b"\xff\x06\0\0sNaPpY", "snappy", ".snappy", "snzip -dc"),
+    (b"\xff\x06\0\0sNaPpY", "snappy", "", "snzip -dc"),
 )
 #: (first bytes, what the file is and what to do about it).
 _KINDS: tuple[tuple[bytes, str], ...] = (
@@ -30,13 +31,10 @@ _KINDS: tuple[tuple[bytes, str], ...] = (
 )
 
 
-def binary_kind(
-    beginning: bytes, option: Callable[[str], str], *, piped: bool = False
-) -> str | None:
+def binary_kind(beginning: bytes, *, piped: bool = False) -> str | None:
     """Return what a file that begins so is, and what to do about it; None: it may be text.
 
-    `option`: returns the running command's name for an input option. `piped`: the input is
-    standard input, which has no file name.
+    `piped`: the input is standard input, which has no file name.
     """
     if not _BINARY.match(beginning):
         return None
@@ -46,7 +44,7 @@ def binary_kind(
     for magic, words in _KINDS:
         if beginning.startswith(magic):
             or_named = "" if piped else ", or a name that ends in .parquet"
-            return words.format(format=option("format"), or_named=or_named)
+            return words.format(format=input_option("format"), or_named=or_named)
     return None
 
 

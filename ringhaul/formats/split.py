@@ -20,7 +20,6 @@ __all__ = [
     "Stream",
     "UnitRange",
     "read_blocks",
-    "record_position",
     "split_units",
 ]
 
@@ -86,16 +85,6 @@ def read_blocks(
                 *(data, piece.position, piece.starts, piece.ends),
                 *(piece.defect, piece.size_bytes, piece.line_end),
             )
-
-
-def record_position(block: Block, record: int) -> Position:
-    """Return where record number `record` of the block begins. Not free: it counts lines."""
-    start = int(block.starts[record])
-    return Position(
-        block.position.offset_bytes + start,
-        block.position.ordinal + record,
-        block.position.line + count_line_ends(block.data, 0, start, block.line_end),
-    )
 
 
 def split_units(

@@ -2,7 +2,7 @@
 
 import os
 
-from ringhaul.formats.compression import DECOMPRESSORS
+from ringhaul.formats.compression import DECOMPRESSORS, UNREAD
 from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of, split_url
 
 FORMATS = ("csv", "jsonl", "parquet")
@@ -34,15 +34,16 @@ def suffixes_of(file_format: str) -> tuple[str, ...]:
 
 
 def compression_of(path: str) -> str:
-    """Return the suffix of the file's compression, a key of `DECOMPRESSORS`; "" if none."""
+    """Return the suffix of the file's compression, a key of `DECOMPRESSORS` or `UNREAD`; ""
+    if none."""
     suffix = os.path.splitext(_named(path))[1].lower()
-    return suffix if suffix in DECOMPRESSORS else ""
+    return suffix if suffix in DECOMPRESSORS or suffix in UNREAD else ""
 
 
 def plain_name(path: str) -> str:
     """Return a path in lower case, without the suffix of a compression."""
     plain = _named(path).lower()
-    for suffix in DECOMPRESSORS:
+    for suffix in (*DECOMPRESSORS, *UNREAD):
         plain = plain.removesuffix(suffix)
     return plain
 

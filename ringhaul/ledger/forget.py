@@ -4,10 +4,15 @@ Redis expires a job's own keys; lists of all jobs are cleaned up a little at a t
 process uses them.
 """
 
+from __future__ import annotations
+
 import random
+from typing import TYPE_CHECKING
 
 from ringhaul.ledger import keys
-from ringhaul.ledger.connection import Caller
+
+if TYPE_CHECKING:
+    from ringhaul.ledger.connection import Caller  # redis-py: slow to import
 
 #: Most jobs examined per call, which takes 0.2 ms of the server's time. More than a caller adds
 #: until its next call, so that a list shrinks.

@@ -1,6 +1,6 @@
 """The history of a job: samples of its figures over time, and the events of its life.
 
-Pages, reports and `ringhaul status --events` read it; workers and commands write it. Both lists are
+Pages, reports and `ringhaul status` read it; workers and commands write it. Both lists are
 bounded, see `keys.SAMPLES_MAX` and `keys.EVENTS_MAX`.
 """
 

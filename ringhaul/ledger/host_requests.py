@@ -53,10 +53,7 @@ class HostRequests:
     def answers(self, name: str) -> dict[Worker, dict[str, Any]]:
         """Return what each worker has answered."""
         fields: Any = self._caller.command("HGETALL", keys.seen_key(name))
-        pairs = (
-            fields.items() if isinstance(fields, dict) else zip(*[iter(fields)] * 2, strict=True)
-        )
-        return {unpack_worker(worker.decode()): json.loads(seen) for worker, seen in pairs}
+        return {unpack_worker(worker.decode()): json.loads(seen) for worker, seen in fields.items()}
 
     def forget(self, name: str) -> None:
         """Remove a request whose sender no longer waits."""

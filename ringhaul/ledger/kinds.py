@@ -8,6 +8,15 @@ from enum import StrEnum
 from ringhaul.ledger.labels import KIND_LABEL
 
 
+class ClosingStep(StrEnum):
+    """The step that publishes a complete job; a command takes it, once."""
+
+    NOTHING = "nothing"  #: there is none to take
+    RESULT = "result"  #: a count's or query's, printed or written to a file
+    MANIFEST = "manifest"  #: the list of the files with rows, or one file made of them
+    DESTINATION = "destination"  #: SSTables are moved, or folders of imports removed
+
+
 class JobKind(StrEnum):
     """What a job does. Its value is in the job's spec and labels, and is the command's name."""
 

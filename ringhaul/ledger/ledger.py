@@ -37,6 +37,8 @@ from ringhaul.ledger.states import RESUMABLE, JobState
 
 #: Most units that one `issue` returns or one `sweep` examines: limits how long a script runs.
 UNITS_PER_SCRIPT_MAX = 1000
+#: Units that a command appends by one `add_units`.
+BATCH_UNITS = 500
 _REASON_CHARS_MAX = 500
 
 

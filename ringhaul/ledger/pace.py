@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from ringhaul.errors import UsageError
+from ringhaul.option_names import job_option
 
 MINUTES_PER_DAY = 24 * 60
 _WINDOW = re.compile(r"(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
@@ -85,7 +86,10 @@ class Pace:
     def of(cls, limits: Limits, between: tuple[str, ...] = (), timezone: str | None = None) -> Pace:
         """Return limits as a user gives them. Raises `UsageError` for an invalid time or zone."""
         if timezone is not None and not between:
-            raise UsageError("--timezone applies to the hours of --between: give some")
+            raise UsageError(
+                f"{job_option('timezone')} applies to the hours of {job_option('between')}: give "
+                "some"
+            )
         _zone(timezone or "UTC")
         windows = tuple(DayWindow.parse(text) for text in between)
         return cls(limits=limits, between=windows, timezone=timezone or "UTC")

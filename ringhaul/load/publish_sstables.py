@@ -6,15 +6,15 @@ import os
 import shutil
 from collections.abc import Iterator
 
+from ringhaul.destination.files import Files, first_number
 from ringhaul.errors import OutputUnusable
 from ringhaul.ledger.reading import Reader
-from ringhaul.records.sstable_output import SSTableOutput, first_number
 from ringhaul.records.unit import UnitResult
 from ringhaul.sstables.components import DATA, TOC, file_name
 from ringhaul.storage.access import check_place
 
 
-def publish_sstables(ledger: Reader, job_id: str, output: SSTableOutput) -> int:
+def publish_sstables(ledger: Reader, job_id: str, output: Files) -> int:
     """Move a job's SSTables to where tools look for them; return how many there are.
 
     Files of attempts that do not count are removed. Safe to repeat, also after a crash in between;

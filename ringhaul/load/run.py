@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ringhaul.cluster.connect import consistency_level
 from ringhaul.dataplane.base import ConnectionsRefused
 from ringhaul.dataplane.connection import WireUnsupported
+from ringhaul.errors import UsageError
 from ringhaul.load.write import WRITERS, RequestBounds, Target, Writer, WriterHooks
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rows import EncodedRows, RowEncoder
@@ -47,8 +48,14 @@ def run_load_unit(
     `EncodedRows.later`. Raises `SourceChanged` or `SourceCorrupt` (terminal),
     `TransformError` (terminal: a transform returned an invalid result), `ClusterError` (terminal:
     no row of the job can be written), `RequestFailed` (transient: the unit may be retried),
-    `TooManyRejects` (see `UnitHooks`) and whatever `hooks.tick` raises to stop it.
+    `TooManyRejects` (see `UnitHooks`), `UsageError` (terminal: a job of an older version has a
+    strategy that is gone) and whatever `hooks.tick` raises to stop it.
     """
+    if job.strategy not in WRITERS:
+        raise UsageError(
+            f"the job's strategy {job.strategy} is not in this version of ringhaul: start the load "
+            f"again with {', '.join(WRITERS)}"
+        )
     began_s = time.monotonic()
 
     def encoder(later_us: int) -> RowEncoder:

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from ringhaul.destination.delivered import Delivered
+from ringhaul.destination.files import Files, first_number
 from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.collector import RowCollector
 from ringhaul.load.write.sstables import SSTableWriter
 from ringhaul.load.write.streaming import StreamTarget, StreamWriter
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rows import EncodedRows, RowEncoder
-from ringhaul.records.sstable_output import first_number
 from ringhaul.records.unit import LoadUnit
 from ringhaul.storage.access import check_place
 from ringhaul.storage.sorting import SpillBounds
@@ -50,8 +51,8 @@ def run_unit_to_sstables(
     that this host does not open for jobs, and `OutputUnusable` or `OutputUnavailable`. Nothing is
     left in the folder then.
     """
-    assert job.sstables is not None
-    layout, columns = job.sstables.layout, job.sources[unit.source].columns
+    assert isinstance(job.destination, Files)
+    layout, columns = job.destination.layout, job.sources[unit.source].columns
     check_place(folder)
 
     def writer(hooks: WriterHooks) -> SSTableWriter:
@@ -74,8 +75,8 @@ def run_unit_streamed(
 
     Raises what `run_load_unit` does, and what `StreamWriter` does.
     """
-    assert job.stream is not None
-    layout, columns = job.stream.layout, job.sources[unit.source].columns
+    assert isinstance(job.destination, Delivered)
+    layout, columns = job.destination.layout, job.sources[unit.source].columns
 
     def writer(hooks: WriterHooks) -> StreamWriter:
         return StreamWriter(layout, columns, job.ttl_s, target, hooks, bounds)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ringhaul.errors import UsageError
 from ringhaul.formats.suffixes import SUFFIXES
+from ringhaul.option_names import job_option
 from ringhaul.storage.hidden import MANIFESTS, is_hidden_file
 
 #: What a pattern may have in braces.
@@ -87,7 +88,7 @@ class FileNames:
             raise self._error(f"has {{{field}:{spec}}}; only a number has a width, such as :06")
 
     def _error(self, what: str) -> UsageError:
-        return UsageError(f"--file-name-format {self.pattern!r} {what}")
+        return UsageError(f"{job_option('file-name-format')} {self.pattern!r} {what}")
 
 
 def _braces(pattern: str) -> str:

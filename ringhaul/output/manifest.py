@@ -99,13 +99,6 @@ def _transformed(data: Mapping[str, Any] | None) -> Transformed | None:
     return Transformed(**{**data, "functions": tuple(data["functions"])})
 
 
-def in_token_order(parts: list[PartInfo]) -> tuple[PartInfo, ...]:
-    """Sort by the tokens of their units, then by name: the parts of a unit are numbered."""
-    return tuple(
-        sorted(parts, key=lambda part: (part.token_after is None, part.token_after or 0, part.name))
-    )
-
-
 def write_manifest(url: str, manifest: Manifest) -> None:
     """Write the manifest atomically; an existing one is replaced, and one of this job that an
     earlier ringhaul wrote under another name is removed.

@@ -10,18 +10,13 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Sequence
-from typing import BinaryIO
-
-import pyarrow.parquet as pq
 
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
-from ringhaul.formats.write.compress import Compressed
 from ringhaul.output.job import Output
 from ringhaul.output.parts import CHECKSUM, Measured, PartInfo
 from ringhaul.storage.folders import Folder, open_folder
 
-_COPY_BYTES = 1 << 20
 #: The note in the folder of the parts: the file is complete.
 _NOTE = "joined.json"
 
@@ -59,7 +54,9 @@ def join_parts(
     folder, name = posixpath.split(output.file)
     file = Measured(open_folder(folder).create(name), CHECKSUM)
     try:
-        _put_parts(output, staging, parts, names, types, file)
+        from ringhaul.output.joined_parts import put_parts  # most unloads make no one file
+
+        put_parts(output, staging, parts, names, types, file)
         file.inner.publish()
     except BaseException:
         file.inner.discard()
@@ -89,71 +86,3 @@ def _write_note(staging: Folder, joined: PartInfo) -> None:
     except BaseException:
         note.discard()
         raise
-
-
-def _put_parts(
-    output: Output,
-    staging: Folder,
-    parts: Sequence[PartInfo],
-    names: Sequence[str],
-    types: Sequence[CqlType],
-    out: Measured,
-) -> None:
-    if output.format.kind == "parquet":
-        from ringhaul.formats.write.parquet import ParquetWriter
-
-        writer = ParquetWriter(output.format, out, names, types)
-        for part in parts:
-            with (
-                staging.open(part.name) as file,
-                pq.ParquetFile(file, page_checksum_verification=True) as read,
-            ):
-                for group in range(read.num_row_groups):
-                    writer.append(read.read_row_group(group))
-        writer.close()
-        return
-    frame = _Frame(output, names, types)
-    late = output.is_compressed_late
-    head = Compressed(output.format.compression, out)
-    rest = head if late else Compressed("none", out)
-    head.write(frame.head)
-    if not late and (frame.head or not parts):
-        head.finish()
-    for number, part in enumerate(parts):
-        if number:
-            rest.write(frame.joint)
-        with staging.open(part.name) as file:
-            _put_bytes(file, frame.part_head, part.bytes - frame.part_tail, rest)
-    rest.write(frame.tail)
-    rest.finish()
-
-
-class _Frame:
-    """What is around the parts in the one file, and how many bytes are around the rows of each."""
-
-    def __init__(self, output: Output, names: Sequence[str], types: Sequence[CqlType]) -> None:
-        self.head = self.tail = self.joint = b""
-        self.part_head = self.part_tail = 0
-        fmt = output.format
-        if fmt.kind == "csv":
-            from ringhaul.formats.write.csv import CsvLines
-
-            self.head = CsvLines(fmt, names, types).head
-        elif fmt.json_layout is not None:
-            from ringhaul.formats.write.jsonl import JsonLines
-
-            lines = JsonLines(fmt, names, types)
-            self.head, self.tail, self.joint = lines.head, lines.tail, bytes(fmt.encode(b",\n"))
-            self.part_head, self.part_tail = len(lines.head), len(lines.tail)
-
-
-def _put_bytes(file: BinaryIO, start: int, end: int, out: Compressed) -> None:
-    """Copy the bytes of a file from `start` up to `end`."""
-    file.seek(start)
-    left = end - start
-    while left > 0:
-        piece = file.read(min(left, _COPY_BYTES))
-        if not piece:
-            raise OutputUnusable(f"a part became shorter while it was copied, by {left:,} bytes")
-        out.write(piece)
-        left -= len(piece)

@@ -1,7 +1,7 @@
 """Write rows to folders named after the values of columns, as Hive and Spark do.
 
-The columns are left out of the files. Each folder has parts of its own; `ringhaul load
---hive-partitioning` reads them again.
+The columns are left out of the files. Each folder has parts of its own; a load
+with Hive partitioning reads them again.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ringhaul.cql.spell.formats import Speller
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
 from ringhaul.formats.hive import folder_of
+from ringhaul.option_names import job_option
 from ringhaul.output.parts import PartInfo, PartSet
 
 #: Files that one unit writes at the same time; of further folders' files the oldest ends.
@@ -101,8 +102,9 @@ class PartitionedParts:
         for folder in folders:
             if len(folder.encode()) > _NAME_BYTES_MAX:
                 raise OutputUnusable(
-                    f"--partition-by {name}: {folder[:60]}... is longer than the name of a folder "
-                    f"may be ({_NAME_BYTES_MAX} bytes); leave the column out of --partition-by"
+                    f"{job_option('partition-by')} {name}: {folder[:60]}... is longer than the "
+                    f"name of a folder may be ({_NAME_BYTES_MAX} bytes); leave the column out of "
+                    f"{job_option('partition-by')}"
                 )
         null = len(folders) - 1
         return pa.array(folders, pa.string()).take(pc.fill_null(encoded.indices, null))
@@ -112,8 +114,8 @@ class PartitionedParts:
         if files is None:
             if len(self._folders) >= FOLDERS_MAX:
                 raise OutputUnusable(
-                    f"--partition-by makes more than {FOLDERS_MAX:,} folders of a single unit: "
-                    "give columns with fewer values"
+                    f"{job_option('partition-by')} makes more than {FOLDERS_MAX:,} folders of a "
+                    "single unit: give columns with fewer values"
                 )
             files = self._folders[folder] = self._files.within(folder)
         if folder not in self._open and len(self._open) >= OPEN_MAX:

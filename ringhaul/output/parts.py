@@ -16,13 +16,16 @@ import zlib
 from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from ringhaul.cql.types import CqlType
-from ringhaul.formats.write import OutputFormat, RowWriter, open_writer
+from ringhaul.formats.write.options import OutputFormat
 from ringhaul.storage.folders import NewFile, open_folder
+
+if TYPE_CHECKING:
+    from ringhaul.formats.write.writer import RowWriter
 
 #: A part with a limited size is written in steps of this share of it.
 _STEPS_PER_PART = 8
@@ -152,6 +155,8 @@ class PartSet:
         self._number += 1
         file = Measured(self._folder.create(self._below + name), self._checksum)
         try:
+            from ringhaul.formats.write.writer import open_writer  # commands only list parts
+
             writer = open_writer(self._format, file, self._names, self._types)
         except BaseException:
             file.inner.discard()

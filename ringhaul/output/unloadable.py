@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ringhaul.option_names import job_option
+
 IN_LIST = "an empty or null element in a list, which the server takes only as a literal of CQL"
 TOO_HEAVY = (
     "more than 16 MiB, which a server takes only in several writes unless it is configured to"
 )
 #: A manifest says so to a load; a file without one cannot.
-NUL = "a NUL byte, which a load of this file takes only with --allow-nul"
 TOO_LONG = "a record of more than 128 MiB, which a load rejects"
 
 
 #: In `Unloadable.text`, before the key of a row.
 SUCH_AS = "; such as the row with "
+
+
+def nul_reason() -> str:
+    """Return why a value with a NUL byte cannot be loaded again."""
+    return f"a NUL byte, which a load of this file takes only with {job_option('allow-nul')}"
 
 
 class Unloadable(NamedTuple):

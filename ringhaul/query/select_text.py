@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
+from ringhaul.option_names import job_option
 from ringhaul.query.errors import QueryError
 from ringhaul.query.scope import AGGREGATES, SELECTORS
 
@@ -181,7 +182,8 @@ def _refuse_json(real: Sequence[Token]) -> None:
     then = real[2]
     if then.kind == "name" or then.text == "*" or (then.name and then.name not in ("from", "as")):
         raise QueryError(
-            "SELECT JSON: leave JSON out; --format jsonl (query: --format json) writes each row so"
+            f"SELECT JSON: leave JSON out; {job_option('format')} jsonl (query: "
+            f"{job_option('format')} json) writes each row so"
         )
 
 

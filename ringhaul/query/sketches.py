@@ -27,7 +27,6 @@ from ringhaul.cql.tokens import murmur3_tokens
 
 REGISTER_BITS = 12
 REGISTERS = 1 << REGISTER_BITS
-DISTINCT_ERROR = 1.04 / math.sqrt(REGISTERS)
 #: The greatest relative error of a quantile.
 QUANTILE_ERROR = 0.005
 

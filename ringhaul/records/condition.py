@@ -1,4 +1,4 @@
-"""`load --where`: select the rows to load, with the engine that filters rows that are read.
+"""The condition of a load: select rows with the engine that filters rows that are read.
 
 A condition is about what the table would hold: the cells of its columns are assembled into a page
 of rows, as a server sends it, and decoded like one. Pure.
@@ -19,6 +19,7 @@ from ringhaul.cql.cells import NULL_LENGTH, Cells, join_rows
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.result_codes import KIND_ROWS, NO_METADATA
 from ringhaul.errors import UsageError
+from ringhaul.option_names import job_option
 from ringhaul.query.where import Where, parse_where
 
 #: A list, set or map of this many bytes holds only its count of elements, which is 0.
@@ -34,11 +35,14 @@ def record_condition(text: str, table: TableSchema, columns: Sequence[str]) -> W
     computed = [fetch for fetch in where.fetches if not fetch.is_column]
     if where.tokens is not None or computed:
         what = computed[0].name if computed else "token()"
-        raise UsageError(f"--where: {what} is known only for rows of the table, not for records")
+        raise UsageError(
+            f"{job_option('where')}: {what} is known only for rows of the table, not for records"
+        )
     for fetch in where.fetches:
         if fetch.name not in columns:
             raise UsageError(
-                f"--where: {fetch.label} cannot be used, because nothing is loaded into it"
+                f"{job_option('where')}: {fetch.label} cannot be used, because nothing is loaded "
+                "into it"
             )
     return where
 

@@ -28,6 +28,7 @@ from ringhaul.cql.spelt_json import Json, unique_names
 from ringhaul.cql.text import TextFormat, encode_text
 from ringhaul.cql.text_format import USUAL
 from ringhaul.cql.types import parse_type
+from ringhaul.option_names import input_option, job_option
 from ringhaul.query.literals import FINER
 from ringhaul.records.spelt_kinds import (
     DATE,
@@ -297,7 +298,8 @@ def vector_type(element: str, length: int) -> Inferred:
     """Return the type for arrays of `length` numbers each."""
     reason = f"{length} numbers in each array"
     if element == "double":
-        reason += f"; an index needs --type COLUMN='vector<float, {length}>', which rounds them"
+        option = job_option("type")
+        reason += f"; an index needs {option} COLUMN='vector<float, {length}>', which rounds them"
     return Inferred(f"vector<{element}, {length}>", reason)
 
 
@@ -321,8 +323,9 @@ def _as_json(what: str, fmt: TextFormat) -> Inferred:
     if fmt.accepts("json-text"):
         return Inferred("text", f"{what}; {_KEPT}")
     raise NoType(
-        f"{what}. {fmt.option('accept')} json-text keeps each as its JSON in a column of text; to "
-        "keep its fields apart, create a user-defined type and name it with --type"
+        f"{what}. {input_option('accept')} json-text keeps each as its JSON in a column of text; "
+        "to keep its fields apart, create a user-defined type and name it with "
+        f"{job_option('type')}"
     )
 
 

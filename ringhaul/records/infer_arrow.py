@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from ringhaul.cql.typed import refusal
 from ringhaul.cql.types import parse_type
+from ringhaul.option_names import job_option
 from ringhaul.records.infer import VECTOR_LENGTH_MIN, Inferred, NoType, vector_type
 
 _UUID = "(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
@@ -37,7 +38,10 @@ def infer_arrow(
     if pa.types.is_timestamp(arrow) and arrow.unit in ("us", "ns"):
         reason += "; finer than a millisecond is cut off"
     if pa.types.is_struct(arrow):
-        reason += ", as a tuple by position; for names create a user-defined type and give --type"
+        option = job_option("type")
+        reason += (
+            f", as a tuple by position; for names create a user-defined type and give {option}"
+        )
     why = refusal(parse_type(text), arrow)
     if why is not None:
         raise NoType(f"{arrow_words(arrow)} do not become {text}")

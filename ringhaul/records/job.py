@@ -7,24 +7,29 @@ own settings and refuse a job made for another cluster.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from ringhaul.cluster.schema import TableSchema, appends
 from ringhaul.cql.text import TextFormat
 from ringhaul.cql.types import CqlType
+from ringhaul.destination.base import Destination
+from ringhaul.destination.cql import Cql
+from ringhaul.destination.spec import destination_of
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_layout import FixedField
 from ringhaul.formats.fixed_read import fixed_dialect
 from ringhaul.formats.jsonl_read import line_dialect
-from ringhaul.ledger.kinds import JobKind
+from ringhaul.ledger.kinds import ClosingStep, JobKind
+from ringhaul.ledger.labels import PUBLISHES_LABEL
+from ringhaul.ledger.lost import RUN_AGAIN
+from ringhaul.option_names import job_option
 from ringhaul.records.mapping_text import EVERY
 from ringhaul.records.row_fields import TTL, WRITETIME, RowField
-from ringhaul.records.sstable_output import SSTableOutput
-from ringhaul.records.sstable_stream import SSTableStream
 from ringhaul.sources.source import Archive, SourceFile
 
-#: Last ordinal when no --max-rows is given: beyond any input, within an int64.
+#: Last ordinal when the number of rows has no limit: beyond any input, within an int64.
 ORDINAL_END = 2**62
 
 
@@ -219,26 +224,24 @@ class LoadJob:
     nulls: str = "unset"  #: unset | tombstone
     consistency: str = "LOCAL_QUORUM"
     strategy: str = "pipeline"
-    #: Records with an ordinal outside [first, end) are skipped (--skip-rows, --max-rows).
+    #: Records with an ordinal outside [first, end) are skipped.
     ordinal_first: int = 0
     ordinal_end: int = ORDINAL_END
-    #: Whether these two count from the first record of each source (--rows-per file).
+    #: Whether these two count from the first record of each source.
     bounds_per_source: bool = False
     block_bytes: int = 2**21
     #: Functions that records go through, as `module:function`, in this order.
     transforms: tuple[str, ...] = ()
     where: str = ""  #: which rows are loaded, as a condition over columns; empty: all
     kind: JobKind = JobKind.LOAD  #: or VERIFY
-    #: Where SSTables are written, instead of rows to the cluster.
-    sstables: SSTableOutput | None = None
-    stream: SSTableStream | None = None  #: rows go to their replicas as SSTables
+    destination: Destination = field(default_factory=Cql)
     sstable_bytes: int = 2**30  #: of Data.db, after which the next SSTable starts
-    #: Columns of texts in which an empty field of CSV is the empty text, not null (--empty).
+    #: Columns of texts in which an empty field of CSV is the empty text, not null.
     empty_texts: tuple[str, ...] = ()
     #: Of a statement's values: the markers that are write times and TTLs, and are read like those.
     marker_timestamps: tuple[str, ...] = ()
     marker_ttls: tuple[str, ...] = ()
-    #: Rows with a list are written at their times exactly, hence once (--exact-timestamps).
+    #: Rows with a list are written at their times exactly, hence once.
     exact_timestamps: bool = False
     #: The command's own bounds on requests in flight and on rows in one; a worker's may be lower.
     #: 0: none.
@@ -272,9 +275,39 @@ class LoadJob:
         return False
 
     @property
-    def publishes(self) -> bool:
-        """Whether the end needs a command: it moves SSTables, or removes what imports left."""
-        return self.sstables is not None or bool(self.stream and self.stream.folder)
+    def closing(self) -> ClosingStep:
+        """What a command publishes at the end."""
+        return ClosingStep.DESTINATION if self.destination.publishes else ClosingStep.NOTHING
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of the job in the ledger, beside those of all kinds."""
+        publishes = {} if self.closing is ClosingStep.NOTHING else {PUBLISHES_LABEL: "1"}
+        return {"bytes_total": str(self.total_bytes), **publishes}
+
+    @property
+    def output_url(self) -> str:
+        """Folder or URL of files with rows; empty: the job writes none."""
+        return ""
+
+    def lost_advice(self) -> str:
+        """Return what the job may have written if the ledger lost it, and how to run it again."""
+        if self.kind is JobKind.VERIFY:
+            return RUN_AGAIN
+        first = datetime.fromtimestamp(self.base_us / 1_000_000, UTC).isoformat(timespec="seconds")
+        return (
+            f"Rows of the job may be in {self.table.name}, with write times from {self.base_us} "
+            f"({first}) on. To load again, run the same command with {job_option('timestamp')} "
+            f"{self.base_us}: records of unchanged files get the same write times, and rows that "
+            "are already there do not change."
+        )
+
+    def once_advice(self) -> str:
+        """Return why a job that is not `repeatable` cannot be resumed, and what to do."""
+        return (
+            "writes lists at exact times, so no unit may run twice, and it is not known which rows "
+            "of an interrupted unit were written: delete its rows and load them again"
+        )
 
     @property
     def takes_error_limit(self) -> bool:
@@ -304,22 +337,19 @@ class LoadJob:
             "dialect": self.dialect.to_json(),
             "text": self.text.to_json(),
             "transforms": list(self.transforms),
-            "sstables": None if self.sstables is None else self.sstables.to_json(),
-            "stream": None if self.stream is None else self.stream.to_json(),
+            **self.destination.to_spec(),
             **{name: list(getattr(self, name)) for name in _NAMES},
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LoadJob:
-        sstables, stream = data["sstables"], data.get("stream")
         return cls(
             table=TableSchema.from_json(data["table"]),
             sources=tuple(LoadSource.from_json(source) for source in data["sources"]),
             dialect=CsvDialect.from_json(data["dialect"]),
             text=TextFormat.from_json(data["text"]),
             transforms=tuple(data["transforms"]),
-            sstables=None if sstables is None else SSTableOutput.from_json(sstables),
-            stream=None if stream is None else SSTableStream.from_json(stream),
+            destination=destination_of(data),
             empty_texts=tuple(data["empty_texts"]),
             marker_timestamps=tuple(data["marker_timestamps"]),
             marker_ttls=tuple(data["marker_ttls"]),

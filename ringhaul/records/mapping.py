@@ -11,6 +11,7 @@ from ringhaul.cluster.schema import TableSchema, nearest
 from ringhaul.cql.nested import loadable, plain_name
 from ringhaul.cql.types import UnknownType
 from ringhaul.errors import UsageError
+from ringhaul.option_names import job_option
 from ringhaul.records.row_fields import TTL, WRITETIME
 
 
@@ -23,10 +24,10 @@ class RowFields(NamedTuple):
 
 NO_ROW_FIELDS = RowFields()
 
-#: Function in the name of an unload's field, such as `ttl(c)` -> (load's option, what it says).
+#: Function in the name of an unload's field, such as `ttl(c)` -> (load's field, what it says).
 _ROW_FUNCTIONS = {
-    "writetime": (WRITETIME.option, "when rows were written"),
-    "ttl": (TTL.option, "how long rows live"),
+    "writetime": (WRITETIME, "when rows were written"),
+    "ttl": (TTL, "how long rows live"),
 }
 
 
@@ -71,8 +72,9 @@ def map_fields(
         raise UsageError(
             f"{source}: the header names no column of {table.name} (it reads "
             f"{', '.join(fields[:8])}; the table has {', '.join(known[:12])}). "
-            "If the file has no header, give --no-header and the names of its fields with "
-            "--columns; without them its fields fill the table's columns in this order"
+            f"If the file has no header, give {job_option('no-header')} and the names of its "
+            f"fields with {job_option('columns')}; without them its fields fill the table's "
+            "columns in this order"
         )
     for field, column in unknown:
         raise UsageError(
@@ -85,17 +87,17 @@ def map_fields(
 
 def way_out(field: str, column: str) -> str:
     """Return what to do about a field without a column."""
-    skip = f"--skip-columns {shlex.quote(field)}"
+    skip = f"{job_option('skip-columns')} {shlex.quote(field)}"
     function = field.partition("(")[0].lower()
     if field == column and row_functions([field], ()):
-        option, meaning = _ROW_FUNCTIONS[function]
-        taken = f"{option} {shlex.quote(field)}"
+        meant, meaning = _ROW_FUNCTIONS[function]
+        taken = f"{meant.option} {shlex.quote(field)}"
         return (
-            f"If it says {meaning}, load takes {taken}, or for its column alone --mapping "
-            f"'*=*,{function}(*)'; or leave it out with {skip}"
+            f"If it says {meaning}, load takes {taken}, or for its column alone "
+            f"{job_option('mapping')} '*=*,{function}(*)'; or leave it out with {skip}"
         )
     pair = shlex.quote(f"{field}=COLUMN")
-    return f"Leave it out with {skip}, or name its column with --mapping {pair}"
+    return f"Leave it out with {skip}, or name its column with {job_option('mapping')} {pair}"
 
 
 def refuse_row_functions(fields: Sequence[str], source: str) -> None:
@@ -126,7 +128,7 @@ def find_row_fields(
         if field is not None and fields.count(field) > 1:
             raise UsageError(
                 f"{source}: {meant.option}: {fields.count(field)} fields are named {field!r}; name "
-                "all fields by --columns"
+                f"all fields by {job_option('columns')}"
             )
         found.append(field)
     if found[0] is not None and found[0] == found[1]:
@@ -210,8 +212,8 @@ def check_skips(fields: Sequence[str], skip: Sequence[str], source: str) -> None
     for name in skip:
         if name not in fields:
             raise UsageError(
-                f"{source}: --skip-columns names {name!r}, which is not one of its fields"
-                f"{nearest(name, fields)}"
+                f"{source}: {job_option('skip-columns')} names {name!r}, which is not one of its "
+                f"fields{nearest(name, fields)}"
             )
 
 
@@ -222,11 +224,13 @@ def mapped_fields(fields: Sequence[str], mapping: Mapping[str, str], source: str
         field = _field_named(name, fields)
         if field is None:
             raise UsageError(
-                f"{source}: --mapping names field {name!r}, which it does not have; its fields are "
-                f"{', '.join(fields[:12])}{nearest(name, fields)}"
+                f"{source}: {job_option('mapping')} names field {name!r}, which it does not have; "
+                f"its fields are {', '.join(fields[:12])}{nearest(name, fields)}"
             )
         if field in wanted:
-            raise UsageError(f"{source}: --mapping names field {field!r} twice, by {name!r}, too")
+            raise UsageError(
+                f"{source}: {job_option('mapping')} names field {field!r} twice, by {name!r}, too"
+            )
         wanted[field] = column
     return wanted
 
@@ -251,16 +255,23 @@ def check_pairs(
     for column, count in columns.items():
         if count > 1:
             names = {field for field, other in pairs if other == column}
-            alike = "; they have one name: name all fields by --columns" if len(names) == 1 else ""
-            raise UsageError(f"{source}: two fields go to column {column!r} (--mapping){alike}")
+            alike = (
+                f"; they have one name: name all fields by {job_option('columns')}"
+                if len(names) == 1
+                else ""
+            )
+            raise UsageError(
+                f"{source}: two fields go to column {column!r} ({job_option('mapping')}){alike}"
+            )
         why = not_loadable(table, column)
         if why is not None:
             if table.type_of(column) == "counter":  # its row cannot be written without it either
                 raise UsageError(f"{source}: {why}")
-            raise UsageError(f"{source}: {why}; leave it out with --skip-columns")
+            raise UsageError(f"{source}: {why}; leave it out with {job_option('skip-columns')}")
     missing = [c for c in table.primary_key if c not in columns and c not in filled]
     if missing:
         raise UsageError(
             f"{source}: no field for primary key column {', '.join(map(repr, missing))} of "
-            f"{table.name}; name one with --mapping {shlex.quote(f'FIELD={missing[0]}')}"
+            f"{table.name}; name one with {job_option('mapping')} "
+            f"{shlex.quote(f'FIELD={missing[0]}')}"
         )

@@ -1,4 +1,4 @@
-"""The text of `--mapping`, as its parts. Pure: what they mean for a file is in `mapping.py`.
+"""The text of a mapping, as its parts. Pure: what they mean for a file is in `targets.py`.
 
 ```
 mapping  = entry, entry, ...
@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ringhaul.errors import UsageError
+from ringhaul.option_names import job_option
 
 _OPENING, _CLOSING = "([{", ")]}"
 _CALL = re.compile(r'(?:(?:\w+|"(?:[^"]|"")*+")\.)?(?:\w+|"(?:[^"]|"")*+")\s*\(.*\)', re.DOTALL)
@@ -30,7 +31,7 @@ _TYPED = re.compile(r"\(\s*([a-zA-Z][\w<>, ]*)\)\s*(\S.*)", re.DOTALL)
 _TIMES = re.compile(r"(writetime|ttl)\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
 EVERY = "*"
 #: Function -> the option that adds it for each column.
-PRESERVING = {"writetime": "--preserve-timestamp", "ttl": "--preserve-ttl"}
+PRESERVING = {"writetime": "preserve-timestamp", "ttl": "preserve-ttl"}
 #: No record has so many fields; and longer numbers are not read in linear time.
 _POSITION_DIGITS_MAX = 9
 
@@ -134,8 +135,8 @@ class MappingText:
     def source_of(self, function: str) -> str:
         """Return what asks for a time of each column: an option, or a part of the mapping."""
         if function not in self.preserved:
-            return f"--mapping {function}({EVERY})"
-        return PRESERVING[function]
+            return f"{job_option('mapping')} {function}({EVERY})"
+        return job_option(PRESERVING[function])
 
     @property
     def positions_count(self) -> int:
@@ -170,10 +171,12 @@ def _no_field(entry: Entry) -> bool:
 
 
 def parse_mapping(
-    text: str | None, option: str = "--mapping", *, reads: bool = False
+    text: str | None, option: str | None = None, *, reads: bool = False
 ) -> MappingText:
     """Parse a mapping. `reads`: that of an unload, whose fields may be functions and constants
-    without another name. Raises `UsageError`, which names `option` and the part at fault."""
+    without another name. Raises `UsageError`, which names the part at fault and `option` (None: the
+    job's)."""
+    option = option or job_option("mapping")
     entries: list[Entry] = []
     rest, excluded = False, list[str]()
     for part in _parts(text or "", ",", option):
@@ -230,7 +233,8 @@ def _sides(part: str) -> tuple[str, str | None]:
     return part, None
 
 
-def _term(text: str, part: str, option: str = "--mapping") -> Term:
+def _term(text: str, part: str, option: str = "") -> Term:
+    option = option or job_option("mapping")
     if text.startswith('"') and _CALL.fullmatch(text) is None:
         if len(text) < 2 or not text.endswith('"') or '"' in text[1:-1].replace('""', ""):
             raise UsageError(
@@ -242,7 +246,7 @@ def _term(text: str, part: str, option: str = "--mapping") -> Term:
     return Term(text)
 
 
-def _parts(text: str, separator: str, option: str = "--mapping") -> Iterator[str]:
+def _parts(text: str, separator: str, option: str = "") -> Iterator[str]:
     """Yield what is between separators outside of quotes and brackets, without blanks around it.
 
     A quote counts at the beginning of a side and within brackets; empty parts are left out. Raises
@@ -266,6 +270,7 @@ def _parts(text: str, separator: str, option: str = "--mapping") -> Iterator[str
         at_start = character in ",=:)" or (at_start and character.isspace())
     if quote or depth:
         what = f"the quote {quote}" if quote else "a bracket"
+        option = option or job_option("mapping")
         raise UsageError(f"{option} {text[begin:].strip()!r}: {what} is not closed")
     if part := text[begin:].strip():
         yield part

@@ -11,6 +11,7 @@ from ringhaul.cluster.schema import ColumnSchema, TableSchema, nearest
 from ringhaul.cql.names import spell_name
 from ringhaul.cql.types import Fields
 from ringhaul.errors import UsageError
+from ringhaul.option_names import job_option
 from ringhaul.plain_text import Lines, as_line, lines_of
 from ringhaul.records.infer import Inferred
 
@@ -84,14 +85,16 @@ def new_table(
     if primary_key is None:
         partition, clustering = [_usual_key(columns)], list[str]()
         usual = "column" if partition[0].lower() == USUAL_KEY else "first column"
-        reason = f"the {usual} {partition[0]}; --primary-key names others"
+        reason = f"the {usual} {partition[0]}; {job_option('primary-key')} names others"
     else:
         partition, clustering = parse_key(primary_key, columns)
-        reason = "as --primary-key says"
+        reason = f"as {job_option('primary-key')} says"
     for name in (*partition, *clustering):
         if columns[name].cql_type in _NO_KEY:
             kind = columns[name].cql_type
-            raise UsageError(f"--primary-key: {name!r} is a {kind}, which cannot be in a key")
+            raise UsageError(
+                f"{job_option('primary-key')}: {name!r} is a {kind}, which cannot be in a key"
+            )
     schema = TableSchema(
         keyspace=keyspace,
         table=table,
@@ -134,12 +137,14 @@ def parse_key(text: str, columns: Iterable[str]) -> tuple[list[str], list[str]]:
     if found is not None:
         partition, clustering = _names(found["partition"]), _names(found["clustering"] or "")
     elif "(" in plain or ")" in plain:
-        raise UsageError(f"--primary-key {text!r}: give A,B or (A,B),C")
+        raise UsageError(f"{job_option('primary-key')} {text!r}: give A,B or (A,B),C")
     else:
         first, *clustering = _names(plain) or [""]
         partition = [first] if first else []
     if not partition:
-        raise UsageError(f"--primary-key {text!r} names no partition key: give A,B or (A,B),C")
+        raise UsageError(
+            f"{job_option('primary-key')} {text!r} names no partition key: give A,B or (A,B),C"
+        )
     known = [*columns]
     partition = [_in_case(name, known) for name in partition]
     clustering = [_in_case(name, known) for name in clustering]
@@ -147,11 +152,11 @@ def parse_key(text: str, columns: Iterable[str]) -> tuple[list[str], list[str]]:
     for name in names:
         if name not in known:
             raise UsageError(
-                f"--primary-key names {name!r}, and the columns are {', '.join(known[:12])}"
-                f"{nearest(name, known)}"
+                f"{job_option('primary-key')} names {name!r}, and the columns are "
+                f"{', '.join(known[:12])}{nearest(name, known)}"
             )
         if names.count(name) > 1:
-            raise UsageError(f"--primary-key names {name!r} twice")
+            raise UsageError(f"{job_option('primary-key')} names {name!r} twice")
     return partition, clustering
 
 

@@ -26,6 +26,7 @@ from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed import refusal
 from ringhaul.cql.typed.faults import value_faults
 from ringhaul.cql.types import CqlType
+from ringhaul.option_names import job_option
 
 #: Encodes one column's values into cells: (type, values, text format, null_length=).
 ColumnEncoder = Callable[..., Column]
@@ -47,10 +48,15 @@ class RowField(NamedTuple):
     """What a field says about its row."""
 
     label: str  #: name for messages
-    option: str  #: that names the field
+    option_name: str  #: of the option that names the field
     kind: CqlType  #: of its values, where they stay unchanged
     encode: Callable[[ColumnEncoder, Any, TextFormat], Column]
     refusal: Callable[[pa.DataType], str | None]
+
+    @property
+    def option(self) -> str:
+        """The option that names the field, as users spell it."""
+        return job_option(self.option_name)
 
 
 def encode_write_times(encode: ColumnEncoder, values: Any, fmt: TextFormat) -> Column:
@@ -117,9 +123,9 @@ def _no_ttl(arrow: pa.DataType) -> str | None:
 
 
 WRITETIME = RowField(
-    "the write time", "--timestamp-field", _BIGINT, encode_write_times, _no_write_time
+    "the write time", "timestamp-field", _BIGINT, encode_write_times, _no_write_time
 )
-TTL = RowField("the TTL", "--ttl-field", _INT, encode_ttls, _no_ttl)
+TTL = RowField("the TTL", "ttl-field", _INT, encode_ttls, _no_ttl)
 
 
 def marker_encoder(meant: RowField, encode: ColumnEncoder) -> ColumnEncoder:

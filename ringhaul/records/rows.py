@@ -17,6 +17,7 @@ import pyarrow as pa
 from ringhaul.breadcrumb import Loss
 from ringhaul.cluster.schema import appends
 from ringhaul.cql.cells import Cells, bigint_cells, join_rows, routing_keys
+from ringhaul.option_names import input_option
 from ringhaul.records.blanks import TEXTS
 from ringhaul.records.field_readers import AnyBlock, Fault, field_reader
 from ringhaul.records.fields import TableColumns
@@ -227,7 +228,7 @@ class RowEncoder:
                 null &= ~alone
             reason = "null in the primary key; it needs a value"
             if self._job.table.parsed_type(column).name in TEXTS and len(self._primary) > 1:
-                option = self._job.dialect.option("empty")
+                option = input_option("empty")
                 reason += f" ({option} {column}=text makes an empty field of CSV the empty text)"
             for row in np.flatnonzero(null):
                 faults.setdefault(int(records[row]), ("key", column, reason))

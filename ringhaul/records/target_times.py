@@ -15,6 +15,7 @@ from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.nested import encode_column
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
+from ringhaul.option_names import job_option
 from ringhaul.records.mapping_text import EVERY, MappingText, Term
 from ringhaul.records.row_fields import TTL, WRITETIME, cell_integers
 
@@ -54,8 +55,8 @@ class TargetTimes:
         given = self.row.get(function) if column == EVERY else self.columns[function].get(column)
         if given not in (None, name) or column in self.fixed[function]:
             raise UsageError(
-                f"{self.source}: --mapping gives the {function} of {_what(column)} twice"
-                f"{f', from fields {given!r} and {name!r}' if given else ''}: leave one out"
+                f"{self.source}: {job_option('mapping')} gives the {function} of {_what(column)} "
+                f"twice{f', from fields {given!r} and {name!r}' if given else ''}: leave one out"
             )
         if column == EVERY:
             self.row[function] = name
@@ -67,8 +68,8 @@ class TargetTimes:
         of_rows = column == EVERY and function in self.row
         if of_rows or column in self.columns[function] or column in self.fixed[function]:
             raise UsageError(
-                f"{self.source}: --mapping gives the {function} of {_what(column)} twice: leave "
-                "one out"
+                f"{self.source}: {job_option('mapping')} gives the {function} of {_what(column)} "
+                "twice: leave one out"
             )
         self.fixed[function][column] = _number(function, constant)
 
@@ -157,6 +158,6 @@ def _number(function: str, constant: Term) -> int:
     meant = FUNCTIONS[function]
     column = meant.encode(encode_column, pa.array([text.encode()], pa.binary()), TextFormat())
     for fault in column.faults.values():
-        place = f"--mapping {constant.text}={function}(...)"
+        place = f"{job_option('mapping')} {constant.text}={function}(...)"
         raise UsageError(f"{place}: {fault.words(function)}")
     return int(cell_integers(column.cells)[0])

@@ -1,6 +1,6 @@
 """What the fields of a file fill: columns, write times, TTLs. Pure; errors name the option to use.
 
-Without `--mapping` a field goes to the column of its name (`map_fields`). With it, its entries say
+Without a mapping, a field goes to the column of its name (`map_fields`). With one, its entries say
 where fields go, and what columns without a field hold.
 """
 
@@ -19,6 +19,7 @@ from ringhaul.cql.text import supported
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType, UnknownType, parse_type
 from ringhaul.errors import UsageError
+from ringhaul.option_names import job_option
 from ringhaul.records.job import Argument, LoadSource
 from ringhaul.records.mapping import (
     NO_ROW_FIELDS,
@@ -210,8 +211,8 @@ class _Resolver:
             name = self.fields[place] if place < len(self.fields) else None
             if name is None:
                 raise UsageError(
-                    f"{self.source}: --mapping lists {len(self.mapping.entries)} columns, and its "
-                    f"first loaded record has {_fields_text(self.fields)}"
+                    f"{self.source}: {job_option('mapping')} lists {len(self.mapping.entries)} "
+                    f"columns, and its first loaded record has {_fields_text(self.fields)}"
                 )
             self.pairs.append((name, self._column(term, name)))
         elif times is None:
@@ -242,8 +243,8 @@ class _Resolver:
         for name in self.mapping.excluded:
             if name not in self.fields and name not in known:
                 raise UsageError(
-                    f"{self.source}: --mapping leaves out {name!r}, which is neither a field nor a "
-                    f"column{nearest(name, [*self.fields, *known])}"
+                    f"{self.source}: {job_option('mapping')} leaves out {name!r}, which is neither "
+                    f"a field nor a column{nearest(name, [*self.fields, *known])}"
                 )
         used = {name for name, _ in self.pairs} | self.times.fields
         used |= {name for name in self.taken if name is not None and name not in known}
@@ -272,7 +273,7 @@ class _Resolver:
     def _fill(self, where: dict[str, str], right: Term, value: str) -> None:
         column = self._column(right, value)
         if column in self.constants or column in self.filled:
-            raise UsageError(f"--mapping fills column {column!r} twice")
+            raise UsageError(f"{job_option('mapping')} fills column {column!r} twice")
         where[column] = value
 
     def _field(self, term: Term) -> str:
@@ -285,8 +286,8 @@ class _Resolver:
         if not self._has_names():
             has = f"its first loaded record has {_fields_text(self.fields)}, counted from 0"
         raise UsageError(
-            f"{self.source}: --mapping names field {term.text!r}, which it does not have; {has}"
-            f"{nearest(term.text, self.fields)}"
+            f"{self.source}: {job_option('mapping')} names field {term.text!r}, which it does not "
+            f"have; {has}{nearest(term.text, self.fields)}"
         )
 
     def _is_column(self, term: Term) -> bool:
@@ -305,8 +306,8 @@ class _Resolver:
         named = self.times.row.get(function)
         if named is not None and given is not None and named != given:
             raise UsageError(
-                f"{self.source}: --mapping takes {function}({EVERY}) from field {named!r}, and an "
-                f"option from {given!r}: give one of them"
+                f"{self.source}: {job_option('mapping')} takes {function}({EVERY}) from field "
+                f"{named!r}, and an option from {given!r}: give one of them"
             )
         return given if named is None else named
 
@@ -314,42 +315,47 @@ class _Resolver:
         for name, column in (*pairs, *self.times.all_pairs()):
             if self.fields.count(name) > 1:
                 raise UsageError(
-                    f"{self.source}: two fields go to column {column!r} (--mapping); they have one "
-                    "name: name all fields by --columns"
+                    f"{self.source}: two fields go to column {column!r} ({job_option('mapping')}); "
+                    f"they have one name: name all fields by {job_option('columns')}"
                 )
         free = [*self.constants, *self.filled]
         for column in free:
             if any(other == column for _, other in pairs):
-                raise UsageError(f"{self.source}: --mapping fills column {column!r} twice")
+                raise UsageError(
+                    f"{self.source}: {job_option('mapping')} fills column {column!r} twice"
+                )
         check_pairs(pairs, self.table, self.source, filled=free)
         for name, _ in self.arguments:
             if self.fields.count(name) > 1:
                 raise UsageError(
-                    f"{self.source}: two fields are named {name!r}: name all fields by --columns"
+                    f"{self.source}: two fields are named {name!r}: name all fields by "
+                    f"{job_option('columns')}"
                 )
         written = {e.right.text: e.left.text for e in self.mapping.entries if e.right is not None}
         key = self.table.primary_key
         for column in self.filled:
             if column in key:
                 raise UsageError(
-                    f"--mapping {written[column]}={column}: {column!r} is in the primary key, "
-                    "which must be known before a row is sent, and stay the same when it is sent "
-                    "again; give it from a field, or use `ringhaul exec`"
+                    f"{job_option('mapping')} {written[column]}={column}: {column!r} is in the "
+                    "primary key, which must be known before a row is sent, and stay the same "
+                    "when it is sent again; give it from a field, or use `ringhaul exec`"
                 )
             if (why := not_loadable(self.table, column)) is not None:
-                raise UsageError(f"--mapping {written[column]}={column}: {why}")
+                raise UsageError(f"{job_option('mapping')} {written[column]}={column}: {why}")
         for column, text in self.constants.items():
             if (why := not_loadable(self.table, column)) is not None:
-                raise UsageError(f"--mapping {text!r}={column}: {why}")
+                raise UsageError(f"{job_option('mapping')} {text!r}={column}: {why}")
             kind = self.table.parsed_type(column)
             values = pa.array([text.encode()], pa.binary())
             found = encode_column(kind, values, TextFormat(), null_length=NULL_LENGTH)
             for fault in found.faults.values():
-                raise UsageError(f"--mapping {text!r}={column}: {fault.words(column)}")
+                raise UsageError(
+                    f"{job_option('mapping')} {text!r}={column}: {fault.words(column)}"
+                )
         of_columns = {*self.times.all_pairs()} | {*self.times.fixed_columns()}
         if self.arguments and of_columns:
             raise UsageError(
-                f"{self.source}: --mapping {self.arguments[0][1]}: a function "
+                f"{self.source}: {job_option('mapping')} {self.arguments[0][1]}: a function "
                 "cannot take a field beside write times or TTLs of columns, since such a row is "
                 "several statements; leave these out, or load the column separately"
             )

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from ringhaul.cql.spell import json_of
 from ringhaul.errors import OutputUnusable
+from ringhaul.option_names import job_option
 from ringhaul.query.select import Select
 from ringhaul.scan.odd_rows import key_text
 
@@ -33,7 +34,7 @@ def unmarked(select: Select, batch: pa.RecordBatch, marked: pa.RecordBatch) -> p
                 f"column {name}: the row with {key_text(select, batch, row)} has an empty value of "
                 f"type {kind}, which is not null and cannot be written to Parquet "
                 f"({pc.sum(differs)} such rows in this page); unload to CSV or JSON Lines, where "
-                "it is spelt 0x, or leave the column out with --query"
+                f"it is spelt 0x, or leave the column out with {job_option('query')}"
             )
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, list(select.names))

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.computed import Computed
 from ringhaul.cql.types import CqlType
-from ringhaul.ledger.kinds import JobKind
+from ringhaul.ledger.kinds import ClosingStep, JobKind
+from ringhaul.ledger.lost import lost_files_advice
 from ringhaul.output.job import Output, ResultOutput
 
 if TYPE_CHECKING:
@@ -81,9 +82,29 @@ class ReadJob:
         return self.streams
 
     @property
-    def publishes(self) -> bool:
-        """Whether a manifest or a result is written at the end."""
-        return True
+    def closing(self) -> ClosingStep:
+        """What a command publishes at the end."""
+        if self.streams:
+            return ClosingStep.NOTHING
+        return ClosingStep.RESULT if self.has_result else ClosingStep.MANIFEST
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of the job in the ledger, beside those of all kinds: none."""
+        return {}
+
+    @property
+    def output_url(self) -> str:
+        """Folder or URL of files with rows; empty: the job writes none."""
+        return "" if self.output is None else self.output.url
+
+    def lost_advice(self) -> str:
+        """Return what the job may have written if the ledger lost it, and how to run it again."""
+        return lost_files_advice("" if self.streams else self.output_url)
+
+    def once_advice(self) -> str:
+        """Return why the job cannot be resumed if it is not `repeatable`; it always is."""
+        return ""
 
     @property
     def takes_error_limit(self) -> bool:
@@ -121,8 +142,8 @@ class ReadJob:
 
     @property
     def exact_keys(self) -> bool:
-        """Whether groups are partitions, as for `count --top`: 1.5 and 1.50 are different keys."""
-        return self.kind == "count"
+        """Whether groups are partitions, as in a count: 1.5 and 1.50 are different keys."""
+        return self.kind is JobKind.COUNT
 
     def to_json(self) -> dict[str, Any]:
         data = {name: getattr(self, name) for name in _PLAIN}

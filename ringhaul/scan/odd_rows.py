@@ -13,7 +13,7 @@ from ringhaul.cql.decode.heavy import HEAVY
 from ringhaul.cql.empties import EMPTIABLE, EMPTY, marked_column
 from ringhaul.cql.spell import text_of
 from ringhaul.cql.types import TEXTS, CqlType
-from ringhaul.output.unloadable import IN_LIST, NUL, TOO_HEAVY, TOO_LONG, Unloadable
+from ringhaul.output.unloadable import IN_LIST, TOO_HEAVY, TOO_LONG, Unloadable, nul_reason
 from ringhaul.query.select import Select
 
 
@@ -37,7 +37,7 @@ def unloadable_rows(
             found.append((name, IN_LIST, rows_with_odd_elements(kind.of[0], column)))
         if nuls and kind.name in TEXTS and pa.types.is_string(column.type):
             holds = pc.fill_null(pc.match_substring(column, "\0"), False)
-            found.append((name, NUL, np.flatnonzero(holds).tolist()))
+            found.append((name, nul_reason(), np.flatnonzero(holds).tolist()))
     if HEAVY in batch.schema.names:
         heavy = select.where.filter(batch).column(HEAVY).to_numpy(zero_copy_only=False)
         found.append(("", TOO_HEAVY, np.flatnonzero(heavy).tolist()))

@@ -36,6 +36,7 @@ from ringhaul.dataplane import latency
 from ringhaul.dataplane.pacing import Leave, free
 from ringhaul.dataplane.retry import LATE_S, Verdict, backoff_s, classify, message
 from ringhaul.errors import ClusterError, Transient
+from ringhaul.option_names import job_option
 from ringhaul.output.missing import MissingRange, place_text
 from ringhaul.scan.cursor import Rest, pack_cursor, token_reached, unpack_cursor
 from ringhaul.scan.faults import ReadFault, data_fault, forbids_page
@@ -430,7 +431,7 @@ class RangeScan:
             raise RangeUnreadable(
                 f"{missing.place} of {self._target.table} cannot be read: {missing.nodes}: "
                 f"{missing.reason}. {fault.advice}, or skip what cannot be read with "
-                "--skip-failed-ranges"
+                f"{job_option('skip-failed-ranges')}"
             )
         self.missing.append(missing)
         with self._changed:

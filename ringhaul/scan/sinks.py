@@ -29,6 +29,7 @@ from ringhaul.scan.empty_values import unmarked
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.odd_rows import unloadable_rows
 from ringhaul.scan.ranges import TokenRange
+from ringhaul.scan.reshape import Reshaper
 from ringhaul.scan.spill import check_memory, forget_spilled, spill, spilled_name
 
 if TYPE_CHECKING:
@@ -149,8 +150,6 @@ class TransformedParts(PartsSink):
         rejects_max: int,
         saved: bytes | None,
     ) -> None:
-        from ringhaul.scan.reshape import Reshaper  # most unloads do not need it
-
         super().__init__(job.select, files, earlier)
         self._table = job.table.name
         self._reshaper = Reshaper(transforms, job.results)

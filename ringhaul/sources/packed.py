@@ -6,6 +6,7 @@ import os
 import stat
 
 from ringhaul.errors import SourceMissing, UsageError
+from ringhaul.formats.compression import check_compression
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.suffixes import compression_of, format_of
 from ringhaul.formats.zip_directory import find_members, member_path
@@ -61,15 +62,17 @@ def _source(
     return SourceFile(
         path,
         member.size_bytes,
-        member.method != STORED or is_whole(path, dialect, found_format),
+        is_whole(path, dialect, found_format) or member.method != STORED,
         archive.version,
         Archive(archive.path, archive.size_bytes, member),
     )
 
 
 def is_whole(path: str, dialect: CsvDialect, file_format: str) -> bool:
-    """Return whether a file can only be read from its beginning to its end."""
-    packed = bool(compression_of(path))
-    if file_format == "parquet" and packed:
+    """Return whether a file can only be read from its beginning to its end. Raises `UsageError` for
+    a compression that is not read."""
+    compression = compression_of(path)
+    if file_format == "parquet" and compression:
         raise UsageError(f"{path}: a Parquet file is compressed within; unpack it first")
-    return packed or (file_format != "parquet" and dialect.decoding == "stream")
+    check_compression(compression, path)
+    return bool(compression) or (file_format != "parquet" and dialect.decoding == "stream")

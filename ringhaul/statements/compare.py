@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from ringhaul.cql.cells import NULL_LENGTH, Cells, join_rows
 from ringhaul.cql.column import SHOWN_CHARACTERS_MAX, quote
+from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.empties import marked_column
 from ringhaul.cql.result_codes import KIND_ROWS, NO_METADATA
+from ringhaul.cql.spell import text_of
 from ringhaul.cql.types import CqlType
 
 Mask = NDArray[np.bool_]
@@ -172,10 +174,6 @@ def shown_cells(kind: CqlType, cells: Cells) -> list[Shown]:
 
 def texts(kind: CqlType, cells: Cells) -> list[str | None]:
     """Return values as text, as an unload writes them; None for no value."""
-    # loads numba: only if something differs
-    from ringhaul.cql.decode import PageDecoder
-    from ringhaul.cql.spell import text_of
-
     head = struct.pack(">iiii", KIND_ROWS, NO_METADATA, 1, len(cells))
     page = head + b"".join(join_rows([cells]).to_pylist())
     batch = PageDecoder([""], [kind], marks=True).decode(page)

@@ -10,7 +10,8 @@ from ringhaul.ledger.states import JobState
 from ringhaul.output.manifest import Manifest, write_manifest
 from ringhaul.output.parts import remove_orphans
 from ringhaul.scan.finish import check_seen, moment
-from ringhaul.statements.job import StatementJob, split_extra
+from ringhaul.statements.job import StatementJob
+from ringhaul.statements.result import split_extra
 
 
 def publish_ask_manifest(ledger: Reader, status: JobStatus) -> None:

@@ -6,27 +6,19 @@ The rows of values come from files, read as in a load, or from ranges such as
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.types import CqlType
-from ringhaul.ledger.kinds import JobKind
+from ringhaul.ledger.kinds import ClosingStep, JobKind
+from ringhaul.ledger.lost import lost_files_advice
 from ringhaul.output.job import Output
-from ringhaul.output.parts import PartInfo
 from ringhaul.records.job import LoadJob
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.statements.idempotence import effect_of
 from ringhaul.statements.parameter_ranges import parse_span, rows_count
-
-#: Keys without a row, and rows that were not applied, that a job lists; others are only counted.
-#: They are not failures, may be nearly all, and the ledger is memory (1 GB in deploy/valkey.conf)
-#: for 7 days. Measured in the log of a unit: 9 bytes for a key of a sequence, 40 for a UUID; 36, 79
-#: and 288 for rows of 2, 5 and 20 random numbers. So 2 to 72 MB of a job. A unit lists its share,
-#: and nothing of what others leave: units do not know of each other.
-LISTED_MAX = 250_000
+from ringhaul.statements.result import LISTED_MAX
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +64,36 @@ class StatementJob:
         return self.streams and self.output is not None
 
     @property
-    def publishes(self) -> bool:
-        """Whether a manifest is written at the end."""
-        return self.output is not None and not self.streams
+    def closing(self) -> ClosingStep:
+        """What a command publishes at the end."""
+        publishes = self.output is not None and not self.streams
+        return ClosingStep.MANIFEST if publishes else ClosingStep.NOTHING
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of the job in the ledger, beside those of all kinds: none."""
+        return {}
+
+    @property
+    def output_url(self) -> str:
+        """Folder or URL of files with rows; empty: the job writes none."""
+        return "" if self.output is None else self.output.url
+
+    def lost_advice(self) -> str:
+        """Return what the job may have written if the ledger lost it, and how to run it again."""
+        if self.kind is JobKind.EXEC:
+            return (
+                "Its statement may have run for any of the values. Run the command again only if "
+                "the statement may run twice for the same values."
+            )
+        return lost_files_advice("" if self.streams else self.output_url)
+
+    def once_advice(self) -> str:
+        """Return why a job that is not `repeatable` cannot be resumed, and what to do."""
+        return (
+            "runs a statement that must not run twice, and it is not known for which values of an "
+            "interrupted unit it ran: run the command again with the values that are left"
+        )
 
     @property
     def takes_error_limit(self) -> bool:
@@ -164,44 +183,3 @@ class SpanUnit(NamedTuple):
     def unpack(cls, packed: str) -> SpanUnit:
         first, _, end = packed.partition("-")
         return cls(int(first), int(end))
-
-
-class StatementResult(NamedTuple):
-    """Counts of one committed attempt."""
-
-    records: int  #: rows of values; equals answered + rejected + doubted
-    answered: int
-    rejected: int
-    doubted: int  #: it is unknown whether they were applied
-    missing: int  #: for a lookup: keys without a row, which count as answered
-    not_applied: int  #: for an exec: rows whose condition did not hold, which count as answered
-    not_kept: int  #: of both, those that are not listed: see `LISTED_MAX`
-    rows: int  #: of the responses
-    parts: int
-    bytes_written: int
-    retries: int
-    elapsed_ms: int
-    cpu_ms: int
-    attempt: int
-    rss_bytes_max: int
-    worker: str  #: host:pid
-
-    def pack(self) -> str:
-        return ",".join(str(value) for value in self)
-
-    @classmethod
-    def unpack(cls, packed: str) -> StatementResult:
-        *numbers, worker = packed.split(",", len(cls._fields) - 1)
-        counts = [int(number) for number in numbers]
-        return cls._make([*counts, worker])
-
-
-def join_extra(parts: Sequence[PartInfo], log: bytes) -> bytes:
-    """Return what a unit leaves in the ledger besides its numbers: parts, and its reject log."""
-    return json.dumps([part.to_json() for part in parts]).encode() + b"\n" + log
-
-
-def split_extra(extra: bytes) -> tuple[list[PartInfo], bytes]:
-    """Return the parts and the log that `join_extra` joined."""
-    head, _, log = extra.partition(b"\n")
-    return [PartInfo.from_json(part) for part in json.loads(head)], log

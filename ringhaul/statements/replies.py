@@ -161,10 +161,3 @@ def match_keys(piece: Piece, columns: int, first: Ints, last: Ints, keys: KeyLis
     if not good:
         raise FrameError("a row has a key that was not requested")
     return rows
-
-
-def warm_up() -> None:
-    """Load the loops of this process, or compile them if that was not done before."""
-    from ringhaul.statements import kernels
-
-    assert kernels

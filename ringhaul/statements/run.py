@@ -34,10 +34,11 @@ from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit
 from ringhaul.statements.exec import Bound, Exec, Statement, bind_texts
 from ringhaul.statements.in_order import Ints
-from ringhaul.statements.job import SpanUnit, StatementJob, join_extra
+from ringhaul.statements.job import SpanUnit, StatementJob
 from ringhaul.statements.lookup import Lookup, LookupHooks, LookupPlan
 from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats
 from ringhaul.statements.parameter_ranges import parse_span, rows_between
+from ringhaul.statements.result import join_extra
 from ringhaul.units.reading import check_source, read_unit
 
 #: Rows of values of ranges that are bound together.

@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 from ringhaul.errors import NO_ROOM, OutputUnavailable, OutputUnusable, UsageError
 from ringhaul.new_file import new_file, sync_folder
+from ringhaul.option_names import job_option
 from ringhaul.storage.access import (
     OBJECT_STORES,
     WEB_SCHEMES,
@@ -342,7 +343,7 @@ def _os_errors(folder: str) -> Iterator[None]:
         if error.errno == errno.EFBIG:
             raise OutputUnusable(
                 f"{folder}: a part is larger than a file may be there (see ulimit -f); "
-                "ask for smaller parts with --max-file-size"
+                f"ask for smaller parts with {job_option('max-file-size')}"
             ) from error
         if error.errno in _CLOSED or isinstance(error, PermissionError):
             raise OutputUnusable(

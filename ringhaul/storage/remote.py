@@ -29,6 +29,9 @@ from ringhaul.storage.access import (
 from ringhaul.storage.errors import store_errors
 from ringhaul.storage.hidden import hides, is_hidden_below
 from ringhaul.storage.lanes import LaneReader
+from ringhaul.storage.store_ranges import StoreRanges
+from ringhaul.storage.stores import open_store
+from ringhaul.storage.web import WebFile, WebRanges, WebStream, stat_web
 
 #: Size of one request in sequential reading. A unit of 64 MiB is eight of them; S3 gives some
 #: 80 MB/s on one connection after a latency of 20 to 50 ms, so that little of the time is latency.
@@ -65,8 +68,6 @@ def stat_file(url: str) -> RemoteFile:
     """Return one file. Raises `SourceMissing` (none, not permitted, ...), `SourceUnavailable`."""
     check_url(url)
     if scheme_of(url) in WEB_SCHEMES:
-        from ringhaul.storage.web import stat_web
-
         return RemoteFile(*stat_web(url))
     store, path = _store(url)
     with _store_errors(url):
@@ -213,12 +214,8 @@ def open_ranges(file: RemoteFile, window_bytes: int | None = None) -> RemoteRead
     check_url(file.path)
     ranges: Ranges
     if scheme_of(file.path) in WEB_SCHEMES:
-        from ringhaul.storage.web import WebFile, WebRanges
-
         ranges = WebRanges(WebFile(*file))
     else:
-        from ringhaul.storage.store_ranges import StoreRanges
-
         ranges = StoreRanges(file.path, file.version)
     return RemoteReader(ranges, file.size_bytes, window_bytes)
 
@@ -228,8 +225,6 @@ def open_stream(file: RemoteFile) -> io.RawIOBase:
     if scheme_of(file.path) not in WEB_SCHEMES:
         return open_ranges(file)
     check_url(file.path)
-    from ringhaul.storage.web import WebFile, WebStream
-
     return _Streamed(WebStream(WebFile(*file)))
 
 
@@ -425,6 +420,4 @@ class _Streamed(_ByRead):
 
 
 def _store(url: str) -> tuple[Any, str]:
-    from ringhaul.storage.stores import open_store  # fsspec: not for jobs of plain files
-
     return open_store(url)

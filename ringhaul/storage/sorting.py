@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from ringhaul.errors import NO_ROOM, OutputUnavailable, OutputUnusable
+from ringhaul.option_names import job_option
 from ringhaul.storage.room import Need, check_room
 
 #: Bytes of keys and values that are sorted together. Building takes some seven times as much.
@@ -56,7 +57,7 @@ class SpillBounds:
                 bytes_count=needed,
                 what="sorting rows",
                 advice="name another folder (sstables.spill_dir), or lower "
-                "sstables.spill_bytes_max or --unit-size",
+                f"sstables.spill_bytes_max or {job_option('unit-size')}",
             )
         ]
 

@@ -6,7 +6,6 @@ session from another thread.
 
 from __future__ import annotations
 
-import hashlib
 import select
 import socket
 import ssl
@@ -17,7 +16,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from ringhaul.errors import EXIT_FATAL, Terminal, Transient
@@ -100,11 +98,6 @@ class StreamedSSTable:
     def bytes_count(self) -> int:
         return sum(len(contents) for _, contents in self.components)
 
-    @cached_property
-    def md5s(self) -> Mapping[str, bytes]:
-        """MD5 of each component, which Sidecars compare; taken once for all nodes."""
-        return {name: md5(contents) for name, contents in self.components}
-
     def check(self) -> None:
         """Compare all components with their checksums, which no node does. Raises
         `SSTableDamaged`."""
@@ -178,7 +171,7 @@ class StreamSession:
                 )
             )
             for _, contents in sstable.components:
-                for piece in granted(contents, take):
+                for piece in _granted(contents, take):
                     files.sendall(piece)
                     self._stay_alive(control)
         except OSError:
@@ -367,7 +360,7 @@ def _received(connection: socket.socket, count: int) -> bytes:
     return bytes(data)
 
 
-def granted(contents: Contents, take: Callable[[int], int]) -> Iterator[bytes | memoryview]:
+def _granted(contents: Contents, take: Callable[[int], int]) -> Iterator[bytes | memoryview]:
     """Yield the pieces of a file as they may be sent. `take`: see `Allowance`."""
     start = 0
     while start < len(contents):
@@ -376,14 +369,6 @@ def granted(contents: Contents, take: Callable[[int], int]) -> Iterator[bytes | 
             end = min(start + _PIECE_BYTES, until)
             yield contents[start:end]
             start = end
-
-
-def md5(contents: Contents) -> bytes:
-    """Return the MD5 of a file."""
-    digest = hashlib.md5(usedforsecurity=False)
-    for piece in _pieces(contents):
-        digest.update(piece)
-    return digest.digest()
 
 
 def _crc(contents: Contents) -> int:

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ringhaul.errors import UsageError
+from ringhaul.option_names import job_option
 from ringhaul.own_packages import HOME, NAMES
 from ringhaul.transform.chain import Transform
 from ringhaul.transform.errors import TransformError, reason_of, rethrow_interrupt
@@ -33,7 +34,9 @@ def check_names(names: Iterable[str]) -> None:
     """Raise `UsageError` for a name that is not MODULE:FUNCTION."""
     for name in names:
         if not _NAME.fullmatch(name):
-            raise UsageError(f"--transform {name}: give MODULE:FUNCTION, such as etl.people:mask")
+            raise UsageError(
+                f"{job_option('transform')} {name}: give MODULE:FUNCTION, such as etl.people:mask"
+            )
 
 
 def load_transforms(

@@ -1,4 +1,4 @@
-"""Failpoints with which chaos tests kill a worker process. They do nothing in normal use.
+"""Failpoints with which tests kill a worker process or hold a unit. They do nothing in normal use.
 
 `_RINGHAUL_FAILPOINT=POINT[:UNIT[:FILE]]` kills the process that reaches POINT with SIGKILL, as the
 kernel does when memory runs out: no `finally` runs. UNIT limits it to one unit (empty: any).
@@ -12,6 +12,11 @@ Points, in the order in which a unit passes them:
     after_write       every row is answered, the unit is not committed
     after_commit      the unit is committed, its message is not acknowledged
 
+`_RINGHAUL_FAILPOINT=hold:[UNIT]:FILE` holds units half way, so that a test can act on a job that
+cannot end meanwhile. As long as FILE exists, each unit whose number is at least the number in FILE
+(empty: 0) waits at its first tick. It renews its lease and obeys pauses, cancellations and limits
+like a unit at work.
+
 `_RINGHAUL_CHECKPOINT_S=SECONDS`: time between two checkpoints of a unit.
 """
 
@@ -19,9 +24,14 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
 
 _POINT, _UNIT, _FILE = (os.environ.get("_RINGHAUL_FAILPOINT", "") + "::").split(":", 2)
 _ONCE = _FILE.rstrip(":")
+#: Time between two ticks of a unit that is held.
+_HOLD_S = 0.02
 _CHECKPOINT_S = os.environ.get("_RINGHAUL_CHECKPOINT_S", "")
 
 
@@ -40,3 +50,25 @@ def reach(point: str, unit: int) -> None:
         except FileExistsError:
             return
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def holding(tick: Callable[[int, int, int], None], unit: int) -> Callable[[int, int, int], None]:
+    """Return a tick that holds the unit while a test wants that; without a test, `tick` itself."""
+    if _POINT != "hold" or _UNIT not in ("", str(unit)):
+        return tick
+
+    def hold(rows: int, rejected: int, input_bytes: int) -> None:
+        while _is_held(unit):
+            tick(rows, rejected, input_bytes)
+            time.sleep(_HOLD_S)
+        tick(rows, rejected, input_bytes)
+
+    return hold
+
+
+def _is_held(unit: int) -> bool:
+    try:
+        first = Path(_ONCE).read_text()
+    except FileNotFoundError:
+        return False
+    return unit >= int(first or 0)

@@ -15,15 +15,13 @@ import logging
 import os
 import random
 import time
-import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import wait
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from cassandra import DriverException, InvalidRequest, Unauthorized
-from cassandra.cluster import NoHostAvailable, Session
+from cassandra import InvalidRequest, Unauthorized
+from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
 from config.errors import ConfigError
@@ -31,7 +29,7 @@ from config.settings import Settings
 from ringhaul.cluster.connect import close_session, open_session, renew_pools
 from ringhaul.cluster.errors import translate_error
 from ringhaul.dataplane.pool import ConnectionPool
-from ringhaul.errors import RinghaulError, Terminal, Transient, UsageError
+from ringhaul.errors import RinghaulError, Terminal, Transient
 from ringhaul.ledger.openings import Openings
 from ringhaul.load.statement import Statements
 from ringhaul.load.write import RequestBounds, Target
@@ -39,11 +37,7 @@ from ringhaul.optional_pandas import put_off_pandas
 from tasks.child.throttle import JobThrottle
 from tasks.connect import (
     cluster_config,
-    import_command,
-    import_folders,
     open_ledger,
-    sidecar_access,
-    streaming_tls,
     use_storage,
 )
 from tasks.kinds import Job, job_of
@@ -51,17 +45,14 @@ from tasks.node_name import worker_host
 
 if TYPE_CHECKING:
     from ringhaul.cql.types import CqlType
-    from ringhaul.imports.session import ImportSession
-    from ringhaul.imports.sidecar import SidecarSession
-    from ringhaul.load.write.streaming import StreamTarget
     from ringhaul.records.job import LoadJob
-    from ringhaul.scan.options import ScanTarget
+    from ringhaul.scan.job import ReadJob
     from ringhaul.scan.pages import PageReader
     from ringhaul.statements.exec import Statement
     from ringhaul.statements.job import StatementJob
-    from ringhaul.statements.run import StatementTarget
-    from ringhaul.streaming.delivery import Delivery, Session
-    from ringhaul.streaming.owners import Node, Owners
+    from ringhaul.streaming.delivery import Delivery
+
+OfKind = TypeVar("OfKind", bound="LoadJob | ReadJob | StatementJob")
 
 log = logging.getLogger(__name__)
 
@@ -98,10 +89,11 @@ class Child:
         )
         self._session: Session | None = None
         self._plane: ConnectionPool | None = None
-        self._reader: PageReader | None = None
-        self._delivery: tuple[str, Delivery] | None = None  #: with what it is for
+        #: What the modules of the kinds of jobs keep from unit to unit; None: not opened yet.
+        self.reader: PageReader | None = None
+        self.delivery: tuple[str, Delivery] | None = None  #: with what it is for
         self._prepared: dict[str, PreparedStatement] = {}
-        self._statements: dict[tuple[str, tuple[tuple[str, CqlType], ...]], Statement] = {}
+        self.statements: dict[tuple[str, tuple[tuple[str, CqlType], ...]], Statement] = {}
         self._jobs: OrderedDict[str, tuple[Job, int]] = OrderedDict()  # with its created_ms
         self._throttles: OrderedDict[str, JobThrottle] = OrderedDict()
 
@@ -133,136 +125,6 @@ class Child:
         statics = None if statements.statics is None else self.prepare(statements.statics)
         rows = self.prepare(statements.rows)
         return Target(session, self.plane(), rows, keyspace, statics)
-
-    def scan_target(self, statement: str, keyspace: str, table: str = "the table") -> ScanTarget:
-        """Return the source of rows for a SELECT over token ranges. `table` is for messages.
-
-        Raises as `target` does.
-        """
-        from ringhaul.scan.options import ScanTarget
-        from ringhaul.scan.pages import PageReader  # loads do not need it
-
-        prepared = self.prepare(statement)
-        if self._reader is None:
-            self._reader = PageReader(self.session())
-        config = cluster_config(self.settings)
-        return ScanTarget(
-            self._reader,
-            prepared,
-            keyspace,
-            table=table,
-            where=config.where,
-            user=config.user,
-        )
-
-    def statement_target(self, job: StatementJob) -> StatementTarget:
-        """Where a lookup's or an exec's requests go. Raises as `target` does."""
-        from ringhaul.statements.exec import Statement
-        from ringhaul.statements.lookup import LookupPlan
-        from ringhaul.statements.run import StatementTarget
-
-        text = job.statement
-        if job.table is not None:
-            text = LookupPlan.of(job.table, job.key, job.columns).statement
-        # The result columns are part of the key: `SELECT *` has others after an ALTER TABLE.
-        key = (text, job.result)
-        if key not in self._statements:
-            try:
-                self._statements[key] = Statement.prepare(self.session(), text)
-            except (InvalidRequest, Unauthorized) as error:
-                where = cluster_config(self.settings).where
-                raise translate_error(
-                    error, where=where, user=self.settings.cluster.user
-                ) from error
-        return StatementTarget(
-            session=self.session(),
-            plane=self.plane(),
-            statement=self._statements[key],
-            retries_max=self.settings.load.retries_max,
-            request_timeout_s=self.settings.cluster.request_timeout_s,
-        )
-
-    def stream_target(self, job: LoadJob, job_id: str) -> StreamTarget:
-        """Where the SSTables of a load go. Raises as `session` does, and `ClusterError` for a table
-        that is not the one of the job, or that the user may not write to: storage and JMX ports do
-        not ask."""
-        from ringhaul.cluster.consistency import acknowledgements, replication_of
-        from ringhaul.cluster.datacentres import local_dc_of
-        from ringhaul.cluster.permission import check_may_write
-        from ringhaul.load.write.streaming import StreamTarget  # its kernels cost loads time
-        from ringhaul.streaming.ring import (
-            RingChanging,
-            check_table,
-            read_owners,
-            refresh_replication,
-        )
-
-        assert job.stream is not None
-        session, keyspace = self.session(), job.table.keyspace
-        check_table(session, keyspace, job.table.table, job.stream.table_id)
-        try:
-            check_may_write(session, job.table)
-        except (DriverException, NoHostAvailable) as error:
-            where = cluster_config(self.settings).where
-            raise translate_error(error, where=where, user=self.settings.cluster.user) from error
-        port = self.settings.streaming.storage_port
-        refresh_replication(session, keyspace)
-        replication = replication_of(session, keyspace)
-        if replication is None:
-            raise RingChanging(f"the replication of keyspace {keyspace} is not known yet")
-        owners = partial(read_owners, session, keyspace, port)
-        return StreamTarget(
-            table=uuid.UUID(job.stream.table_id),
-            owners=owners,
-            delivery=self._delivery_of(job, job_id, owners),
-            needed=acknowledgements(job.consistency, replication, local_dc_of(session)),
-        )
-
-    def _delivery_of(self, job: LoadJob, job_id: str, owners: Callable[[], Owners]) -> Delivery:
-        """Return how SSTables are brought to nodes. It is kept, as it knows which nodes failed."""
-        from ringhaul.streaming.delivery import Delivery
-        from ringhaul.streaming.session import StreamSession
-
-        assert job.stream is not None
-        use = job_id if job.stream.is_imported else ""
-        if self._delivery is None or self._delivery[0] != use:
-            new_session: Callable[[Node], Session]
-            if job.stream.folder:
-                nodes = {node for replicas in owners().sets for node in replicas}
-                new_session = self._import_sessions(job, job.stream.folder, job_id, len(nodes))
-            elif job.stream.by_sidecar:
-                new_session = self._sidecar_sessions(job)
-            else:
-                new_session = partial(StreamSession, tls=streaming_tls(self.settings))
-            self._delivery = use, Delivery(new_session)
-        return self._delivery[1]
-
-    def _import_sessions(
-        self, job: LoadJob, folder: str, job_id: str, nodes_count: int
-    ) -> Callable[[Node], ImportSession]:
-        from ringhaul.imports.command import check_names_node
-        from ringhaul.imports.session import ImportSession
-
-        table = job.table
-        folders = import_folders(self.settings, folder, table.keyspace, table.table, job_id)
-        try:
-            command = import_command(self.settings)
-        except ConfigError as error:  # such as a password file that is gone
-            raise UsageError(str(error)) from error
-        check_names_node(command, nodes_count)
-        return partial(ImportSession, folders=folders, command=command)
-
-    def _sidecar_sessions(self, job: LoadJob) -> Callable[[Node], SidecarSession]:
-        from ringhaul.imports.sidecar import SidecarSession
-
-        def new_session(node: Node) -> SidecarSession:
-            try:
-                sidecar = sidecar_access(self.settings)  # tokens and certificates are renewed
-            except ConfigError as error:  # such as a token file that is gone
-                raise UsageError(str(error)) from error
-            return SidecarSession(node, sidecar, job.table.keyspace, job.table.table)
-
-        return new_session
 
     def plane(self) -> ConnectionPool:
         """This process's connections to the nodes."""
@@ -303,6 +165,13 @@ class Child:
     def job(self, job_id: str) -> Job:
         """Return the spec of a job, read from the ledger once and cached for its next units."""
         return self._job(job_id)[0]
+
+    def job_as(self, job_id: str, kind: type[OfKind]) -> OfKind:
+        """Return the spec of a job whose units only a task of this kind runs."""
+        job = self.job(job_id)
+        if not isinstance(job, kind):
+            raise TypeError(f"{job_id} is a {job.kind}, and its unit came to another task")
+        return job
 
     def created_ms(self, job_id: str) -> int:
         """Return when the job was created whose spec `job` returns (ms since the epoch)."""
@@ -349,7 +218,7 @@ class Child:
         if self._plane is not None:
             self._plane.close()
         session, self._session, self._plane = self._session, None, None
-        self._reader = None
+        self.reader = None
         if session is not None and not close_session(session, timeout_s):
             log.warning("session did not close within %s s", timeout_s)
 

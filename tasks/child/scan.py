@@ -5,11 +5,10 @@ Separate from the task, so that a worker that only loads does not import it.
 
 from __future__ import annotations
 
-from typing import cast
-
 from ringhaul.cluster.connect import consistency_level
 from ringhaul.scan.job import ReadJob
-from ringhaul.scan.options import ScanOptions
+from ringhaul.scan.options import ScanOptions, ScanTarget
+from ringhaul.scan.pages import PageReader
 from ringhaul.scan.ranges import unpack_ranges
 from ringhaul.scan.result import ReadResult
 from ringhaul.scan.row_limit import Share
@@ -19,13 +18,14 @@ from ringhaul.scan.statement import first_page_rows, scan_statement
 from tasks.child.failpoints import checkpoint_s
 from tasks.child.process import Child
 from tasks.child.unit import Attempt, Done
+from tasks.connect import cluster_config
 from tasks.transforms import transforms_of
 
 
 def run_read(attempt: Attempt) -> Done:
     """Run one attempt of a read job's unit."""
     child = attempt.child
-    job = cast(ReadJob, child.job(attempt.job_id))
+    job = child.job_as(attempt.job_id, ReadJob)
     outcome = _read(attempt, child, job)
     result = _result(child, attempt.number, outcome)
     return Done(
@@ -46,6 +46,27 @@ def run_read(attempt: Attempt) -> Done:
     )
 
 
+def scan_target(
+    child: Child, statement: str, keyspace: str, table: str = "the table"
+) -> ScanTarget:
+    """Return the source of rows for a SELECT over token ranges. `table` is for messages.
+
+    Raises as `Child.target` does.
+    """
+    prepared = child.prepare(statement)
+    if child.reader is None:
+        child.reader = PageReader(child.session())
+    config = cluster_config(child.settings)
+    return ScanTarget(
+        child.reader,
+        prepared,
+        keyspace,
+        table=table,
+        where=config.where,
+        user=config.user,
+    )
+
+
 def _read(attempt: Attempt, child: Child, job: ReadJob) -> ReadOutcome:
     def reserve(rows: int) -> Share:
         assert job.limit is not None
@@ -54,7 +75,7 @@ def _read(attempt: Attempt, child: Child, job: ReadJob) -> ReadOutcome:
     return run_read_unit(
         UnitOf(attempt.job_id, attempt.unit, unpack_ranges(attempt.spec)),
         job,
-        child.scan_target(scan_statement(job.select), job.table.keyspace, job.table.name),
+        scan_target(child, scan_statement(job.select), job.table.keyspace, job.table.name),
         ScanOptions(
             consistency=consistency_level(job.consistency),
             request_timeout_s=child.settings.cluster.request_timeout_s,

@@ -34,7 +34,7 @@ from ringhaul.ledger.history import EventKind, History
 from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
-from tasks.child.failpoints import reach
+from tasks.child.failpoints import holding, reach
 from tasks.child.process import Child, SessionUnavailable, WrongCluster
 from tasks.child.throttle import JobThrottle
 from tasks.child.time_limits import TimeLimits
@@ -209,7 +209,7 @@ def _claim(child: Child, job_id: str, unit: int, epoch: int, token: str) -> Clai
 
 def _is_repeatable(child: Child, job_id: str) -> bool:
     """Return whether a unit that was cut short may be run again from the start."""
-    return bool(getattr(child.job(job_id), "repeatable", True))
+    return child.job(job_id).repeatable
 
 
 def _give_up(
@@ -340,7 +340,7 @@ def _attempt(
             spec=claim.spec,
             cursor=lambda: ledger.cursor(job_id, unit),
             losses=lambda: ledger.losses(job_id, unit) if claim.attempt > 1 else (),
-            tick=renewal,
+            tick=holding(renewal, unit),
             trouble=renewal.trouble,
             throttle=throttle,
             checkpoint=checkpoint,

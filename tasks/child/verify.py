@@ -9,7 +9,7 @@ from ringhaul.load.statement import Statements
 from ringhaul.records.job import LoadJob
 from ringhaul.records.unit import LoadUnit
 from ringhaul.statements.verify import run_verify_unit, verify_statements
-from tasks.child.load import run_records
+from tasks.child.records import run_records
 from tasks.child.unit import Attempt, Done
 
 

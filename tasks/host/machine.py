@@ -29,8 +29,8 @@ OF_ONE_HOST = frozenset(
         *("cluster.tls_key", "cluster.consistency", "load.max_errors", "load.strategy"),
         *("load.unit_bytes", "schedule.file", "schedule.lease_s", "schedule.runs_max"),
         *("cluster.secure_connect_bundle", "cluster.compression"),
-        *("transform.path", "worker.concurrency", "worker.heartbeat_file", "worker.profile"),
-        *("worker.profile_dir", "worker.session_jitter_s"),
+        *("transform.path", "worker.concurrency", "worker.heartbeat_file"),
+        "worker.session_jitter_s",
     }
 )
 

@@ -34,6 +34,7 @@ from ringhaul.ledger.server_checks import check_server, warnings_of
 from ringhaul.ledger.workers import Worker, Workers
 from ringhaul.run_folder import remove_dead
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
+from tasks.names import PARENT_PID_VARIABLE
 from tasks.node_name import worker_host
 from tasks.parent.heartbeat import Heartbeat
 from tasks.parent.preflight import WATCH_EVERY_S, HostChecks, pause_between_polls_s
@@ -43,8 +44,6 @@ from tasks.transport import DROPPED
 
 log = logging.getLogger(__name__)
 
-#: Environment variable of an embedded worker: the process id of its command.
-PARENT_PID_VARIABLE = "_RINGHAUL_PARENT_PID"
 PARENT_LOOK_S = 1.0
 
 
@@ -58,16 +57,17 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         super().__init__(worker, **options)
 
     def start(self, worker: Any) -> None:
-        from tasks.settings import process_settings  # the application lists this step
+        from tasks.settings import loaded_settings  # the application lists this step
 
-        settings = process_settings()
+        loaded = loaded_settings()
+        settings = loaded.settings
         every_s, self._lease_s = settings.worker.sweep_s, settings.worker.lease_s
         self._state_dir = settings.state_dir
         self._heartbeat = Heartbeat(settings.worker.heartbeat_file)
         self._ledger = open_ledger(settings, PARENT_PATIENCE_MS)
         queues = tuple(sorted(worker.app.amqp.queues.consume_from))
         self._me = Worker(worker_host(), os.getpid(), worker.concurrency, queues)
-        self._checks = HostChecks(self._ledger.caller, self._me, settings)
+        self._checks = HostChecks(self._ledger.caller, self._me, settings, loaded.environment())
         self._parent_pid = int(os.environ.get(PARENT_PID_VARIABLE, "0"))
         self._rounds = Rounds(
             self._ledger,

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -59,11 +59,15 @@ def pause_between_polls_s(workers: int) -> float:
 class HostChecks:
     """The preflight checks of one worker. Call `poll` often; it never waits for a check."""
 
-    def __init__(self, caller: Caller, me: Worker, settings: Settings) -> None:
+    def __init__(
+        self, caller: Caller, me: Worker, settings: Settings, environment: Mapping[str, str]
+    ) -> None:
+        """`environment`: the variables of the checks, and so their settings."""
         self.ask_every_s = ASK_EVERY_S
         self._requests = HostRequests(caller)
         self._me = me
         self._access = asdict(storage_access(settings))
+        self._environment = environment
         self._known: dict[str, None] = {}
         self._running: list[_Check] = []
         #: Killed processes that have not exited yet: on a dead mount, not until it comes back.
@@ -106,13 +110,14 @@ class HostChecks:
     def _start(self, name: str, request: dict[str, Any]) -> _Check:
         """Start a check. A request for a report about the host has an empty `what`, which is what
         workers of earlier versions check."""
+        env = self._environment
         if request.get("host"):
-            return _Check(name, HOST_SCRIPT, {}, ("-P",), HOST_S, _host_answer)
+            return _Check(name, HOST_SCRIPT, {}, ("-P",), HOST_S, _host_answer, env)
         what = request["what"] | {"access": self._access}
         if preflight.needs_packages(what):
-            return _Check(name, preflight.__file__, what, ("-P",), URLS_S, _places_answer)
+            return _Check(name, preflight.__file__, what, ("-P",), URLS_S, _places_answer, env)
         # Paths need no site-packages, and leaving them out is twice as fast.
-        return _Check(name, preflight.__file__, what, ("-I", "-S"), PATHS_S, _places_answer)
+        return _Check(name, preflight.__file__, what, ("-I", "-S"), PATHS_S, _places_answer, env)
 
     def end(self) -> None:
         """Kill the running checks."""
@@ -135,6 +140,7 @@ class _Check:
         flags: Sequence[str],
         limit_s: float,
         read: Reader,
+        environment: Mapping[str, str],
     ) -> None:
         """Run `script`, which reads `what` and Python's path and writes lines of JSON, for at most
         `limit_s`. Raises `OSError`."""
@@ -148,6 +154,7 @@ class _Check:
             request.seek(0)
             self._process = subprocess.Popen(
                 [sys.executable, *flags, script],
+                env=environment,
                 stdin=request,
                 stdout=self._out,
                 stderr=subprocess.DEVNULL,

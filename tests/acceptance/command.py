@@ -30,7 +30,10 @@ STATE_FOLDERS: set[Path] = set()
 #: The one for the environment of the tests, once there is one; and those of `forking`.
 _fork_servers: list[ForkServer] = []
 _more_fork_servers: list[ForkServer] = []
+#: The kinds of commands that this process has started as a user does.
 _kinds_run: set[tuple[str, ...]] = set()
+#: The folder with a file for each kind that a process of this run has started so, if there is one.
+_kinds_folders: list[Path] = []
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Ringhaul:
     """The command with one environment: cluster, broker and state folder.
 
     It is forked from a process that has imported the modules, which takes most of a short
-    command's time; except for services, and for the first of each kind in a test process, which
+    command's time; except for services, and for the first of each kind in a run of the tests, which
     start as a user's does. With `fresh`, all of them do.
     """
 
@@ -110,8 +113,7 @@ class Ringhaul:
     ) -> ForkServer | None:
         """Return the process to fork a command from; None for the first command of its kind, and
         for one with environment variables that Python or a library may read on import."""
-        if self._fresh or kind not in _kinds_run:
-            _kinds_run.add(kind)
+        if self._fresh or _is_first(kind):
             return None
         wanted = _without_settings(environment)
         for server in (*_fork_servers, *_more_fork_servers):
@@ -178,6 +180,25 @@ def forking(ringhaul: Ringhaul) -> Iterator[None]:
 def _kind(arguments: Sequence[str]) -> tuple[str, ...]:
     """Return the words that name a command."""
     return tuple(word for word in arguments[:2] if word.isalpha())
+
+
+def share_kinds(folder: Path) -> None:
+    """Share which kinds of commands have run with the other test processes that use this folder."""
+    folder.mkdir(exist_ok=True)
+    _kinds_folders[:] = [folder]
+
+
+def _is_first(kind: tuple[str, ...]) -> bool:
+    """Return whether no command of this kind has run, and note that one does."""
+    if kind in _kinds_run:
+        return False
+    _kinds_run.add(kind)
+    try:
+        for folder in _kinds_folders:
+            (folder / f"kind {' '.join(kind)}").touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _without_settings(environment: Mapping[str, str]) -> dict[str, str]:

@@ -15,7 +15,8 @@ from playwright.sync_api import Browser
 from producer.local.stack import Endpoints
 from producer.local.valkey import EmbeddedValkey
 from tests.acceptance.browser import Tab, open_tab, running_browser
-from tests.acceptance.command import STATE_FOLDERS, Ringhaul
+from tests.acceptance.command import STATE_FOLDERS, Ringhaul, share_kinds
+from tests.acceptance.hold import Hold
 from tests.acceptance.inventory import entries, lasting_keys, left_behind
 from tests.acceptance.mounts import mount_namespace
 from tests.acceptance.running import running_worker
@@ -40,6 +41,13 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 def pytest_unconfigure() -> None:
     for folder in _temporary:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kinds_of_commands(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Have each kind of command started as a user does once a run, not once a test process."""
+    base = tmp_path_factory.getbasetemp()
+    share_kinds((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kinds")
 
 
 @pytest.fixture(autouse=True)
@@ -112,9 +120,18 @@ def fleet_env(
         "RINGHAUL_WORKER_LEASE_S": "10",
         "RINGHAUL_TRANSFORM_ALLOWED": "rh_etl:*",
         "RINGHAUL_TRANSFORM_PATH": str(Path(__file__).parent / "transforms"),
+        **Hold(folder / "held").env,
     }
     with running_worker(Ringhaul(env, folder)):
         yield env
+
+
+@pytest.fixture
+def hold(fleet_env: dict[str, str]) -> Iterator[Hold]:
+    """The switch that holds units of `fleet`'s jobs; they go on at the end of the test."""
+    hold = Hold.of(fleet_env)
+    yield hold
+    hold.release()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from cassandra.cluster import Session
 from producer.local.stack import Endpoints
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.acceptance.conftest import fleet_settings
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import assert_table, create_table
 from tests.acceptance.running import running_worker
 from tests.services import running_valkey
@@ -19,7 +20,13 @@ ROWS = [(number, f"a{number}") for number in range(100)]
 
 
 @pytest.fixture
-def limited(endpoints: Endpoints, tmp_path: Path) -> Iterator[Ringhaul]:
+def hold(tmp_path: Path) -> Hold:
+    """The switch that holds units of `limited`."""
+    return Hold(tmp_path / "held")
+
+
+@pytest.fixture
+def limited(endpoints: Endpoints, hold: Hold, tmp_path: Path) -> Iterator[Ringhaul]:
     """A command without limits in front of a worker that may open only `ok`."""
     for name in ("ok", "other"):
         (tmp_path / name).mkdir()
@@ -29,7 +36,8 @@ def limited(endpoints: Endpoints, tmp_path: Path) -> Iterator[Ringhaul]:
     with running_valkey() as valkey:
         command = Ringhaul(fleet_settings(endpoints, tmp_path / "state", valkey.url), tmp_path)
         worker = Ringhaul(
-            command.env | {"RINGHAUL_STORAGE_ALLOWED_ROOTS": str(tmp_path / "ok")}, tmp_path
+            command.env | {"RINGHAUL_STORAGE_ALLOWED_ROOTS": str(tmp_path / "ok")} | hold.env,
+            tmp_path,
         )
         with running_worker(worker, slots=1):
             yield command
@@ -59,7 +67,7 @@ def test_jobs_stay_within_the_roots(
 
 
 def test_a_file_replaced_by_a_link_outside_fails_the_job(
-    limited: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
+    limited: Ringhaul, hold: Hold, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
     """The worker checks the roots itself, also for what changes after the command's check."""
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text")
@@ -68,13 +76,15 @@ def test_a_file_replaced_by_a_link_outside_fails_the_job(
     source.write_text(text)
     secret = tmp_path / "other" / "later.csv"
     secret.write_text(text)
+    hold.from_unit(0)
     with limited.started(
-        "load", source, "-t", table, "--job-id", "ld-later", "--rate", "20", "--unit-size", "4K"
+        "load", source, "-t", table, "--job-id", "ld-later", "--unit-size", "4K"
     ) as load:
         wait_until(lambda: limited.run("status", "ld-later").code in (0, 7), "the job")
         link = tmp_path / "ok" / "link"
         link.symlink_to(secret)
         link.rename(source)  # at once: the path always leads to a file
+        hold.release()
         load.wait(60)
         assert load.returncode in (2, 4)
     done = limited.run("status", "ld-later")

@@ -18,6 +18,7 @@ import pytest
 from cassandra.cluster import Session
 
 from tests.acceptance.command import Finished, Ringhaul
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import Row, assert_report, assert_table, create_table
 from tests.acceptance.refusals import COLUMNS
 from tests.services import fresh_keyspace
@@ -275,17 +276,19 @@ def test_a_line_of_200_megabytes(
 
 @pytest.mark.parametrize("limit", ["9", "10%"])
 def test_more_rejects_than_allowed_stop_the_job(
-    fleet: Ringhaul, cassandra_session: Session, table: str, limit: str
+    fleet: Ringhaul, hold: Hold, cassandra_session: Session, table: str, limit: str
 ) -> None:
-    # Given every second record is bad, from the first unit to the last
+    # Given every second record is bad, from the first unit to the last, and later units wait
+    hold.from_unit(40)
     path = fleet.cwd / "orders.csv"
     lines = [f"{n},name{n},{n if n % 2 else 'x'}\n" for n in range(20_000)]
     path.write_text("id,name,total\n" + "".join(lines))
     # When at most some may be rejected
     finished = fleet.run(
         *("load", path, "-t", table, "--max-errors", limit, "--json"),
-        *("--unit-size", 4096, "--rate", 20_000),
+        *("--unit-size", 4096),
     )
+    hold.release()
     # Then the job stops early, with exit code 3
     summary = finished.summary
     assert finished.code == 3
@@ -368,19 +371,21 @@ CHANGES = {
 
 @pytest.mark.parametrize(("change", "message"), CHANGES.values(), ids=CHANGES)
 def test_a_file_that(
-    fleet: Ringhaul, cassandra_session: Session, table: str, change: Any, message: str
+    fleet: Ringhaul, hold: Hold, cassandra_session: Session, table: str, change: Any, message: str
 ) -> None:
-    # Given a load of 20,000 records that takes about 10 s
+    # Given a load of 20,000 records whose units wait after the first four
+    hold.from_unit(4)
     path = fleet.cwd / "orders.csv"
     path.write_text("id,name,total\n" + "".join(f"{n},name{n},{n}\n" for n in range(20_000)))
     size = path.stat().st_size
     log = fleet.cwd / "load.log"
     with fleet.started(
-        *("load", path, "-t", table, "--json", "--rate", 2000, "--unit-size", 20_000), log=log
+        *("load", path, "-t", table, "--json", "--unit-size", 20_000), log=log
     ) as load:
         # When the file changes after the first unit is done
         first_unit(cassandra_session, table)
         change(path)
+        hold.release()
         # Then the job fails
         assert load.wait(60) == 4
     now = path.stat().st_size if path.exists() else 0

@@ -19,6 +19,7 @@ from cassandra.cluster import Session
 from producer.local.stack import Endpoints
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.acceptance.conftest import fleet_settings
+from tests.acceptance.hold import Hold
 from tests.acceptance.running import Running, running, wait_for_worker
 from tests.integration.ledger.conftest import Server
 from tests.services import running_valkey
@@ -43,8 +44,15 @@ def client(ringhaul: Ringhaul) -> Iterator[redis.Redis]:
 
 
 @pytest.fixture
-def worker(ringhaul: Ringhaul, tmp_path: Path) -> Iterator[Running]:
-    with running(ringhaul.argv("worker", "-c", "1"), ringhaul.env, tmp_path) as one:
+def hold(tmp_path: Path) -> Hold:
+    """The switch that holds units of `worker`."""
+    return Hold(tmp_path / "held")
+
+
+@pytest.fixture
+def worker(ringhaul: Ringhaul, hold: Hold, tmp_path: Path) -> Iterator[Running]:
+    env = ringhaul.env | hold.env
+    with running(ringhaul.argv("worker", "-c", "1"), env, tmp_path) as one:
         wait_for_worker(ringhaul.env["RINGHAUL_BROKER_URL"], one.log)
         yield one
 
@@ -114,6 +122,7 @@ def test_garbage_and_bombs_stop_no_worker(
 
 def test_a_lost_key_and_a_lost_job_are_reported(
     ringhaul: Ringhaul,
+    hold: Hold,
     worker: Running,
     client: redis.Redis,
     cassandra_session: Session,
@@ -136,10 +145,11 @@ def test_a_lost_key_and_a_lost_job_are_reported(
     (listed,) = json.loads(ringhaul.run("top", "--once", "--json").out)["jobs"]
     assert (listed["state"], listed["rows"]) == ("DAMAGED", None) and listed["damage"]
     # The command that created the job knows that rows may be in the table.
-    slow = (*load, "--job-id", "two", "--unit-size", "4K", "--rate", "2000")
-    with ringhaul.started(*slow) as process:
+    hold.from_unit(1)
+    with ringhaul.started(*load, "--job-id", "two", "--unit-size", "4K") as process:
         wait_until(lambda: client.hget("ringhaul:{two}:tot", "rows"), "rows")
         client.flushall()
+        hold.release()
         _, err = process.communicate(timeout=60)
         assert process.returncode == 4, err
         assert "is gone from Redis" in err and "--timestamp" in err
@@ -165,7 +175,7 @@ def test_doctor_and_commands_warn_of_a_broker_that_loses_jobs(
 
 
 def test_a_restart_without_persistence_is_warned_of_and_reported(
-    endpoints: Endpoints, tmp_path: Path, cassandra_session: Session, keyspace: str
+    endpoints: Endpoints, hold: Hold, tmp_path: Path, cassandra_session: Session, keyspace: str
 ) -> None:
     cassandra_session.execute(f"CREATE TABLE {keyspace}.t (id int PRIMARY KEY)")
     (tmp_path / "r.csv").write_text("id\n" + "".join(f"{n}\n" for n in range(20_000)))
@@ -176,16 +186,19 @@ def test_a_restart_without_persistence_is_warned_of_and_reported(
     server.start(*forgetful)
     ringhaul = Ringhaul(fleet_settings(endpoints, tmp_path / "state", server.url), tmp_path)
     try:
-        with running(ringhaul.argv("worker", "-c", "1"), ringhaul.env, tmp_path) as worker:
+        hold.from_unit(1)
+        env = ringhaul.env | hold.env
+        with running(ringhaul.argv("worker", "-c", "1"), env, tmp_path) as worker:
             wait_for_worker(server.url, worker.log)
             # When it restarts during a job
             with (
-                ringhaul.started(*load, "--unit-size", "4K", "--rate", "2000") as process,
+                ringhaul.started(*load, "--unit-size", "4K") as process,
                 redis.Redis.from_url(server.url) as client,
             ):
                 wait_until(lambda: any(_rows_of(client)), "rows")
                 server.kill()
                 server.start(*forgetful)
+                hold.release()
                 _, err = process.communicate(timeout=60)
             # Then the command has warned, and says that rows may be in the table
             assert process.returncode == 4, err

@@ -22,6 +22,7 @@ from cassandra.cluster import Session
 from manual.reference import REFERENCE
 from tests.acceptance.command import Finished, Ringhaul
 from tests.acceptance.documented import run_line
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import assert_table
 from tests.unit.test_docs import shell_lines
 
@@ -292,13 +293,14 @@ def test_jobs_that_ended(
 
 
 def test_jobs_that_run(
-    fleet: Ringhaul, keyspace: str, at_work: Path, cassandra_session: Session
+    fleet: Ringhaul, hold: Hold, keyspace: str, at_work: Path, cassandra_session: Session
 ) -> None:
-    # Given a job that takes long
+    # Given a job whose units wait
+    hold.from_unit(0)
     orders = create_orders(cassandra_session, keyspace)
     job = f"ld-{uuid4().hex[:6]}"
     (load, *_) = examples("commands/load")
-    run(fleet, keyspace, f"{load} --job-id {job} --rate 1 --detach", code=7)
+    run(fleet, keyspace, f"{load} --job-id {job} --detach", code=7)
     # Then it can be paused, limited and cancelled
     (pause,) = examples("commands/pause")
     (cancel,) = examples("commands/cancel")
@@ -313,6 +315,7 @@ def test_jobs_that_run(
     run(fleet, keyspace, cancel.replace(JOB, job))
     # And a resumed one ends as if nothing had happened
     run(fleet, keyspace, off, code=2)
+    hold.release()
     assert fleet.run("resume", job).code == 0
     assert_table(cassandra_session, orders, "region, id, total", ORDERS)
 

@@ -26,6 +26,7 @@ from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from tests.acceptance.command import TIMEOUT_S, Finished, Ringhaul, bash_function, wait_until
 from tests.acceptance.documented import OF_EVERY_JOB, csv_rows, in_keyspace, listed, run_line
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import create_table
 from tests.secure_bundle import managed_cluster
 from tests.terminal import on_a_terminal
@@ -135,10 +136,11 @@ def writes_only_the_summary(desk: Desk, line: str) -> None:
 
 
 def ends_with_ctrl_c(desk: Desk, line: str) -> None:
-    # Given the example, slow enough to be caught in the middle
-    slow = line.replace("-o out/", "-o out/ --rate 50")
+    # Given the example, whose units wait
+    hold = Hold.of(desk.fleet.env)
+    hold.from_unit(0)
     shell = subprocess.Popen(
-        ["bash", "-c", bash_function() + in_keyspace(desk.shop, slow)],
+        ["bash", "-c", bash_function() + in_keyspace(desk.shop, line)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -160,6 +162,7 @@ def ends_with_ctrl_c(desk: Desk, line: str) -> None:
         os.killpg(shell.pid, signal.SIGINT)
         code = shell.wait(TIMEOUT_S)
     finally:
+        hold.release()
         if shell.poll() is None:
             os.killpg(shell.pid, signal.SIGKILL)
             shell.wait()

@@ -22,6 +22,7 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Workers
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.acceptance.conftest import fleet_settings
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import assert_table, create_table
 
 HERE = "/proc/self/cwd"
@@ -54,7 +55,7 @@ def worker(ringhaul: Ringhaul, ledger: Ledger, folder: Path, host: str) -> Itera
     """Run a worker in another folder and under another host name."""
     folder.mkdir()
     workers = Workers(ledger.caller)
-    with Ringhaul(ringhaul.env, folder).started(
+    with Ringhaul(ringhaul.env | Hold(folder / "held").env, folder).started(
         "worker", "-c", 1, f"--hostname=w@{host}", log=folder / "worker.log"
     ):
         there = lambda: host in {worker.host for worker in workers.alive()}  # noqa: E731
@@ -109,8 +110,10 @@ def test_hosts_answer_the_check_while_all_their_processes_are_busy(
     folder = tmp_path / "one"
     with worker(ringhaul, ledger, folder, "host-1"):
         os.link(ringhaul.cwd / "x.csv", folder / "x.csv")
-        slow = ("load", f"{HERE}/x.csv", "-t", table, "--rate", 50, "--job-id", "ld-slow")
-        with ringhaul.started(*slow) as busy:
+        hold = Hold(folder / "held")
+        hold.from_unit(0)
+        held = ("load", f"{HERE}/x.csv", "-t", table, "--job-id", "ld-slow")
+        with ringhaul.started(*held) as busy:
             wait_until(lambda: ledger.units_at_work("ld-slow") if ledger.jobs() else False, "work")
             (ringhaul.cwd / "y.csv").write_text(TEXT)
             done = ringhaul.run("load", f"{HERE}/y.csv", "-t", table)

@@ -18,6 +18,7 @@ from ringhaul.ledger.ledger import Ledger
 from tests.acceptance.browser import LAPTOP, PHONE, Tab, open_tab
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.acceptance.flower_site import FlowerSite, flower_site
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import create_table
 from tests.acceptance.test_flower_browser import faint_texts
 
@@ -50,13 +51,16 @@ def ledger(fleet_broker: EmbeddedValkey) -> Ledger:
 
 
 @contextmanager
-def slow_load(fleet: Ringhaul, ledger: Ledger, session: Session, keyspace: str) -> Iterator[str]:
-    """A load that would take a minute, in the background; yields its id."""
+def held_load(
+    fleet: Ringhaul, hold: Hold, ledger: Ledger, session: Session, keyspace: str
+) -> Iterator[str]:
+    """A load whose units wait after the first two, in the background; yields its id."""
+    hold.from_unit(2)
     table = create_table(session, keyspace, "id int PRIMARY KEY, total int")
     (fleet.cwd / "in.csv").write_text(
         "id,total\n" + "".join(f"{number},{number}\n" for number in range(ROWS))
     )
-    options = ("--rate", 1000, "--unit-size", "16KiB", "--detach")
+    options = ("--unit-size", "16KiB", "--detach")
     detached = fleet.run("load", "in.csv", "-t", table, *options)
     assert detached.code == 7, detached
     job = detached.err.split()[0]
@@ -65,6 +69,7 @@ def slow_load(fleet: Ringhaul, ledger: Ledger, session: Session, keyspace: str) 
         yield job
     finally:
         ledger.cancel(job)
+        hold.release()
 
 
 @contextmanager
@@ -79,6 +84,7 @@ def unfinished(ledger: Ledger, job: str) -> Iterator[str]:
 
 def test_a_running_load_is_controlled_from_its_page(
     fleet: Ringhaul,
+    hold: Hold,
     site: FlowerSite,
     browser: Browser,
     ledger: Ledger,
@@ -86,7 +92,7 @@ def test_a_running_load_is_controlled_from_its_page(
     keyspace: str,
 ) -> None:
     with (
-        slow_load(fleet, ledger, cassandra_session, keyspace) as job,
+        held_load(fleet, hold, ledger, cassandra_session, keyspace) as job,
         open_tab(browser) as tab,  # whose console reports the value that is refused
     ):
         page = tab.page

@@ -14,12 +14,18 @@ from cassandra.cluster import Session
 
 from producer.local.stack import Endpoints
 from ringhaul.errors import EXIT_CRASH
-from tasks.messages import why_unfit
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.acceptance.conftest import fleet_settings
 from tests.acceptance.oracle import assert_table
 from tests.acceptance.running import running, wait_for_worker
-from tests.forged_messages import control_message, encoded, forged_controls, forged_units, shuffled
+from tests.forged_messages import (
+    control_message,
+    encoded,
+    forged_controls,
+    forged_units,
+    shuffled,
+    why_unfit,
+)
 from tests.services import running_valkey
 
 PREFIX = "ringhaul:mq:"

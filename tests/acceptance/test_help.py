@@ -15,6 +15,7 @@ import rich_click as click
 
 from config.sections import setting_keys
 from producer.cli import cli
+from producer.commands.record_command import RecordCommand
 from producer.local.valkey import EmbeddedValkey
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.refusals import assert_refused
@@ -54,11 +55,12 @@ def ringhaul(tmp_path: Path) -> Ringhaul:
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_each_commands_help_shows_every_option(ringhaul: Ringhaul, words: tuple[str, ...]) -> None:
-    shown = ringhaul.run(*words, "--help")
+    command = COMMANDS[words]
+    has_levels = isinstance(command, RecordCommand) and command.has_levels
+    shown = ringhaul.run(*words, "--help-all" if has_levels else "--help")
     assert (shown.code, shown.err) == (0, "")
     usage = " ".join(["Usage: ringhaul", *words])
     assert usage in shown.out
-    command = COMMANDS[words]
     assert command.help
     text = " ".join(re.sub("[│╭╮╰╯─]", " ", shown.out).split())
     assert command.help.split("\n\n")[0].replace("\n", " ") in text

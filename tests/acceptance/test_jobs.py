@@ -20,9 +20,9 @@ from tests.acceptance.command import (
     TIMEOUT_S,
     Finished,
     Ringhaul,
-    resume_at_full_speed,
     wait_until,
 )
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import (
     assert_report,
     assert_table,
@@ -162,13 +162,15 @@ def test_resuming_a_finished_load_is_refused_even_without_its_file(
 
 
 def test_a_job_cancelled_in_the_middle_is_resumed_to_the_end(
-    fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
+    fleet: Ringhaul, hold: Hold, cassandra_session: Session, table: str, tmp_path: Path
 ) -> None:
-    # Given a load that takes half a minute
+    # Given a load whose units wait after the first two
+    hold.from_unit(2)
     rows = write_numbers(fleet.cwd / "in.csv", 600)
     log = tmp_path / "load.log"
-    with fleet.started("load", "in.csv", "-t", table, "--rate", 20, "--unit-size", 200,
-                       "--json", log=log) as load:  # fmt: skip
+    with fleet.started(
+        "load", "in.csv", "-t", table, "--unit-size", 200, "--json", log=log
+    ) as load:
         job = job_in(log)
         wait_for(log, "units_done")
 
@@ -188,7 +190,8 @@ def test_a_job_cancelled_in_the_middle_is_resumed_to_the_end(
     assert set(found) <= set(rows)
 
     # When it is resumed
-    done = resume_at_full_speed(fleet, job)
+    hold.release()
+    done = fleet.run("resume", job, "--json")
 
     # Then only the missing units ran, and the counts are those of the complete file
     assert f"{count_text(first['units_done'], 'unit')} done already" in done.err
@@ -201,14 +204,15 @@ def test_a_job_cancelled_in_the_middle_is_resumed_to_the_end(
 
 
 def test_a_detached_job_continues_without_its_command(
-    fleet: Ringhaul, cassandra_session: Session, table: str
+    fleet: Ringhaul, hold: Hold, cassandra_session: Session, table: str
 ) -> None:
-    # Given a detached load
+    # Given a detached load whose units wait
+    hold.from_unit(0)
     rows = write_numbers(fleet.cwd / "in.csv", 300)
     (fleet.cwd / "here.toml").write_text("")
     job = f"ld-{fleet.cwd.name[-40:]}"
-    load = ("load", "in.csv", "-t", table, "--detach", "--rate", 20,
-            "--unit-size", 500, "--config", "here.toml", "--job-id", job)  # fmt: skip
+    load = ("load", "in.csv", "-t", table, "--detach", "--unit-size", 500,
+            "--config", "here.toml", "--job-id", job)  # fmt: skip
     # twice, as from cron: the second command detaches, too
     for _ in range(2):
         left = fleet.run(*load)
@@ -217,7 +221,7 @@ def test_a_detached_job_continues_without_its_command(
 
     # When status shows it, it runs; when it is followed, it ends
     assert status_of(fleet, job)["state"] == "RUNNING"
-    assert fleet.run("throttle", job, "--off").code == 0
+    hold.release()
     followed = fleet.run("status", "-f", job, "--json")
 
     # Then it is complete, with the usual counts
@@ -241,12 +245,13 @@ def test_a_job_that_fails_before_the_detach_is_reported_as_failed(
 
 
 def test_ctrl_c_detaches_from_a_job_on_a_fleet(
-    fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
+    fleet: Ringhaul, hold: Hold, cassandra_session: Session, table: str, tmp_path: Path
 ) -> None:
     # Given a load with its command attached
+    hold.from_unit(0)
     rows = write_numbers(fleet.cwd / "in.csv", 300)
     log = tmp_path / "load.log"
-    with fleet.started("load", "in.csv", "-t", table, "--rate", 20, log=log) as load:
+    with fleet.started("load", "in.csv", "-t", table, log=log) as load:
         job = job_in(log)
         assert status_of(fleet, job)["state"] == "RUNNING"
 
@@ -257,7 +262,7 @@ def test_ctrl_c_detaches_from_a_job_on_a_fleet(
         assert load.wait(30) == 7
     assert f"detached; the job continues.   watch: ringhaul status -f {job}" in log.read_text()
     # and the job continues to its end
-    assert fleet.run("throttle", job, "--off").code == 0
+    hold.release()
     followed = fleet.run("status", "-f", job, "--json")
     assert_whole(cassandra_session, table, rows, assert_report(followed, rows=300))
 
@@ -282,14 +287,15 @@ main()
 
 @pytest.mark.parametrize("command", ["load", "unload"])
 def test_ctrl_c_before_a_job_is_watched_cancels_it(
-    fleet: Ringhaul, table: str, command: str
+    fleet: Ringhaul, hold: Hold, table: str, command: str
 ) -> None:
+    hold.from_unit(0)
     write_numbers(fleet.cwd / "in.csv", 300)
     job = f"ld-{fleet.cwd.name[-40:]}"
     words = ("load", "in.csv", "-t", table) if command == "load" else ("unload", "-t", table)
     more = ("-o", "out") if command == "unload" else ()
     done = subprocess.run(
-        [sys.executable, "-P", "-c", INTERRUPTED, *words, *more, "--rate", "20", "--job-id", job],
+        [sys.executable, "-P", "-c", INTERRUPTED, *words, *more, "--job-id", job],
         env=fleet.env,
         cwd=fleet.cwd,
         capture_output=True,
@@ -302,11 +308,13 @@ def test_ctrl_c_before_a_job_is_watched_cancels_it(
 def test_ctrl_c_stops_an_embedded_job_and_resume_finishes_it(
     embedded: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
 ) -> None:
-    # Given an embedded load that takes seconds, also for a command that waits for a CPU
+    # Given an embedded load whose units wait after the first two
+    hold = Hold(tmp_path / "held")
+    hold.from_unit(2)
     rows = write_numbers(embedded.cwd / "in.csv", 400)
     log = tmp_path / "load.log"
-    with embedded.started("load", "in.csv", "-t", table, "--rate", 40, "--unit-size", 100,
-                          "--json", "-c", 2, log=log) as load:  # fmt: skip
+    with embedded.started("load", "in.csv", "-t", table, "--unit-size", 100,
+                          "--json", "-c", 2, log=log, **hold.env) as load:  # fmt: skip
         job = job_in(log)
         wait_for(log, "rows")
 
@@ -322,7 +330,7 @@ def test_ctrl_c_stops_an_embedded_job_and_resume_finishes_it(
     assert status_of(embedded, job)["rows"] == part["rows"]
 
     # When it is resumed
-    done = resume_at_full_speed(embedded, job)
+    done = embedded.run("resume", job, "--json")
 
     # Then the counts are those of the complete file
     assert_whole(cassandra_session, table, rows, assert_report(done, rows=400))
@@ -338,14 +346,16 @@ def write_every_tenth_bad(path: Path, count: int) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("limit", ["15", "5%"])
 def test_too_many_rejects_stop_the_job_and_a_higher_limit_lets_it_end(
-    fleet: Ringhaul, cassandra_session: Session, table: str, limit: str
+    fleet: Ringhaul, hold: Hold, cassandra_session: Session, table: str, limit: str
 ) -> None:
-    # Given a file in which one of ten records is bad
+    # Given a file in which one of ten records is bad, and whose last half waits
+    hold.from_unit(15)
     rows = write_every_tenth_bad(fleet.cwd / "in.csv", 3000)
 
     # When fewer rejects are allowed
     done = fleet.run("load", "in.csv", "-t", table, "--json", "--max-errors", limit,
-                     "--unit-size", "1KiB", "--rate", 4000)  # fmt: skip
+                     "--unit-size", "1KiB")  # fmt: skip
+    hold.release()
 
     # Then the job stops early with the exit code for that, and everything it did is counted
     part = done.summary

@@ -9,6 +9,7 @@ import pytest
 from cassandra.cluster import Session
 
 from tests.acceptance.command import Ringhaul
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import assert_report, assert_table, create_table
 
 
@@ -39,15 +40,17 @@ def test_standard_input_is_a_source(
 
 
 def test_commands_with_the_same_job_id_keep_its_spooled_standard_input(
-    fleet: Ringhaul, cassandra_session: Session, table: str
+    fleet: Ringhaul, hold: Hold, cassandra_session: Session, table: str
 ) -> None:
-    # Given a load of standard input that stopped at its first record
+    # Given a load of standard input that stopped at its first record, while later units wait
+    hold.from_unit(20)
     state, job = fleet.cwd / "state", f"ld-{fleet.cwd.name[-40:]}"
     load = ("load", "-", "-t", table, "--job-id", job, "--unit-size", 1, "--max-errors", 0)
     rows = [(n, f"a{n}", None) for n in range(300)]
     text = "id,a,b\nno,x,y\n" + "".join(f"{n},{a},\n" for n, a, _ in rows)
-    stopped = fleet.run(*load, "--rate", 500, stdin=text.encode(), RINGHAUL_STATE_DIR=str(state))
+    stopped = fleet.run(*load, stdin=text.encode(), RINGHAUL_STATE_DIR=str(state))
     assert stopped.code == 3, stopped
+    hold.release()
     (kept,) = (state / "spool").iterdir()
 
     # When other commands with its id only plan, or fail

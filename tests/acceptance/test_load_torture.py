@@ -83,12 +83,12 @@ def test_python_reads_the_torture_file_as_its_records() -> None:
     ("unit_bytes", "line_end", "strategy"),
     [
         (1, "\n", "pipeline"),
-        (1, "\r", "concurrent"),
+        (1, "\r", "single"),
         (7, "\r\n", "token-batch"),
         (7, "\r", "pipeline"),
-        (65_536, "\n", "concurrent"),
+        (65_536, "\n", "single"),
         (65_536, "\r\n", "pipeline"),
-        (65_536, "\r", "concurrent"),
+        (65_536, "\r", "single"),
     ],
 )
 def test_records_survive_any_cut(

@@ -14,6 +14,7 @@ import pytest
 from cassandra.cluster import Session
 
 from tests.acceptance.command import Finished, Ringhaul
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import (
     assert_report,
     assert_table,
@@ -83,15 +84,17 @@ def test_without_a_timestamp_rows_are_slightly_older_than_the_job(
 
 
 def test_a_load_never_overwrites_newer_values_of_an_application(
-    fleet: Ringhaul, cassandra_session: Session, table: str
+    fleet: Ringhaul, hold: Hold, cassandra_session: Session, table: str
 ) -> None:
-    # Given a load that takes seconds
+    # Given a load whose units wait after the first one
+    hold.from_unit(1)
     rows = write_numbers(fleet.cwd / "in.csv", 60)
-    with fleet.started("load", "in.csv", "-t", table, "--rate", 20) as load:
+    with fleet.started("load", "in.csv", "-t", table, "--unit-size", 200) as load:
         # When an application writes a row that the load has not reached yet
         while not read_rows(cassandra_session, table, "id"):
             assert load.poll() is None
         cassandra_session.execute(f"UPDATE {table} SET a = 'newer' WHERE id = 59")
+        hold.release()
         assert load.wait(60) == 0
 
     # Then the application's value stays, and the row's other value is the load's

@@ -134,7 +134,7 @@ def test_constants_are_write_times_and_ttls(
     rows = read_rows(cassandra_session, table, "id, v, n, writetime(n), ttl(v), ttl(n)")
     assert sorted(row[:5] for row in rows) == [(n, "v", n, 7 + n, None) for n in range(50)]
     assert all(222_000 < row[5] <= 222_222 for row in rows)
-    for strategy in ("pipeline", "concurrent"):
+    for strategy in ("pipeline", "token-batch"):
         load("*=*, (int)10000=ttl(*), (timestamp)'2022-02-02T22:22:22Z'=writetime(*)",
              "--strategy", strategy)  # fmt: skip
         rows = read_rows(cassandra_session, table, f"{TIMES}, ttl(v), ttl(n)")

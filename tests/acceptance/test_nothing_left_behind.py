@@ -14,6 +14,7 @@ import pytest
 from cassandra.cluster import Session
 
 from tests.acceptance.command import Process, Ringhaul, wait_until
+from tests.acceptance.hold import Hold
 from tests.acceptance.inventory import entries
 from tests.acceptance.oracle import assert_table
 
@@ -53,8 +54,10 @@ def test_the_next_command_removes_what_killed_ones_left(
         lambda: bool(cassandra_session.execute(f"SELECT id FROM {keyspace}.t LIMIT 1").one()),
     ]
     left: set[Path] = set()
+    hold = Hold(tmp_path / "held")
+    hold.from_unit(1)
     for moment in moments:
-        with ringhaul.started(*load, "--rate", "500") as process:
+        with ringhaul.started(*load, **hold.env) as process:
             wait_until(moment, "the moment")
             _kill_all(process)
         left |= entries(temporary, [state])
@@ -76,8 +79,10 @@ def test_the_worker_of_a_killed_command_removes_its_own(
     state = tmp_path / "state"
     cassandra_session.execute(f"CREATE TABLE {keyspace}.t (id int PRIMARY KEY, a text)")
     (tmp_path / "in.csv").write_text("id,a\n" + "".join(f"{id},{a}\n" for id, a in ROWS))
-    load = ("load", "in.csv", "-t", f"{keyspace}.t", "--unit-size", "4K", "--rate", "200")
-    with ringhaul.started(*load) as process:
+    load = ("load", "in.csv", "-t", f"{keyspace}.t", "--unit-size", "4K")
+    hold = Hold(tmp_path / "held")
+    hold.from_unit(0)
+    with ringhaul.started(*load, **hold.env) as process:
         wait_until(lambda: any(state.glob("run/*/trails/*")), "the worker")
         process.kill()
         process.wait()

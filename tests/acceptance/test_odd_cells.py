@@ -238,7 +238,7 @@ def test_a_record_without_clustering_columns_may_have_static_values_only(
     )
     path = fleet.cwd / "sv.csv"
     path.write_text("p,c,d,s,v\n1,,,a,\n2,,,,\n3,,,a,5\n4,1,,a,\n5,1,1,a,\n,,,a,\n7,,,b,\n")
-    for strategy in ("pipeline", "token-batch", "concurrent"):
+    for strategy in ("pipeline", "token-batch"):
         done = fleet.run("load", path, "-t", table, "--json", "--strategy", strategy)
         assert (done.code, done.summary["rows"], done.summary["rejected"]) == (1, 3, 4), done
         rows = cassandra_session.execute(f"SELECT p, c, d, s, v FROM {table}")

@@ -13,6 +13,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from tests.acceptance.command import Ringhaul, wait_until
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import assert_table, create_table, read_rows
 
 ROWS = 2_000
@@ -108,10 +109,11 @@ def test_a_pattern_that_gives_one_name_is_refused(
 
 
 def test_an_unload_to_one_file_that_was_cut_short_is_resumed(
-    fleet: Ringhaul, fleet_env: dict[str, str], table: str, tmp_path: Path
+    fleet: Ringhaul, hold: Hold, fleet_env: dict[str, str], table: str, tmp_path: Path
 ) -> None:
     out, log = tmp_path / "out.csv", tmp_path / "log"
-    unload = ("unload", "-t", table, "-o", out, "--rate", 400, "--on-interrupt", "cancel")
+    unload = ("unload", "-t", table, "-o", out, "--on-interrupt", "cancel")
+    hold.from_unit(1)
     with (
         connect(fleet_env["RINGHAUL_BROKER_URL"]) as client,
         fleet.started(*unload, "--json", log=log) as process,
@@ -126,6 +128,7 @@ def test_an_unload_to_one_file_that_was_cut_short_is_resumed(
         wait_until(some_done, "some units to be done")
         ledger.cancel(found[0])
         assert process.wait(60) == 6
+    hold.release()
     assert not out.exists()
     assert (tmp_path / f".out.csv.{found[0]}").is_dir(), "what is read is kept, out of sight"
     done = fleet.run("resume", found[0], "--json")

@@ -77,8 +77,8 @@ def test_a_directory_without_a_csv_file(fleet: Ringhaul, table: str) -> None:
         finished,
         2,
         "in: the directory holds no .csv, .tsv, .txt, .jsonl, .ndjson, .json, .parquet file, plain "
-        "or compressed (.gz, .bz2, .xz, .lzma, .zst, .zstd, .lz4, .br, .snappy, .sz); name the "
-        "files, or use a glob. Names that begin with _ or . count as hidden",
+        "or compressed (.gz, .bz2, .xz, .lzma, .zst, .zstd, .lz4, .br); name the files, or use "
+        "a glob. Names that begin with _ or . count as hidden",
     )
 
 

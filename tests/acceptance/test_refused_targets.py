@@ -408,8 +408,7 @@ USAGE = {
     ),
     "no such strategy": (
         ["load", "a.csv", "-t", "k.t", "--strategy", "fast"],
-        "Invalid value for '--strategy': 'fast' is not one of 'pipeline', 'single', 'token-batch', "
-        "'concurrent'.",
+        "Invalid value for '--strategy': 'fast' is not one of 'pipeline', 'single', 'token-batch'.",
     ),
     "no such command": (["lod"], "No such command 'lod'; did you mean 'load'?"),
     "nothing like a command": (["xyz"], "No such command 'xyz'."),

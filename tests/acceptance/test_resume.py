@@ -22,12 +22,11 @@ from cassandra.concurrent import execute_concurrent_with_args
 from producer.text import count_text
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
-from tests.acceptance.command import Finished, Ringhaul, resume_at_full_speed, wait_until
+from tests.acceptance.command import Finished, Ringhaul, wait_until
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import assert_report, assert_table, create_table, write_times
 
 ROWS = 400
-#: Rows a second, while a job waits to be cut short: it must not end before that on a busy machine.
-RATE = 60
 
 
 @pytest.fixture
@@ -51,10 +50,11 @@ def filled(cassandra_session: Session, table: str) -> str:
 
 
 def cut_short(
-    fleet: Ringhaul, ledger: Ledger, log: Path, *args: object, rate: int = RATE
+    fleet: Ringhaul, hold: Hold, ledger: Ledger, log: Path, *args: object
 ) -> dict[str, Any]:
     """Cancel a command's job after some of its units, and return the summary."""
-    with fleet.started(*args, "--json", "--rate", rate, log=log) as process:
+    hold.from_unit(2)
+    with fleet.started(*args, "--json", log=log) as process:
         found: list[str] = []
 
         def some_done() -> bool:
@@ -64,6 +64,7 @@ def cut_short(
         wait_until(some_done, "some units to be done")
         ledger.cancel(found[0])
         assert process.wait(60) == 6
+    hold.release()
     lines = [line for line in log.read_text().splitlines() if line.startswith("{")]
     summary = Finished(6, "\n".join(lines), "").summary
     assert summary["state"] == "CANCELLED"
@@ -73,7 +74,7 @@ def cut_short(
 
 def resumed(fleet: Ringhaul, before: dict[str, Any]) -> dict[str, Any]:
     """Resume a job, and return the summary of its end."""
-    done = resume_at_full_speed(fleet, before["job"])
+    done = fleet.run("resume", before["job"], "--json")
     assert done.code == 0, done
     assert f"{count_text(before['units_done'], 'unit')} done already" in done.err
     summary = done.summary
@@ -84,6 +85,7 @@ def resumed(fleet: Ringhaul, before: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_a_load(
     fleet: Ringhaul,
+    hold: Hold,
     ledger: Ledger,
     cassandra_session: Session,
     table: str,
@@ -98,9 +100,9 @@ def test_a_load(
         columns = {"id": [n for n, _ in rows], "v": [v for _, v in rows]}
         pq.write_table(pa.table(columns), path, row_group_size=20)
     before = cut_short(
-        fleet, ledger, tmp_path / "log", "load", path, "-t", table, "--unit-size", 500
+        fleet, hold, ledger, tmp_path / "log", "load", path, "-t", table, "--unit-size", 500
     )
-    done = resume_at_full_speed(fleet, before["job"])
+    done = fleet.run("resume", before["job"], "--json")
     summary = assert_report(done, rows=ROWS)
     assert f"{count_text(before['units_done'], 'unit')} done already" in done.err
     assert_table(cassandra_session, table, "id, v", rows)
@@ -115,10 +117,22 @@ def listed(out: Path) -> list[Path]:
     return [out / name for name in names]
 
 
-def test_an_unload_of_parquet(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path) -> None:
+def test_an_unload_of_parquet(
+    fleet: Ringhaul, hold: Hold, ledger: Ledger, filled: str, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     before = cut_short(
-        fleet, ledger, tmp_path / "log", "unload", "-t", filled, "-o", out, "--format", "parquet"
+        fleet,
+        hold,
+        ledger,
+        tmp_path / "log",
+        "unload",
+        "-t",
+        filled,
+        "-o",
+        out,
+        "--format",
+        "parquet",
     )
     assert not (out / "_manifest.json").exists()
     kept = set(out.glob("part-*.parquet"))
@@ -131,12 +145,12 @@ def test_an_unload_of_parquet(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_
 
 
 def test_a_query_with_a_result_file(
-    fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path
+    fleet: Ringhaul, hold: Hold, ledger: Ledger, filled: str, tmp_path: Path
 ) -> None:
     # Given a query with an output file and a format
     sql = f"SELECT count(*) AS n, sum(id) AS s FROM {filled}"
     before = cut_short(
-        fleet, ledger, tmp_path / "log", "query", sql, "-o", "r.out", "--format", "json"
+        fleet, hold, ledger, tmp_path / "log", "query", sql, "-o", "r.out", "--format", "json"
     )
     result = fleet.cwd / "r.out"
     assert not result.exists()
@@ -152,30 +166,31 @@ def test_a_query_with_a_result_file(
 
 
 def test_a_detached_query_writes_its_file_when_followed(
-    fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path
+    fleet: Ringhaul, hold: Hold, ledger: Ledger, filled: str, tmp_path: Path
 ) -> None:
     log, sql = tmp_path / "log", f"SELECT count(*) AS n FROM {filled}"
-    with fleet.started("query", sql, "-o", "r.json", "--rate", RATE, log=log) as process:
+    hold.from_unit(2)
+    with fleet.started("query", sql, "-o", "r.json", log=log) as process:
         wait_until(lambda: re.search(r"^qy-[0-9a-f]{6} ", log.read_text()), "its id")
         job = log.read_text().split()[0]
         wait_until(lambda: ledger.status(job).done, "a unit")  # its command is watching
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 7, log.read_text()
-    assert fleet.run("throttle", job, "--off").code == 0
+    hold.release()
     followed = fleet.run("status", "-f", job)
     assert (followed.code, followed.out) == (0, ""), followed
     assert f"the result is in {fleet.cwd}/r.json" in followed.err
     assert json.loads((fleet.cwd / "r.json").read_text()) == {"n": ROWS}
 
 
-def test_a_lookup(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path) -> None:
+def test_a_lookup(fleet: Ringhaul, hold: Hold, ledger: Ledger, filled: str, tmp_path: Path) -> None:
     # A lookup's unit is at least 64 KiB of keys.
     wanted = [n * 7 % (ROWS + 10) for n in range(ROWS)]
     keys = fleet.cwd / "keys.jsonl"
     keys.write_text("".join(json.dumps({"id": n, "of_no_use": "x" * 1000}) + "\n" for n in wanted))
     out = tmp_path / "out"
     before = cut_short(
-        fleet, ledger, tmp_path / "log", "lookup", "-t", filled, "--keys", keys, "-o", out
+        fleet, hold, ledger, tmp_path / "log", "lookup", "-t", filled, "--keys", keys, "-o", out
     )
     summary = resumed(fleet, before)
     expected = [{"id": str(n), "v": f"v{n}"} for n in wanted if n < ROWS]
@@ -196,13 +211,17 @@ def test_a_lookup(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path) 
 
 
 def test_a_statement_that_must_not_run_twice_is_not_resumed(
-    fleet: Ringhaul, ledger: Ledger, cassandra_session: Session, keyspace: str, tmp_path: Path
+    fleet: Ringhaul,
+    hold: Hold,
+    ledger: Ledger,
+    cassandra_session: Session,
+    keyspace: str,
+    tmp_path: Path,
 ) -> None:
     name = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, n counter")
     before = cut_short(
-        *(fleet, ledger, tmp_path / "log", "exec"),
+        *(fleet, hold, ledger, tmp_path / "log", "exec"),
         *(f"UPDATE {name} SET n = n + 1 WHERE id = ?", "--range", "id:0..19999"),
-        rate=3000,
     )
     again = fleet.run("resume", before["job"])
     assert again.code == 2

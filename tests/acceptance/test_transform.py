@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 from cassandra.cluster import Session
 
-from tests.acceptance.command import Finished, Ringhaul, resume_at_full_speed
+from tests.acceptance.command import Finished, Ringhaul
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import assert_table, create_table, read_rows, write_times
 from tests.acceptance.test_jobs import job_in, wait_for
 
@@ -316,15 +317,16 @@ def test_embedded_workers_obey_the_same_settings_and_dry_runs_run_the_function(
 
 
 def test_a_killed_job_is_resumed_to_the_same_rows(
-    fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
+    fleet: Ringhaul, hold: Hold, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
-    # Given a load through a slow transform
+    # Given a load through a transform whose units wait after the first two
+    hold.from_unit(2)
     table = create_table(
         cassandra_session, keyspace, "id int, part int, a ascii, PRIMARY KEY (id, part)"
     )
     (fleet.cwd / "in.csv").write_text("id\n" + "".join(f"{n}\n" for n in range(300)))
     log = tmp_path / "load.log"
-    options = ("--transform", "rh_etl:thrice", "--where", "part < 2", "--rate", 20)
+    options = ("--transform", "rh_etl:thrice", "--where", "part < 2")
     with fleet.started(
         "load", "in.csv", "-t", table, "--json", *options, "--unit-size", 60, log=log
     ) as load:
@@ -337,7 +339,8 @@ def test_a_killed_job_is_resumed_to_the_same_rows(
     part = fleet.run("status", job, "--json").out
     assert 0 < json.loads(part)["rows"] < 500
 
-    done = resume_at_full_speed(fleet, job)
+    hold.release()
+    done = fleet.run("resume", job, "--json")
 
     # Then the rows are those of the complete file, with the timestamps of the job's start
     wanted = [n for n in range(300) if n % 7]

@@ -16,6 +16,7 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from tests.acceptance.command import Finished, Ringhaul, wait_until
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import assert_table, create_table, read_rows
 
 ROWS = 20_000
@@ -222,7 +223,7 @@ def test_a_reader_that_closes_the_pipe_ends_an_unload(fleet: Ringhaul, table: st
 
 
 def test_the_next_unload_removes_the_spool_files_of_a_killed_one(
-    fleet: Ringhaul, table: str, tmp_path: Path
+    fleet: Ringhaul, hold: Hold, table: str, tmp_path: Path
 ) -> None:
     state = tmp_path / "state"
     spool = state / "spool"
@@ -230,10 +231,12 @@ def test_the_next_unload_removes_the_spool_files_of_a_killed_one(
     env = {"RINGHAUL_STATE_DIR": str(state)}
     # Given an unload that is killed while it runs
     log = tmp_path / "killed.log"
-    with fleet.started(*unload, "--rate", 500, log=log, **env) as killed:
+    hold.from_unit(0)
+    with fleet.started(*unload, log=log, **env) as killed:
         wait_until(lambda: spool.exists() and any(spool.iterdir()), "the folder of its parts")
         killed.kill()
         killed.wait()
+    hold.release()
     assert [path.name[:3] for path in spool.iterdir()] == ["ul-"]
 
     # When others follow, then its files are removed, once its worker has noticed the kill

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import random
 import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from cassandra import InvalidRequest
 from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
-from producer.local.stack import Stack
-from tests.acceptance.command import Finished, Ringhaul
-from tests.services import connected, user_cache_dir
+from tests.acceptance.command import Finished, Ringhaul, wait_until
+from tests.acceptance.conftest import cluster_env
+from tests.servers import SharedNode
+from tests.sstable_tools import Node as Tools
+from tests.sstable_tools import opened
 
 TOMBSTONES_MAX = 1000
 #: Every failure reaches the command well before this; one read timeout alone takes 12 s.
@@ -25,47 +30,48 @@ PARTITIONS, ROWS_EACH = 300, 5
 KEPT = {(p, c, f"{p}-{c}") for p in range(2, PARTITIONS) for c in range(ROWS_EACH)}
 
 
-class Node:
-    """A node, and commands that use it."""
+class Node(NamedTuple):
+    """A node with low limits, and commands that use it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._ringhaul = Ringhaul({"RINGHAUL_STATE_DIR": str(folder)}, folder)
-        yaml = {
-            "tombstone_failure_threshold": TOMBSTONES_MAX,
-            "tombstone_warn_threshold": 500,
-            "partition_denylist_enabled": "true",
-            "denylist_consistency_level": "ONE",
-        }
-        self.stack = Stack(folder, user_cache_dir(), extra_yaml={"127.0.0.1": yaml})
-        self.stack.up(1, heap="512M", any_port=True)
+    tools: Tools
+    ringhaul: Ringhaul
 
     def run(self, *arguments: str) -> Finished:
-        return self._ringhaul.run(*arguments)
+        return self.ringhaul.run(*arguments)
 
     def corrupt(self, table: str) -> None:
-        """Stop the node, which flushes, flip some bytes in the table's data, and start it again."""
-        self.stack.down()
-        files = list((self.folder / "local").glob(f"**/{table}-*/*-Data.db"))
+        """Flip some bytes in the files of a table, of which the node has read nothing yet."""
+        self.tools.nodetool("flush", *table.split("."))
+        files = self.tools.sstables(table)
         assert files
         for file in files:
-            data = bytearray(file.read_bytes())
-            for at in range(len(data) // 2, len(data) // 2 + 200):
-                data[at] ^= 0xFF
-            file.write_bytes(data)
-        self.stack.up(1, heap="512M", any_port=True)
+            with file.open("r+b") as data:
+                data.seek(file.stat().st_size // 2)
+                damaged = bytes(byte ^ 0xFF for byte in data.read(200))
+                data.seek(-200, os.SEEK_CUR)
+                data.write(damaged)
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    found = Node(tmp_path_factory.mktemp("unreadable"))
-    try:
-        with connected(found.stack.endpoints()) as session:
-            _fill(session)
-        found.corrupt("damaged")
+def node(strict_node: SharedNode, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    folder = tmp_path_factory.mktemp("unreadable")
+    with opened(strict_node, folder) as tools:
+        found = Node(tools, Ringhaul(cluster_env(tools.endpoints, folder / "state"), folder))
+        _fill(tools.session)
+        found.corrupt("h.damaged")
+        # The node reads its denylist each second.
+        wait_until(lambda: "denylisted" in _failure(tools.session).lower(), "the denylist")
         yield found
-    finally:
-        found.stack.down(wipe=True)
+        tools.session.execute("DROP KEYSPACE h")
+
+
+def _failure(session: Session) -> str:
+    """Return why the denied partition cannot be read; empty if it can."""
+    try:
+        session.execute(f"SELECT * FROM h.denied WHERE p = {DENIED}")
+    except InvalidRequest as error:
+        return str(error)
+    return ""
 
 
 def _fill(session: Session) -> None:
@@ -85,7 +91,6 @@ def _fill(session: Session) -> None:
     for table in ("damaged", "denied"):
         insert = session.prepare(f"INSERT INTO h.{table} (p, c, v) VALUES (?, ?, ?)")
         execute_concurrent_with_args(session, insert, DAMAGED)
-    # Nodes read the list when they start.
     session.execute(
         "INSERT INTO system_distributed.partition_denylist (ks_name, table_name, key) "
         f"VALUES ('h', 'denied', intasblob({DENIED}))"
@@ -179,8 +184,7 @@ def test_a_corrupt_sstable(node: Node, tmp_path: Path) -> None:
     assert len(rows) == len(set(rows)), "a row came twice"
     assert set(rows) <= set(DAMAGED)
     missing = json.loads((out / "_manifest.json").read_text())["missing"]
-    with connected(node.stack.endpoints()) as session:
-        tokens = _tokens(session)
+    tokens = _tokens(node.tools.session)
     lost = {p for p, _, _ in set(DAMAGED) - set(rows)}
     # A chunk of 4 KiB holds about six partitions; those at its edges are damaged, too.
     assert 0 < len(lost) <= 40

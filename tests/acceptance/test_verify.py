@@ -12,6 +12,7 @@ from cassandra.cluster import Session
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from tests.acceptance.command import Finished, Ringhaul, wait_until
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import assert_table, create_table, read_rows
 from tests.services import fresh_keyspace
 
@@ -185,10 +186,13 @@ def test_too_many_differences_stop_a_verification_and_resume_continues_it(
     assert_compared(again, same=0, missing=ROWS)
 
 
-def test_a_verification_is_a_job_like_others(fleet: Ringhaul, ledger: Ledger, table: str) -> None:
-    # Given a slow, detached verification
+def test_a_verification_is_a_job_like_others(
+    fleet: Ringhaul, hold: Hold, ledger: Ledger, table: str
+) -> None:
+    # Given a detached verification whose units wait
+    hold.from_unit(0)
     left = fleet.run(
-        *("verify", "in.csv", "-t", table, "--detach", "--rate", 100, "--unit-size", "10K"),
+        *("verify", "in.csv", "-t", table, "--detach", "--unit-size", "10K"),
         *("--job-id", "nightly-check"),
     )
     assert (left.code, left.out.strip()) == (7, "nightly-check")
@@ -198,6 +202,7 @@ def test_a_verification_is_a_job_like_others(fleet: Ringhaul, ledger: Ledger, ta
     assert fleet.run("pause", "nightly-check").code == 0
     wait_until(lambda: ledger.status("nightly-check").paused, "the pause")
     assert fleet.run("throttle", "nightly-check", "--off").code == 0
+    hold.release()
     done = fleet.run("resume", "nightly-check", "--json")
     assert done.code in (0, 7), done
     # When the command is repeated, then it reports the end of that job

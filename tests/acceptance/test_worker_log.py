@@ -10,6 +10,7 @@ import pytest
 from cassandra.cluster import Session
 
 from tests.acceptance.command import Ringhaul, wait_until
+from tests.acceptance.hold import Hold
 from tests.acceptance.oracle import create_table
 
 JOB = "ld-in-the-log"
@@ -19,7 +20,7 @@ SECRET = "Kx9-secret"
 
 
 def test_each_line_about_a_unit_names_it(
-    fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
+    fleet: Ringhaul, hold: Hold, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
     log = Path(fleet.env["RINGHAUL_STATE_DIR"]).parent / "worker.log"
     before = log.stat().st_size
@@ -27,10 +28,12 @@ def test_each_line_about_a_unit_names_it(
     file = tmp_path / "t.csv"
     file.write_text("id,name\n" + "".join(f"{n},{SECRET}\n" for n in range(8000)))
     # The file is removed while the job runs, which our own code logs as an error.
-    load = ("load", file, "-t", f"{keyspace}.t", "--rate", 1000, "--unit-size", "16KiB")
+    load = ("load", file, "-t", f"{keyspace}.t", "--unit-size", "16KiB")
+    hold.from_unit(1)
     with fleet.started(*load, "--job-id", JOB, log=tmp_path / "load.log") as process:
         wait_until(lambda: b"succeeded" in log.read_bytes()[before:], "the first unit")
         file.unlink()
+        hold.release()
         assert process.wait(60) == 4
     text = log.read_bytes()[before:].decode()
     lines = [json.loads(line) for line in text.splitlines()]

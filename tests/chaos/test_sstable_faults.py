@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from producer.local.valkey import EmbeddedValkey
+from ringhaul.destination.files import SSTABLES_A_UNIT_MAX, Files
 from ringhaul.records.job import LoadJob
-from ringhaul.records.sstable_output import SSTABLES_A_UNIT_MAX
 from ringhaul.records.unit import UnitResult
 from tests.acceptance.command import wait_until
 from tests.chaos.conftest import StartWorker
@@ -129,8 +129,8 @@ def test_a_resume_publishes_what_a_killed_command_left(
     assert not (fleet.folder / "out" / ".ringhaul").exists()
 
     ledger, job = ledger_view.ledger, ledger_view.job
-    output = LoadJob.from_json(json.loads(ledger.job_spec(job))).sstables
-    assert output is not None
+    output = LoadJob.from_json(json.loads(ledger.job_spec(job))).destination
+    assert isinstance(output, Files)
     unit, packed = next(iter(ledger.results(job)))
     result = UnitResult.unpack(packed)
     staged = Path(output.attempt_folder(job, unit, result.attempt, result.worker))

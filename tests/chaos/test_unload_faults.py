@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +14,6 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra.query import BatchStatement, BatchType
 
-from producer.local.stack import Stack
 from producer.local.valkey import EmbeddedValkey
 from producer.plan.scan import LIMIT_ALONE_MAX
 from tests.acceptance.command import wait_until
@@ -191,25 +187,6 @@ def test_an_unload_survives_a_restart_of_redis(
         ledger_view.child_at_work(units_before=1)
         restart_valkey(valkey)
         ledger_view.wait_recovered()
-        summary = load.finish(0)
-    check_unloaded(out, ledger_view, summary)
-
-
-def test_an_unload_survives_a_restart_of_the_node(
-    filled: Rig, ledger_view: LedgerView, stack: Stack, start_worker: StartWorker, out: Path
-) -> None:
-    """The only node is killed: units wait for it, and keep their checkpoints."""
-    start_worker(2, RINGHAUL_CLUSTER_REQUEST_TIMEOUT_S="2", RINGHAUL_WORKER_LEASE_S="60")
-    (node,) = stack.nodes()
-    assert node.pid is not None
-    with unloading(filled, out) as load:
-        ledger_view.child_at_work(units_before=1)
-        os.kill(node.pid, signal.SIGSTOP)
-        try:
-            time.sleep(6)
-            assert not ledger_view.status().finished
-        finally:
-            os.kill(node.pid, signal.SIGCONT)
         summary = load.finish(0)
     check_unloaded(out, ledger_view, summary)
 

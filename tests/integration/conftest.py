@@ -9,7 +9,6 @@ from kombu import pools
 
 from config.settings import Settings, load_settings
 from tasks.application import app
-from tasks.settings import process_settings
 
 #: `settle(CLUSTER_PORT=1)`: the settings of a process with this environment, and the test's broker.
 Settle = Callable[..., Settings]
@@ -22,13 +21,12 @@ def settle(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settle]
     def settled(**values: object) -> Settings:
         for name, value in {"BROKER_URL": broker_url, **values}.items():
             monkeypatch.setenv(f"RINGHAUL_{name}", str(value))
-        process_settings.cache_clear()
+        monkeypatch.setattr("tasks.settings._loaded", None)
         app.conf.broker_url = broker_url
         _close_connections()
         return load_settings().settings
 
     yield settled
-    process_settings.cache_clear()
     _close_connections()
 
 

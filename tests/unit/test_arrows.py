@@ -156,6 +156,10 @@ def test_a_planted_circle_is_caught(tmp_path: Path, package: str) -> None:
     assert circles(tmp_path) == []
     (tmp_path / package / "c.py").write_text(f"import {package}.a")
     assert circles(tmp_path) == [[f"{package}.{name}" for name in "abc"]]
+    (tmp_path / package / "c.py").write_text(
+        f"from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import {package}.a"
+    )
+    assert circles(tmp_path) == [[f"{package}.{name}" for name in "abc"]]
 
 
 @pytest.mark.parametrize(

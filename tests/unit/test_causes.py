@@ -11,10 +11,11 @@ import pytest
 
 from ringhaul import client, errors
 from ringhaul.causes import CAUSES, TIMED_OUT, cause_of, is_transient
-from ringhaul.client.errors import JobError
+from ringhaul.client.job_result import JobError
 from ringhaul.errors import EXIT_CRASH, RinghaulError, Transient
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import LedgerRefused
+from tests.cases import each
 
 DOCS = Path(__file__).parents[2] / "docs"
 OURS = [
@@ -24,7 +25,7 @@ OURS = [
 ]
 
 
-@pytest.mark.parametrize("kind", [*OURS, JobDamaged, LedgerRefused])
+@each("kind", [*OURS, JobDamaged, LedgerRefused])
 def test_an_error_has_the_code_and_the_transience_of_its_cause(kind: type[RinghaulError]) -> None:
     cause = CAUSES[cause_of(kind.__new__(kind))]
     assert cause.transient is issubclass(kind, Transient)
@@ -36,7 +37,7 @@ def test_errors_of_python_and_of_others() -> None:
     assert not is_transient(cause_of(ValueError()))
 
 
-@pytest.mark.parametrize("name", CAUSES)
+@each("name", CAUSES)
 def test_the_client_has_a_class_for_each_cause(name: str) -> None:
     kind = getattr(client, CAUSES[name].error)
     assert issubclass(kind, client.ClientError)

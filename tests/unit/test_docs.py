@@ -22,6 +22,8 @@ from manual.site import ROOT as ROOT
 from manual.site import pages
 from producer.cli import cli
 from producer.report.outcome import EXIT_CODES
+from tests.cases import each
+from tests.manual_pages import anchors_of, name_of, prose_of, text_of
 
 #: Pages of the reference whose examples belong together, in the order in which tests run them.
 _IN_ORDER = (
@@ -35,8 +37,8 @@ _PAGES = [REFERENCE / "commands" / f"{name}.md" for name in _IN_ORDER]
 _PAGES = [page.resolve() for page in _PAGES]
 _PAGES += sorted({*REFERENCE.rglob("*.md")} - {*_PAGES, *_OTHERS})
 #: All other pages of the reference.
-CLI = "\n".join(page.read_text() for page in _PAGES)
-SETTINGS = (REFERENCE / "settings.md").read_text()
+CLI = "\n".join(map(text_of, _PAGES))
+SETTINGS = text_of(REFERENCE / "settings.md")
 #: Each page with tables of options, and whose they are.
 REFERENCE_TABLES = {
     **{REFERENCE / name: of for name, of in SHARED.items()},
@@ -47,6 +49,7 @@ PAGES = pages()
 _OF_PYTHON = re.compile(r"`python -m (?!ringhaul)[^`]*`")
 _FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`([^`\n]+)`")
+_COMMAND = re.compile(r"(?:^|[\s(\"$])ringhaul ([a-z]+(?: (?:up|down|env|show))?)")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _SETTING_ROW = re.compile(r"^\| `([a-z0-9_.]+)` \| (.*?) \| (.+) \|$", re.MULTILINE)
 _EXIT_ROW = re.compile(r"^\| (\d+) \| `(EXIT_[A-Z_]+)` \| (.+) \|$", re.MULTILINE)
@@ -66,17 +69,17 @@ def documented(text: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_each_command_and_option_is_documented(name: str) -> None:
     page = page_of(name)
-    assert re.search(rf"^#+ ringhaul {name}$", page.read_text(), re.MULTILINE)
+    assert re.search(rf"^#+ ringhaul {name}$", text_of(page), re.MULTILINE)
     lacking = [option.opts[-1] for option in missing(name)]
     assert not lacking, f"{page.name} lacks {lacking}: run `python -m manual.reference`"
 
 
-@pytest.mark.parametrize("page", REFERENCE_TABLES, ids=lambda page: page.name)
+@each("page", REFERENCE_TABLES, ids=lambda page: page.name)
 def test_tables_of_options_are_those_of_the_commands(page: Path) -> None:
-    text = page.read_text()
+    text = text_of(page)
     changed = {*text.splitlines()} ^ {*updated(text, REFERENCE_TABLES[page]).splitlines()}
     assert not changed, "run `python -m manual.reference`, and look at what it changed"
 
@@ -99,7 +102,7 @@ def test_a_table_follows_a_changed_option() -> None:
     assert listed(table, ["load"]) == {("top", "--gone"), ("top", "--config"), ("top", "--once")}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_each_command_and_option_has_a_help_text(name: str) -> None:
     command = COMMANDS[name]
     assert command.help
@@ -107,7 +110,7 @@ def test_each_command_and_option_has_a_help_text(name: str) -> None:
 
 
 def test_no_option_is_documented_that_does_not_exist() -> None:
-    known = {"--help", "-h", "--version"}
+    known = {"--help", "--help-all", "-h", "--version"}
     for command in COMMANDS.values():
         for option in options(command):
             known |= {*option.opts, *option.secondary_opts}
@@ -153,64 +156,68 @@ def test_the_exit_code_table_lists_exactly_the_exit_codes() -> None:
     assert set(EXIT_CODES.values()) <= set(table.values())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each("page", PAGES, ids=name_of)
 def test_relative_links_lead_somewhere(page: Path) -> None:
-    text = _FENCE.sub("", page.read_text())
+    text = prose_of(page)
+    wrong = []
     for target in _LINK.findall(text):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")
         file = (page.parent / path).resolve() if path else page
-        assert file.exists(), f"{page.name}: {target}"
-        if anchor:
-            assert anchor in anchors(file), f"{page.name}: {target}"
+        if not file.exists() or (anchor and anchor not in anchors_of(file)):
+            wrong.append(target)
+    assert not wrong
 
 
-def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub creates them."""
-    found = set()
-    for heading in re.findall(r"^#+ (.+)$", _FENCE.sub("", page.read_text()), re.MULTILINE):
-        plain = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
-        found.add(plain.replace(" ", "-"))
-    return found
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each("page", PAGES, ids=name_of)
 def test_commands_in_fences_are_valid(page: Path) -> None:
     # Other lines may be incomplete: a quoted text may span several.
-    for line in shell_lines(page.read_text()):
+    wrong = []
+    for line in shell_lines(text_of(page)):
         for arguments in ringhaul_calls(line) if "ringhaul" in line else ():
-            parse(arguments)
+            try:
+                parse(arguments)
+            except (click.UsageError, AssertionError) as error:
+                wrong.append(f"{line}: {error}")
+    assert not wrong
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each("page", PAGES, ids=name_of)
 def test_commands_in_text_exist(page: Path) -> None:
-    text = _FENCE.sub("", page.read_text())
-    for span in _SPAN.findall(text):
-        for match in re.findall(r"(?:^|[\s(\"$])ringhaul ([a-z]+(?: (?:up|down|env|show))?)", span):
-            assert match in COMMANDS or match.split()[0] in COMMANDS, f"{page.name}: {span}"
+    text = prose_of(page)
+    wrong = [
+        span
+        for span in _SPAN.findall(text)
+        for match in _COMMAND.findall(span)
+        if match not in COMMANDS and match.split()[0] not in COMMANDS
+    ]
+    assert not wrong
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each("page", PAGES, ids=name_of)
 def test_settings_and_variables_in_text_exist(page: Path) -> None:
-    text = page.read_text()
+    text = text_of(page)
     sections = {key.partition(".")[0] for key in setting_keys() if "." in key}
     variables = {env_name(key) for key in setting_keys()} | {"RINGHAUL_CONFIG"}
-    for variable in re.findall(r"\bRINGHAUL_[A-Z0-9_]+\b", text):
-        # RINGHAUL_SECTION_NAME is a placeholder; a name that ends in _ is a prefix.
-        assert variable in variables | {"RINGHAUL_SECTION_NAME"} or variable.endswith("_"), variable
+    # RINGHAUL_SECTION_NAME is a placeholder; a name that ends in _ is a prefix.
+    found = re.findall(r"\bRINGHAUL_[A-Z0-9_]+\b", text)
+    known = variables | {"RINGHAUL_SECTION_NAME"}
+    wrong = [name for name in found if name not in known and not name.endswith("_")]
     for span in _SPAN.findall(text):
         if span.endswith(".toml"):
             continue  # a file: schedule.toml
         if match := re.fullmatch(rf"((?:{'|'.join(sections)})\.[a-z_]+)", span):
             is_module = (ROOT / match[1].replace(".", "/")).with_suffix(".py").exists()
-            assert match[1] in setting_keys() or is_module, f"{page.name}: {span}"
+            if match[1] not in setting_keys() and not is_module:
+                wrong.append(span)
+    assert not wrong
 
 
 def test_targets_of_make_in_text_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for page in PAGES:
-        for span in [*_SPAN.findall(page.read_text()), *shell_lines(page.read_text())]:
+        for span in [*_SPAN.findall(text_of(page)), *shell_lines(text_of(page))]:
             if match := re.match(r"make ([a-z-]+)", span):
                 assert match[1] in targets, f"{page.name}: {span}"
 

@@ -30,6 +30,7 @@ from ringhaul.cql.types import parse_type
 from ringhaul.errors import UsageError
 from ringhaul.plain_text import as_line, as_lines, in_json, lines_of
 from tests.acceptance.command import Ringhaul
+from tests.cases import each
 
 HOSTILE = {
     "\x1b]0;PWNED\x07": "\\x1b]0;PWNED\\x07",
@@ -47,7 +48,7 @@ HOSTILE = {
 HARMLESS = ["", "plain", "naïve — 漢字 \u3000 \xa0", "\U0001f468\u200d\U0001f469", "[red]x[/red]"]
 
 
-@pytest.mark.parametrize(("text", "shown"), HOSTILE.items(), ids=ascii)
+@each(("text", "shown"), HOSTILE.items(), ids=ascii)
 def test_hostile_text_is_shown_as_escapes(text: str, shown: str) -> None:
     assert as_line(text) == as_lines(text) == shown
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.arrows import PACKAGES, ROOT, imports
+from tests.cases import each
 
 #: Extras without a test: there is no server to test gcsfs against.
 NOT_INSTALLED = {"gcs"}
@@ -74,8 +75,8 @@ def test_every_pin_has_the_hashes_of_its_files(path: str) -> None:
         assert re.search(r"(?m)^    --hash=sha256:[0-9a-f]{64}( \\)?$", entry), entry
 
 
-@pytest.mark.parametrize("environment", ENVIRONMENTS)
-@pytest.mark.parametrize("path", LOCKS[1:])
+@each("environment", ENVIRONMENTS)
+@each("path", LOCKS[1:])
 def test_a_package_pinned_twice_has_one_version(path: str, environment: dict[str, str]) -> None:
     versions = _versions(ROOT / "requirements.txt", environment)
     for name, version in _versions(ROOT / path, environment).items():

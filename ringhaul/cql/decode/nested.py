@@ -19,6 +19,7 @@ from ringhaul.cql.decode.cells import (
 from ringhaul.cql.decode.hostile import HostilePage, checked
 from ringhaul.cql.decode.scalars import DECODERS, Decode, Fixed, validity
 from ringhaul.cql.empties import EMPTIABLE, EMPTY, marked_type
+from ringhaul.cql.spell import text_of
 from ringhaul.cql.types import CqlType
 
 #: Types whose elements are in a vector without lengths: those that the server declares to be of
@@ -96,8 +97,6 @@ def _marked(name: str) -> Decode:
     plain = DECODERS[name]
 
     def decode(page: Page, starts: Int32s, lengths: Int32s) -> pa.Array:
-        from ringhaul.cql.spell import text_of
-
         text = text_of(CqlType(name), plain(page, starts, lengths))
         return pc.if_else(pa.array(lengths == 0), EMPTY, text)
 

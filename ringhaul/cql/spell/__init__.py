@@ -6,11 +6,4 @@ One module per family of types, each converting whole Arrow columns to whole tex
 from ringhaul.cql.spell.column import json_of, text_of
 from ringhaul.cql.spell.quoting import json_strings
 
-__all__ = ["json_of", "json_strings", "text_of", "warm_up"]
-
-
-def warm_up() -> None:
-    """Load the kernels into this process, compiling them if they are not cached yet."""
-    from ringhaul.cql.spell import digits, kernels
-
-    assert digits and kernels
+__all__ = ["json_of", "json_strings", "text_of"]

@@ -28,6 +28,7 @@ from ringhaul.cql.spell.temporal import spell_dates, spell_times, spell_timestam
 from ringhaul.cql.text import encode_text
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import Terminal
+from ringhaul.option_names import job_option
 
 Int64s = NDArray[np.int64]
 #: Languages that write names of months and days with a capital.
@@ -83,7 +84,7 @@ def _iso(kind: str, text: pa.StringArray, values: Int64s, fmt: TextFormat) -> pa
         lost = _lost(kind, text, values, fmt)
     if lost.any():
         shown = text[int(np.flatnonzero(lost)[0])].as_py()
-        option = fmt.option(f"{kind}-format")
+        option = job_option(f"{kind}-format")
         raise Unspellable(
             f"the {kind} {shown} cannot be written so that the same options read it back: change "
             f"{option}"

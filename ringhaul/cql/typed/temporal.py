@@ -144,10 +144,10 @@ def _milliseconds(kind: CqlType, array: Any, fmt: TextFormat) -> tuple[NDArray[n
         # An offset is less than a day, so far from 1970 a change of sign means an overflow.
         outside |= ((local ^ values) < 0) & ((local > 2**62) | (local < -(2**62)))
         if found.skipped is not None:
-            words = f"does not exist in {skipped_words(local_zone, fmt)}"
+            words = f"does not exist in {skipped_words(local_zone)}"
             faults |= value_faults(kind, array, found.skipped & ~outside, words)
         if found.repeated is not None:
-            words = f"occurs twice in {repeated_words(local_zone, fmt)}"
+            words = f"occurs twice in {repeated_words(local_zone)}"
             faults |= value_faults(kind, array, found.repeated & ~outside, words)
     return values, faults | value_faults(
         kind, array, outside, "is outside the timestamps that Cassandra can hold"

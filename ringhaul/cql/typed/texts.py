@@ -61,7 +61,7 @@ def into_text(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
 
 def by_digits(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
     """Encode floats and decimals by their digits; whole numbers must have no fraction but zeros."""
-    plain = TextFormat(accept=("fractions",), option_prefix=fmt.option_prefix)
+    plain = TextFormat(accept=("fractions",))
     return from_text(kind, texts_of(array), plain)
 
 

@@ -1,13 +1,5 @@
 """Write rows: record batches to CSV, JSON Lines or Parquet, to any stream of bytes."""
 
 from ringhaul.formats.write.options import OutputFormat, refuse_blank_lines
-from ringhaul.formats.write.writer import RowWriter, open_writer
 
-__all__ = ["OutputFormat", "RowWriter", "open_writer", "refuse_blank_lines", "warm_up"]
-
-
-def warm_up() -> None:
-    """Load the kernels into this process, or compile them if no compiled ones are cached."""
-    from ringhaul.formats.write import row_kernels
-
-    assert row_kernels
+__all__ = ["OutputFormat", "refuse_blank_lines"]

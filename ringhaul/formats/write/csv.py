@@ -17,9 +17,10 @@ from ringhaul.cql.spell.formats import Speller
 from ringhaul.cql.types import TEXTS, CqlType
 from ringhaul.errors import OutputUnusable
 from ringhaul.formats.dialect import BLANKS
-from ringhaul.formats.escapes import PLAIN, QUOTED, spellings
+from ringhaul.formats.escapes import QUOTED, spellings
 from ringhaul.formats.write.options import OutputFormat, null_guard
 from ringhaul.formats.write.rows import rows_of
+from ringhaul.option_names import job_option
 
 #: The characters in the texts of the other scalar types.
 _VALUE = re.compile(r"[-+.:0-9A-Za-z]*")
@@ -62,7 +63,7 @@ class CsvLines:
     def __init__(self, fmt: OutputFormat, names: Sequence[str], types: Sequence[CqlType]) -> None:
         assert fmt.delimiter is not None and fmt.quote is not None and fmt.null is not None
         self._delimiter, self._quote, self._null = fmt.delimiter, fmt.quote, fmt.null
-        self._escape, self._style = fmt.escape or "", fmt.escape_style or PLAIN
+        self._escape, self._style = fmt.escape or "", fmt.style
         self._line_end = "\r\n" if fmt.line_end == "crlf" else "\n"
         self._types = list(types)
         self._speller, self._quote_all = Speller(fmt.values), bool(fmt.quote_all)
@@ -102,7 +103,8 @@ class CsvLines:
         except UnicodeEncodeError as error:
             raise OutputUnusable(
                 f"the name of a column holds {error.object[error.start]!r}, which the encoding "
-                f"{fmt.encoding} does not have: give another --encoding, such as utf-8"
+                f"{fmt.encoding} does not have: give another {job_option('encoding')}, such as "
+                "utf-8"
             ) from error
 
     def lines(self, batch: pa.RecordBatch) -> pa.StringArray:
@@ -141,7 +143,7 @@ class CsvLines:
         if len(self._types) == 1 and not self._quote and _any(pc.equal(text, "")):
             raise OutputUnusable(
                 f"{what} holds an empty text, which alone on a line is not a record without "
-                "quotes; give --quote, or another column beside it"
+                f"quotes; give {job_option('quote')}, or another column beside it"
             )
         if self._escape:
             return self._escaped(text)
@@ -154,7 +156,8 @@ class CsvLines:
             value = str(text.filter(odd)[0].as_py())
             raise OutputUnusable(
                 f"{what} holds {shortened(value)}, which needs quotes or escapes, and the format "
-                "has neither: give --escape or --quote, or another --delimiter or --null"
+                f"has neither: give {job_option('escape')} or {job_option('quote')}, or another "
+                f"{job_option('delimiter')} or {job_option('null')}"
             )
         return text
 

@@ -13,6 +13,7 @@ from ringhaul.errors import OutputUnusable
 from ringhaul.formats.dialect import RECORD_BYTES_MAX
 from ringhaul.formats.write.compress import Compressed, Stream
 from ringhaul.formats.write.options import OutputFormat
+from ringhaul.option_names import job_option
 
 #: Rows are joined into one text, which Arrow bounds to 2 GiB; it is seldom more than 4 x as long as
 #: the data.
@@ -75,7 +76,8 @@ class LineWriter:
             character = error.object[error.start]
             raise OutputUnusable(
                 f"{_column_with(rows, character)} holds {character!r}, which the encoding "
-                f"{self._format.encoding} does not have: give another --encoding, such as utf-8"
+                f"{self._format.encoding} does not have: give another {job_option('encoding')}, "
+                "such as utf-8"
             ) from error
 
     def close(self) -> None:

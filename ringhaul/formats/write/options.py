@@ -11,6 +11,7 @@ from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.escapes import PLAIN, has_meaning
+from ringhaul.option_names import job_option
 
 #: Format -> compressions it can have, the first being its default.
 COMPRESSIONS: Mapping[str, tuple[str, ...]] = {
@@ -181,12 +182,14 @@ class OutputFormat:
         if self.empty_word is not None and not dialect.quote:
             raise UsageError(
                 f"empty-word: without quotes the text {self.empty_word!r} cannot be distinguished "
-                "from the empty text; give --quote, or leave it out"
+                f"from the empty text; give {job_option('quote')}, or leave it out"
             )
         if self.line_end not in (None, "crlf"):
             raise UsageError(f"line-end: {self.line_end!r} is neither lf nor crlf")
         if self.quote_all and not dialect.quote:
-            raise UsageError("quote-all: there is no quote; give --quote, or leave it out")
+            raise UsageError(
+                f"quote-all: there is no quote; give {job_option('quote')}, or leave it out"
+            )
         if dialect.quote is None:
             self._check_unquoted(self.null)
         if dialect.escape is None and self.escape_style is not None:
@@ -207,11 +210,11 @@ class OutputFormat:
         if null == "":
             raise UsageError(
                 "quote: without quotes an empty text cannot be distinguished from null; give "
-                "--null '\\N', or another text for null"
+                f"{job_option('null')} '\\N', or another text for null"
             )
 
     def _check_escaped(self, null: str, escape: str) -> None:
-        style = self.escape_style or PLAIN
+        style = self.style
         others = (*(self.delimiter or ""), self.quote, escape)
         if escape in null:
             marker = len(null) == 2 and null[0] == escape and null[1] not in others
@@ -224,8 +227,13 @@ class OutputFormat:
         if not self.quote and null_guard(null, escape, style) is None:
             raise UsageError(
                 f"null: {null!r} cannot be distinguished from the text {null!r} in escape style "
-                f"{style}; give --null '{escape}N'"
+                f"{style}; give {job_option('null')} '{escape}N'"
             )
+
+    @property
+    def style(self) -> str:
+        """What characters after the escape character stand for: one of `escapes.STYLES`."""
+        return self.escape_style or PLAIN
 
     @property
     def dialect(self) -> CsvDialect:
@@ -239,7 +247,7 @@ class OutputFormat:
             delimiter=self.delimiter,
             quote=self.quote or None,
             escape=self.escape,
-            escape_style=self.escape_style or PLAIN,
+            escape_style=self.style,
             null_strings=nulls,
             empty_word=self.empty_word,
             comment=self.comment or None,
@@ -293,7 +301,7 @@ def refuse_blank_lines(fmt: OutputFormat, names: Sequence[str]) -> None:
     if fmt.kind == "csv" and fmt.null == "" and len(names) == 1:
         raise UsageError(
             f"a CSV of {names[0]} alone would have a blank line for each null, which is not a "
-            "record: give --null NULL, or another column beside it"
+            f"record: give {job_option('null')} NULL, or another column beside it"
         )
 
 

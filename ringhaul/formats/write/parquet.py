@@ -15,6 +15,7 @@ from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
 from ringhaul.formats.write.compress import Stream
 from ringhaul.formats.write.options import OutputFormat
+from ringhaul.option_names import job_option
 
 #: A row group is written when it has this many rows or bytes in memory: large enough for
 #: compression and for readers, small enough for a worker's memory.
@@ -135,8 +136,9 @@ def _decimals(texts: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         value = next(text for text in found if not _fits(text, field.type))
     digits = f"{field.type.precision},{field.type.scale}"
     raise OutputUnusable(
-        f"column {field.name} holds {quote(value)}, which does not fit --decimal-type {digits} "
-        "exactly: give more digits, or leave it out to write decimals as text"
+        f"column {field.name} holds {quote(value)}, which does not fit "
+        f"{job_option('decimal-type')} {digits} exactly: give more digits, or leave it out to "
+        "write decimals as text"
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 _KERNELS = "ringhaul.formats.write.row_kernels"
 #: Loading the kernels takes as long as they save in some millions of rows, so a command that prints
-#: the result of a query does without. A process that writes many rows loads them (`warm_up`).
+#: the result of a query does without. A process that writes many rows loads them before.
 _WORTH_LOADING_ROWS = 1_000_000
 #: Handing a column to a kernel takes as long as it saves in this many rows.
 _WORTH_CALLING_ROWS = 300

@@ -9,7 +9,11 @@ import pyarrow as pa
 
 from ringhaul.cql.types import CqlType
 from ringhaul.formats.write.compress import Stream
+from ringhaul.formats.write.csv import CsvLines
+from ringhaul.formats.write.jsonl import JsonLines
+from ringhaul.formats.write.lines import LineWriter
 from ringhaul.formats.write.options import OutputFormat
+from ringhaul.formats.write.parquet import ParquetWriter
 
 
 class RowWriter(Protocol):
@@ -40,15 +44,7 @@ def open_writer(
     A writer that is not closed leaves an incomplete file.
     """
     if fmt.kind == "parquet":
-        from ringhaul.formats.write.parquet import ParquetWriter
-
         return ParquetWriter(fmt, stream, names, types)
-    from ringhaul.formats.write.lines import LineWriter
-
     if fmt.kind == "jsonl":
-        from ringhaul.formats.write.jsonl import JsonLines
-
         return LineWriter(fmt, stream, JsonLines(fmt, names, types))
-    from ringhaul.formats.write.csv import CsvLines
-
     return LineWriter(fmt, stream, CsvLines(fmt, names, types))

@@ -6,18 +6,16 @@ from collections.abc import Callable
 
 from ringhaul.dataplane.base import RequestBounds, RequestOptions, Target
 from ringhaul.load.write.base import Writer, WriterHooks
-from ringhaul.load.write.concurrent import ConcurrentWriter
 from ringhaul.load.write.pipeline import PipelineWriter, SingleWriter
 from ringhaul.load.write.token_batch import TokenBatchWriter
 
 WriterFactory = Callable[[Target, RequestOptions, WriterHooks], Writer]
 
-#: Strategy name -> writer. The names are what `--strategy` takes.
+#: Strategy name -> writer. The names are the values of `load.strategy`.
 WRITERS: dict[str, WriterFactory] = {
     "pipeline": PipelineWriter,
     "single": SingleWriter,
     "token-batch": TokenBatchWriter,
-    "concurrent": ConcurrentWriter,
 }
 
 __all__ = [

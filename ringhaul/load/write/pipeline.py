@@ -50,6 +50,7 @@ from ringhaul.dataplane.work import Segment, Work
 from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.batch_sizes import BatchSizes
 from ringhaul.load.write.grouping import BATCH_ROWS_MAX, group_rows, interleave, order_rows
+from ringhaul.option_names import job_option
 from ringhaul.records.rows import EncodedRows
 
 log = logging.getLogger(__name__)
@@ -63,8 +64,7 @@ BATCH_ROWS_WORTH = 2
 TRIAL_ROWS = 100
 TRIAL_WAIT_S = 0.25
 _NOT_AGAIN = (
-    "may be written or not, and is not sent again: at the same time that would double its list "
-    "(--exact-timestamps)"
+    "may be written or not, and is not sent again: at the same time that would double its list"
 )
 #: Matches messages about batches, but not about a column `batch_id` or a table `shop.batch`.
 _OF_BATCHES = re.compile(r"(?<![.\w'\"])batch(es)?(?![.\w'\"])", re.IGNORECASE)
@@ -210,7 +210,9 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         if work.rows.exact and work.rows.timestamp_at is not None:
             for index in indexes.tolist():
                 for row in work.rows_of(index).tolist():
-                    self._hooks.on_reject(work.rows, row, f"{_NOT_AGAIN}; it failed with: {reason}")
+                    exact = job_option("exact-timestamps")
+                    why = f"{_NOT_AGAIN} ({exact}); it failed with: {reason}"
+                    self._hooks.on_reject(work.rows, row, why)
             return
         super()._again(work, indexes, reason, judged=judged)
         self.stats.retries += len(indexes)

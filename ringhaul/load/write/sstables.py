@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import IO
 
+from ringhaul.destination.files import SSTABLES_A_UNIT_MAX
 from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.collector import RowCollector
 from ringhaul.load.write.spill import FileContents, RowStore
-from ringhaul.records.sstable_output import SSTABLES_A_UNIT_MAX
 from ringhaul.sstables.build import Built, Contents
 from ringhaul.sstables.components import file_name
 from ringhaul.sstables.layout import Layout

@@ -1,4 +1,4 @@
-"""A node with nodetool, a keyspace on it, and commands that load SSTables into it."""
+"""The shared node with its tools, a keyspace on it, and commands that load SSTables into it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import pytest
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.conftest import cluster_env, fleet_settings
 from tests.acceptance.running import running_worker
+from tests.servers import SharedNode
 from tests.services import fresh_keyspace, running_valkey
-from tests.sstable_tools import Node, running_node
+from tests.sstable_tools import Node, opened
 
 #: Blocks so small that an SSTable is made of several; inputs of any size are streamed.
 SMALL = {"RINGHAUL_LOAD_BLOCK_BYTES": "65536", "RINGHAUL_STREAMING_INPUT_BYTES_MIN": "0"}
 
 
 @pytest.fixture(scope="package")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    with running_node(tmp_path_factory.mktemp("tools")) as found:
+def node(shared_node: SharedNode, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    with opened(shared_node, tmp_path_factory.mktemp("tools")) as found:
         yield found
 
 

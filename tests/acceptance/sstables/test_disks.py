@@ -13,7 +13,8 @@ from tests.acceptance.command import Ringhaul
 from tests.acceptance.mounts import Namespaced
 from tests.acceptance.oracle import assert_report
 from tests.acceptance.sstables.loading import bring_in
-from tests.sstable_tools import JMX_PASSWORD, JMX_USER, Node
+from tests.servers import JMX_PASSWORD, JMX_USER
+from tests.sstable_tools import Node
 
 ROWS = 3000
 

@@ -12,7 +12,8 @@ from tests.acceptance.oracle import assert_report
 from tests.acceptance.sstables.comparison import US, assert_equal_after_compaction
 from tests.acceptance.sstables.loading import over_cql
 from tests.acceptance.sstables.readings import ROWS, TABLE, TIMES, write_readings
-from tests.sstable_tools import JMX_PASSWORD, JMX_USER, Node
+from tests.servers import JMX_PASSWORD, JMX_USER
+from tests.sstable_tools import Node
 
 
 @pytest.fixture

@@ -28,9 +28,10 @@ from tests.acceptance.command import Ringhaul
 from tests.acceptance.oracle import assert_report
 from tests.acceptance.sstables.comparison import US, assert_same_files, compacted, contents
 from tests.acceptance.sstables.loading import bring_in
+from tests.servers import NEWEST_FILES, SharedServers
 from tests.sstable_figures import Stats, differences, stats_of, validation_of
 from tests.sstable_reader import read_components
-from tests.sstable_tools import Node, running_node
+from tests.sstable_tools import Node, opened
 
 TABLE = (
     "(id text, seq int, kind text, place text static, temp double, sensor text, tags set<int>, "
@@ -50,9 +51,9 @@ DIFFERENT_WITH_TTLS = DIFFERENT | {"drop_times", "columns"}
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    scratch = tmp_path_factory.mktemp("tools")
-    with running_node(scratch, storage_compatibility_mode="NONE") as found:
+def node(shared_servers: SharedServers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    shared = shared_servers.node(NEWEST_FILES)
+    with opened(shared, tmp_path_factory.mktemp("tools")) as found:
         yield found
 
 

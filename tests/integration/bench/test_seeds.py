@@ -118,7 +118,7 @@ def test_locality_has_every_way_and_each_writes_every_row(stage: Stage, crew: Cr
     # Some rows share a partition with the row before, so each batch has rows of one partition.
     site = crew.at(site_of(stage, local_table(40)))
     systems = load_locality.systems_at(site, 40)
-    assert [system.family for system in systems] == [OURS] * 4 + [DRIVER] * 3
+    assert [system.family for system in systems] == [OURS] * 3 + [DRIVER] * 3
     site = replace(site, rows=ROWS)
     pattern = systems[-1]
     assert pattern.name.startswith("S3d 40 %: S3c")

@@ -138,10 +138,11 @@ def read_table(
     return sorted((tuple(row) for row in rows), key=repr)
 
 
-def batch_warnings(logs: Mapping[Path, int]) -> list[str]:
-    """Return warnings about batches in the nodes' logs since the offsets given."""
+def batch_warnings(logs: Mapping[Path, int], keyspace: str) -> list[str]:
+    """Return warnings about batches for a keyspace in the nodes' logs since the offsets given."""
     found = []
     for log, offset in logs.items():
         text = log.read_bytes()[offset:].decode()
-        found += [line for line in text.splitlines() if "batch" in line.lower() and "WARN" in line]
+        warnings = [line for line in text.splitlines() if "WARN" in line and keyspace in line]
+        found += [line for line in warnings if "batch" in line.lower()]
     return found

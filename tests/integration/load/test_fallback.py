@@ -29,17 +29,24 @@ from tests.integration.load.conftest import (
     read_table,
 )
 from tests.loads import load_job, load_source
-from tests.services import fresh_keyspace, running_stack
+from tests.servers import SharedNode
+from tests.services import fresh_keyspace
+from tests.sstable_tools import opened
 
 ROWS = 2000
-NEWEST_PROTOCOL_ONLY = {"127.0.0.1": {"native_transport_allow_older_protocols": False}}
 
 
 @pytest.fixture(scope="module")
-def newest_only() -> Iterator[Endpoints]:
-    """A node that accepts protocol v5 and refuses v4."""
-    with running_stack(heap="512M", extra_yaml=NEWEST_PROTOCOL_ONLY) as stack:
-        yield stack.endpoints()
+def newest_only(
+    strict_node: SharedNode, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Endpoints]:
+    """A node that accepts protocol v5 and refuses v4 meanwhile."""
+    with opened(strict_node, tmp_path_factory.mktemp("tools")) as node:
+        node.nodetool("disableoldprotocolversions")
+        try:
+            yield node.endpoints
+        finally:
+            node.nodetool("enableoldprotocolversions")
 
 
 @pytest.fixture(scope="module")

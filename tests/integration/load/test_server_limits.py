@@ -1,4 +1,4 @@
-"""Rows larger than a server's largest mutation, on a separate node."""
+"""Rows larger than a server's largest mutation, on the strict node."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.load.write import WRITERS
 from tests.integration.load.conftest import cluster_config, make_table, read_table, run_file
 from tests.loads import rejects_of
-from tests.services import fresh_keyspace, running_stack
-
-SETTINGS = {"max_mutation_size": "256KiB"}
+from tests.servers import SharedNode
+from tests.services import fresh_keyspace
 
 
 @pytest.fixture(scope="module")
-def strict_session() -> Iterator[Session]:
-    """A worker's session on a node with low limits."""
-    with running_stack(heap="512M", extra_yaml={"127.0.0.1": SETTINGS}) as stack:
-        session = open_session(cluster_config(stack.endpoints()))
-        yield session
-        assert close_session(session)
+def strict_session(strict_node: SharedNode) -> Iterator[Session]:
+    """A worker's session on the node, whose largest mutation has 256 KiB."""
+    session = open_session(cluster_config(strict_node.stack.endpoints()))
+    yield session
+    assert close_session(session)
 
 
 @pytest.mark.parametrize("strategy", sorted(WRITERS))

@@ -1,6 +1,7 @@
 """A stack recognises its own servers: a foreign process on their ports is not one of them."""
 
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -147,16 +148,24 @@ def test_ports_that_stay_taken_fail_with_their_owner(
 ) -> None:
     own = Stack(tmp_path / "own", user_cache_dir())
     tries: list[int] = []
+    pids: list[int] = []
 
     def taken(node: Node, **_: object) -> None:
         tries.append(node.cql_port)
         raise PortTaken(f"port {node.cql_port} of 127.0.0.1 belongs to process 1 (other)")
 
+    def start(node: Node, **_: object) -> int:
+        node.folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-c", "import time; time.sleep(60)", node.proof]
+        pids.append(processes.start_server(command, log=node.console, cwd=node.folder))
+        return pids[-1]
+
+    monkeypatch.setattr(stack_module, "start_node", start)
     monkeypatch.setattr(stack_module, "wait_for_cql", taken)
-    monkeypatch.setattr(stack_module, "_PORT_TRIES_MAX", 3)  # each starts a node
     with pytest.raises(PortTaken, match="belongs to process 1"):
         own.up(any_port=True, heap="512M")
-    assert len(tries) == 3
+    assert len(tries) == len(pids) == stack_module._PORT_TRIES_MAX
+    assert not any(map(processes.rss_bytes, pids))
     assert not any(server.pid for server in own.status().servers)
     own.down(wipe=True)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 import redis
 
-from producer.run.job import Plan, _check_units, create_job
+from producer.plan.plan import Plan
+from producer.run.job import _check_units, create_job
 from ringhaul.errors import UsageError
 from ringhaul.ledger.keys import bucket_key, job_key
+from ringhaul.ledger.labels import QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.scan.job import ReadJob
@@ -24,7 +26,7 @@ def plan(*units: str) -> Plan:
 
 def handed_out(ledger: Ledger, *plans: Plan) -> None:
     for one in plans:
-        create_job(ledger, JOB, one, "queue")
+        create_job(ledger, JOB, one, {QUEUE_LABEL: "queue"})
 
 
 def test_the_same_plan_twice_is_one_job(ledger: Ledger) -> None:

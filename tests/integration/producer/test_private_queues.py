@@ -18,7 +18,7 @@ from ringhaul.ledger.reading import JobTaken
 from tasks.connect import open_ledger
 from tasks.private_queues import note_queues, private_queue, remove_forgotten
 from tasks.publish import publisher
-from tasks.settings import process_settings
+from tasks.settings import loaded_settings
 from tests.integration.conftest import Settle
 from tests.integration.tasks.parent.test_mailboxes import listening
 
@@ -80,7 +80,7 @@ def test_a_command_removes_its_queue_and_its_worker_those_of_forgotten_jobs(
         pass
     assert queue_keys(ledger, "pidbox") == {"_kombu.binding.celery.pidbox"}
     # When a command has an embedded worker
-    with EmbeddedWorker(process_settings(), 1, "ul-new") as worker:
+    with EmbeddedWorker(loaded_settings(), 1, "ul-new") as worker:
         give_up = time.monotonic() + 60
         while (
             not queue_keys(ledger, "ul-new")
@@ -106,7 +106,7 @@ def test_a_second_command_leaves_the_queue_to_the_owner_of_the_job(
 ) -> None:
     # Given a command that has created a job, and one that saw its id free a moment before
     publish_job(ledger, "ul-both")
-    with pytest.raises(JobTaken), EmbeddedWorker(process_settings(), 1, "ul-both") as second:
+    with pytest.raises(JobTaken), EmbeddedWorker(loaded_settings(), 1, "ul-both") as second:
         # When the second one learns of it
         second.stop(now=True)
         ledger.create("ul-both", {}, '{"of": "the second"}')
@@ -143,9 +143,8 @@ def test_queues_of_known_jobs_stay(ledger: Ledger) -> None:
 
 
 def test_a_command_ends_without_redis(ledger: Ledger, tmp_path: Path) -> None:
-    settings = process_settings()
-    away = settings.broker.model_copy(update={"url": "redis://127.0.0.1:1/0"})
-    with EmbeddedWorker(settings.model_copy(update={"broker": away}), 1, "ul-new") as worker:
+    away = loaded_settings().with_flags({"broker.url": "redis://127.0.0.1:1/0"})
+    with EmbeddedWorker(away, 1, "ul-new") as worker:
         worker.stop(now=True)
         ended_at = time.monotonic()
     assert time.monotonic() - ended_at < 10

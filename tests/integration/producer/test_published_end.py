@@ -11,13 +11,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from producer.commands.status import _one
+from producer.options.connection import Connection
+from producer.options.control import ResumeOptions
+from producer.options.reads import CountOptions, UnloadOptions
 from producer.outputs.stdout_parts import StdoutParts
-from producer.request.options import Connection, CountOptions, ResumeOptions, UnloadOptions
 from producer.run import finish
-from producer.run.existing_job import _report_end
+from producer.run.continuation import report_end
 from producer.run.finish import publish_end, publish_watched
 from producer.run.resume import _publish_again, _result_of
+from producer.run.status import show_job
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.formats.write import OutputFormat
@@ -147,14 +149,14 @@ def test_a_repeated_unload_writes_a_missing_manifest(
     commit(ledger, 0, extra + b"\n" + log.blob(), rows=1, rejected=rejected)
     status = ledger.status(JOB)
     assert status.state is (JobState.PARTIAL if rejected else JobState.COMPLETE)
-    assert _report_end(UNLOAD, ledger, status) == rejected
+    assert report_end(UNLOAD, ledger, status) == rejected
     (part,) = unload_parts(extra)
     assert sorted(os.listdir(tmp_path)) == sorted([MANIFEST, part.name])
     assert json.loads(capsys.readouterr().out)["output"] == str(tmp_path)
     # When the files were removed, the end is still reported again
     for path in tmp_path.iterdir():
         path.unlink()
-    assert _report_end(UNLOAD, ledger, status) == rejected
+    assert report_end(UNLOAD, ledger, status) == rejected
     publish_watched(ledger, status, pytest.fail)
     assert list(tmp_path.iterdir()) == []
     # but a resume checks them.
@@ -173,7 +175,7 @@ def test_a_finished_unload_to_standard_output_has_no_manifest(
         path.unlink()
     spool.rmdir()
     # When its command is repeated, then the end is reported
-    assert _report_end(COUNT, ledger, ledger.status(JOB)) == 0
+    assert report_end(COUNT, ledger, ledger.status(JOB)) == 0
     assert json.loads(capsys.readouterr().out)["state"] == "COMPLETE"
     assert not spool.exists()
 
@@ -306,7 +308,7 @@ def test_a_result_is_written_again_with_the_job_s_or_the_command_s_options(
     assert resume(output=str(path), result_format="csv") == ""
     assert path.read_text() == "count\n3\n"
     # A repeated command sets every option, also those that it leaves out.
-    assert _report_end(replace(COUNT, as_json=False), ledger, status) == 0
+    assert report_end(replace(COUNT, as_json=False), ledger, status) == 0
     assert capfd.readouterr().out == "count\n3\n"
     with pytest.raises(UsageError, match=r"there is no folder .*no$"):
         resume(output="no/r.csv")
@@ -328,7 +330,7 @@ def test_a_result_that_cannot_be_written_is_reported(
         publish_watched(ledger, status, pytest.fail)
     assert str(raised.value) == why
     # A command that follows the finished job still shows how it ended.
-    assert _one(ledger, JOB, follow=True, as_json=False) == 0
+    assert show_job(ledger, JOB, follow=True, as_json=False) == 0
     err = capfd.readouterr().err
     assert why in err
     assert err.endswith("\n complete\n")
@@ -362,7 +364,7 @@ def test_a_write_error_does_not_hide_the_end_from_a_following_command(
     looks, look = [ledger.status(JOB)], ledger.status
     end_count(ledger, job)
     monkeypatch.setattr(ledger, "status", lambda job: looks.pop() if looks else look(job))
-    assert _one(ledger, JOB, follow=True, as_json=False) == 0
+    assert show_job(ledger, JOB, follow=True, as_json=False) == 0
     err = capfd.readouterr().err
     assert "r.csv: the result cannot be written: No such file or directory" in err
     assert err.endswith("\n complete\n")

@@ -21,7 +21,8 @@ from ringhaul.ledger.labels import KIND_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rejects import Reject, RejectLog
-from ringhaul.statements.job import StatementJob, join_extra
+from ringhaul.statements.job import StatementJob
+from ringhaul.statements.result import join_extra
 from tests.loads import load_job, load_source, table_schema
 
 JOB = "lk-000001"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from config.settings import load_settings
 from producer.services.worker_groups import WorkerGroups
 from ringhaul.ledger.workers import Workers
 from tasks.connect import open_ledger
@@ -26,7 +27,7 @@ def test_each_number_has_its_processes_and_none_is_started_twice(
         CLUSTER_CONTACT_POINTS="127.0.0.1", CLUSTER_PORT=1, STATE_DIR=tmp_path / "state"
     )
     ledger = open_ledger(settings)
-    groups = WorkerGroups(settings, "abc123", [3, 1])
+    groups = WorkerGroups(load_settings(), "abc123", [3, 1])
     with groups.running():
         groups.wait(ledger)
         alive = Workers(ledger.caller).alive()

@@ -15,7 +15,7 @@ from cassandra.cluster import Session
 from ringhaul.errors import TooManyRejects, UnitPaused
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.scan.sinks import Given
-from ringhaul.statements.job import split_extra
+from ringhaul.statements.result import split_extra
 from ringhaul.transform import each_row
 from tests.integration.scan.rows import ROWS, Rows, by_key
 from tests.integration.scan.units import (

@@ -20,6 +20,7 @@ from ringhaul.scan.options import ScanOptions
 from ringhaul.scan.ranges import FULL_RING
 from ringhaul.scan.scan import RangeScan
 from tasks.child.process import Child
+from tasks.child.scan import scan_target
 from tests.acceptance.command import wait_until
 from tests.integration.load.conftest import make_table, read_table, run_file
 from tests.proxy import Proxy, proxied
@@ -52,8 +53,8 @@ def test_a_reading_process_s_session_recovers(
     insert = cassandra_session.prepare(f"INSERT INTO {keyspace}.t (id, v) VALUES (?, 'x')")
     execute_concurrent_with_args(cassandra_session, insert, [(i,) for i in range(ROWS)])
     child.begin_unit()
-    target = child.scan_target(
-        f"SELECT id FROM {keyspace}.t WHERE token(id) > ? AND token(id) <= ?", keyspace
+    target = scan_target(
+        child, f"SELECT id FROM {keyspace}.t WHERE token(id) > ? AND token(id) <= ?", keyspace
     )
 
     proxy.cut_answers()
@@ -79,13 +80,8 @@ def answers(child: Child) -> bool:
         return False
 
 
-@pytest.mark.parametrize("strategy", ["concurrent", "token-batch"])
 def test_a_load_over_the_drivers_connections_survives_a_break(
-    cut_off: tuple[Child, Proxy],
-    cassandra_session: Session,
-    keyspace: str,
-    tmp_path: Path,
-    strategy: str,
+    cut_off: tuple[Child, Proxy], cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
     # Given a process whose session writes
     child, proxy = cut_off
@@ -93,14 +89,14 @@ def test_a_load_over_the_drivers_connections_survives_a_break(
     path = tmp_path / "in.csv"
     path.write_text("".join(f"{i},x\n" for i in range(ROWS)))
     child.begin_unit()
-    child.scan_target(f"SELECT id FROM {keyspace}.t WHERE id = ?", keyspace)
+    scan_target(child, f"SELECT id FROM {keyspace}.t WHERE id = ?", keyspace)
     prepared = child.prepare(insert_statement(table, ["id", "v"], None))
 
     # When its connection breaks while the unit writes
     proxy.cut_answers()
     outcome = run_file(
         *(child.session(), table, path, ["id", "v"]),
-        strategy=strategy,
+        strategy="token-batch",
         request_timeout_s=LOST_S,
         retries_max=5,
         prepared=prepared,

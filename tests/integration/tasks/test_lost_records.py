@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 
+from producer.plan.plan import Plan
 from producer.report.given_up import given_up_lines
 from producer.report.rejects import job_rejects
-from producer.run.job import Plan, create_job
+from producer.run.job import create_job, hand_out
 from ringhaul.breadcrumb import CRUMB_BYTES, TRAIL, Loss, read_crumb
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.ledger.answers import Claimed, Lease
+from ringhaul.ledger.labels import QUEUE_LABEL
 from ringhaul.ledger.ledger import new_token
 from ringhaul.ledger.states import JobState
 from ringhaul.records.unit import LoadUnit
@@ -89,10 +91,9 @@ def statement_job(
         repeatable=request.param != "exec once",
         consistency="ONE",
     )
-    plan = Plan(
-        job=job, units=[LoadUnit(0, 0, 3 * ROWS, 0, 1, ROWS).pack()], target="t", headline=""
-    )
-    create_job(child.ledger, JOB, plan, "unread")
+    plan = Plan(job=job, target="t", headline="")
+    create_job(child.ledger, JOB, plan, {QUEUE_LABEL: "unread"})
+    hand_out(child.ledger, JOB, [LoadUnit(0, 0, 3 * ROWS, 0, 1, ROWS).pack()], 1)
     child.ledger.issue(JOB, 10)
     return job
 

@@ -13,12 +13,15 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.commands.errors import errors_command
+from producer.plan.plan import Plan
+from producer.report import rejects
 from producer.report.rejects import job_rejects, reject_lines
 from producer.report.statement_summary import statement_closing
-from producer.run.job import Plan, create_job
+from producer.run.job import create_job, hand_out
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger.answers import Commit
+from ringhaul.ledger.labels import QUEUE_LABEL
 from ringhaul.ledger.ledger import new_token
 from ringhaul.output.job import Output
 from ringhaul.records.unit import LoadUnit
@@ -27,7 +30,8 @@ from ringhaul.scan.job import ReadJob
 from ringhaul.scan.ranges import FULL_RING, pack_ranges
 from ringhaul.statements import job as statement_job
 from ringhaul.statements.finish import publish_ask_manifest
-from ringhaul.statements.job import SpanUnit, StatementJob, split_extra
+from ringhaul.statements.job import SpanUnit, StatementJob
+from ringhaul.statements.result import split_extra
 from tasks.child.process import Child
 from tasks.child.scan import run_read
 from tasks.child.statements import run_statements
@@ -55,7 +59,7 @@ def folder(child: Child, cassandra_session: Session, keyspace: str, tmp_path: Pa
         output=Output(url=str(out), format=OutputFormat(), rows_max=200),
     )
     plan = Plan(job=job, units=[pack_ranges([FULL_RING])], target="t", headline="")
-    create_job(child.ledger, JOB, plan, "unread")
+    create_job(child.ledger, JOB, plan, {QUEUE_LABEL: "unread"})
     child.ledger.issue(JOB, 10)
     return out
 
@@ -159,7 +163,7 @@ def answers(child: Child, cassandra_session: Session, keyspace: str, tmp_path: P
         output=Output(url=str(out), format=OutputFormat(), rows_max=200),
     )
     plan = Plan(job=job, units=[SpanUnit(0, ROWS).pack()], target="t", headline="")
-    create_job(child.ledger, JOB, plan, "unread")
+    create_job(child.ledger, JOB, plan, {QUEUE_LABEL: "unread"})
     child.ledger.issue(JOB, 10)
     return out
 
@@ -212,8 +216,9 @@ def nearly_all(
         consistency="ONE",
         **facts,
     )
-    plan = Plan(job=job, units=units, target="t", headline="")
-    create_job(child.ledger, JOB, plan, "unread")
+    plan = Plan(job=job, units=[] if job.input else units, target="t", headline="")
+    create_job(child.ledger, JOB, plan, {QUEUE_LABEL: "unread"})
+    hand_out(child.ledger, JOB, units, 1)  # of files: as a feeder does
     child.ledger.issue(JOB, 10)
     return job
 
@@ -226,7 +231,8 @@ def test_a_job_lists_some_unapplied_rows_and_counts_the_rest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # Given a job that may list 40
-    monkeypatch.setattr(statement_job, "LISTED_MAX", 40)
+    for module in (statement_job, rejects):
+        monkeypatch.setattr(module, "LISTED_MAX", 40)
     # When its units are done
     for unit in range(2):
         work(child, JOB, unit, 1, new_token(), run_statements)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from ringhaul.cql.cells import (
     Cells,
     bigint_cells,
-    constant_bigint,
     join_rows,
     routing_keys,
 )
@@ -105,7 +104,3 @@ def test_routing_keys_are_the_drivers(table: list[tuple[Cells, Column]]) -> None
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)))
 def test_bigint_cells(values: list[int]) -> None:
     assert wire(bigint_cells(np.array(values, np.int64))) == [struct.pack(">q", v) for v in values]
-
-
-def test_a_constant_column() -> None:
-    assert wire(constant_bigint(-5, 3)) == [struct.pack(">q", -5)] * 3

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from ringhaul.cql.addresses import parse_address
 from ringhaul.cql.decimals import parse_decimal, parse_varint
-from ringhaul.cql.decode import HostilePage, PageDecoder, paging_state, result_body, warm_up
+from ringhaul.cql.decode import HostilePage, PageDecoder, paging_state, result_body
 from ringhaul.cql.types import SCALARS, CqlType, parse_type
+from tests.cases import each
 from tests.property.cql import mutated
 from tests.property.cql.pages import (
     NO_METADATA,
@@ -171,7 +172,7 @@ def test_false_counts_of_elements_allocate_nothing() -> None:
         decode(CqlType("list", (INT,)), cells)
 
 
-@pytest.mark.parametrize(
+@each(
     ("cql_type", "value"),
     [
         ("list<int>", b"\0\0\0"),
@@ -276,7 +277,7 @@ def test_metadata_is_skipped(global_table: bool, state: bytes | None, changed: b
             decoder.decode(body[:end])
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "reason"),
     [
         (struct.pack(">iii", 1, NO_METADATA, 1), "kind 1"),
@@ -426,8 +427,3 @@ def python(script: str, **environment: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def test_warm_up_loads_the_kernels() -> None:
-    warm_up()
-    assert "ringhaul.cql.decode.words" in sys.modules

@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringhaul.cql.spell import json_of, json_strings, text_of, warm_up
+from ringhaul.cql.spell import digits as digit_kernels
+from ringhaul.cql.spell import json_of, json_strings, kernels, text_of
 from ringhaul.cql.types import CqlType
+from tests.cases import each
 from tests.property.cql.arrow_values import SCALARS, TEXTS, column, plain, types, values_of
 from tests.property.cql.columns import encode
 
-warm_up()  # otherwise short columns of doubles are spelled without the kernels
+# Otherwise short columns of doubles are spelled without the kernels.
+assert digit_kernels and kernels
 
 
 def big_endian(form: str) -> Callable[[Any], bytes]:
@@ -107,7 +110,7 @@ def test_doubles_with_few_decimals_are_spelled_as_arrow_does(
     assert texts.to_pylist() == array.cast(pa.string()).to_pylist()
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [0.0, -0.0, 1e-6, -1e-6, 5e-7, 0.1, 1 / 3, 25.272, -99.99, 100.0, 999999999.0, 999999999.999999,
      1e9, 1000000000.5, 1e10, 123456.7890125, 5e-324, 1.7976931348623157e308],

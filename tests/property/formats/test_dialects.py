@@ -15,7 +15,8 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import read_header
 from ringhaul.formats.presets import PRESETS, input_options, output_options
 from ringhaul.formats.split import START, Position, read_blocks, split_units
-from ringhaul.formats.write import OutputFormat, open_writer
+from ringhaul.formats.write import OutputFormat
+from ringhaul.formats.write.writer import open_writer
 
 NAMES = ["id", "flag", "note"]
 #: Characters that are special in some dialect, and texts that could be read as null.

@@ -16,7 +16,9 @@ from ringhaul.formats import json_documents
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.json_documents import scan_documents, without_comments
 from ringhaul.formats.pieces import START
-from ringhaul.formats.split import read_blocks, record_position, split_units
+from ringhaul.formats.split import read_blocks, split_units
+from tests.cases import each
+from tests.property.formats.positions import record_position
 
 PLAIN = CsvDialect(quote=None, json_layout="documents")
 COMMENTED = CsvDialect(quote=None, json_layout="commented")
@@ -168,9 +170,9 @@ CUT = [b"", b",", b",\n", b" ,[[[[", b"[", b'], [{"id": 3}']
 DAMAGED = [b"] ]]", b"]]", b'] ] [{"id": 3}]']
 
 
-@pytest.mark.parametrize("end", [*CUT, *DAMAGED])
-@pytest.mark.parametrize("count", [1, 2, 2000])
-@pytest.mark.parametrize("begin", [b"[", b"\xef\xbb\xbf \n["])
+@each("end", [*CUT, *DAMAGED])
+@each("count", [1, 2, 2000])
+@each("begin", [b"[", b"\xef\xbb\xbf \n["])
 def test_what_is_cut_off_between_two_objects_is_damage(
     end: bytes, count: int, begin: bytes
 ) -> None:

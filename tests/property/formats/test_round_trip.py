@@ -25,7 +25,9 @@ from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.parquet_read import read_batches
 from ringhaul.formats.pieces import Position
 from ringhaul.formats.split import START, read_blocks
-from ringhaul.formats.write import OutputFormat, open_writer
+from ringhaul.formats.write import OutputFormat
+from ringhaul.formats.write.writer import open_writer
+from tests.cases import each
 from tests.property.cql.any_values import EXTREMES, cell_of, types, values
 from tests.property.cql.pages import PROTOCOL, Pairs, driver_type, page
 
@@ -149,8 +151,8 @@ def test_cells_come_back(form: str, data: st.DataObject) -> None:
     assert_comes_back(form, kinds, wanted, cuts)
 
 
-@pytest.mark.parametrize("form", READERS)
-@pytest.mark.parametrize("name", EXTREMES)
+@each("form", READERS)
+@each("name", EXTREMES)
 def test_extremes_come_back(form: str, name: str) -> None:
     kind = CqlType(name)
     kinds = [kind, CqlType("list", (kind,)), CqlType("map", (kind, kind)), CqlType("int")]

@@ -23,7 +23,8 @@ from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.header import read_header
 from ringhaul.formats.jsonl_read import line_dialect, read_objects
 from ringhaul.formats.split import START, read_blocks
-from ringhaul.formats.write import OutputFormat, open_writer
+from ringhaul.formats.write import OutputFormat
+from ringhaul.formats.write.writer import open_writer
 from tests.property.cql.any_values import cell_of, types, values
 from tests.property.cql.pages import page
 from tests.property.formats.test_round_trip import Cell, cells

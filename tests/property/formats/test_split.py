@@ -15,10 +15,10 @@ from ringhaul.formats.split import (
     Position,
     UnitRange,
     read_blocks,
-    record_position,
     split_units,
 )
 from tests.property.formats import grammar
+from tests.property.formats.positions import record_position
 
 
 class Seen(NamedTuple):

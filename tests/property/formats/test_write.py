@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +20,9 @@ from ringhaul.cql.types import CqlType, parse_type
 from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.header import read_header
 from ringhaul.formats.split import START, read_blocks
-from ringhaul.formats.write import OutputFormat, open_writer, rows
+from ringhaul.formats.write import OutputFormat, rows
+from ringhaul.formats.write.writer import open_writer
+from tests.cases import each
 from tests.property.cql.arrow_values import TORTURE, column, plain, types, values_of
 
 OPENERS = {
@@ -209,8 +210,8 @@ def test_parquet_has_dictionaries_where_values_repeat() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["int", "bigint", "timestamp", "date", "time"])
-@pytest.mark.parametrize("compression", ["none", "zstd"])
+@each("name", ["int", "bigint", "timestamp", "date", "time"])
+@each("compression", ["none", "zstd"])
 def test_parquet_has_delta_encoding_for_whole_numbers_that_rarely_repeat(
     name: str, compression: str
 ) -> None:

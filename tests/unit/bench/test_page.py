@@ -15,6 +15,7 @@ from bench.full import FULL, SHORT, Bench, command_of
 from bench.harness import DRIVER, OURS, Median, Run, System, medians, save, save_table
 from bench.page import PAGES, PICTURES, ROOT, behind, lines_of, pictures, written
 from bench.record import Line, Record, read_record
+from tests.cases import each
 
 SYSTEMS_OF_SEEDS = ("S0a", "S0b", "S0c", "S0d", "S0e", "S1a", "S1b", "S1c", "S2a", "S2b")
 SYSTEMS_OF_SEEDS += ("S3a", "S3b", "S3c", "S3d", "S4a", "S4b")
@@ -40,7 +41,7 @@ def test_every_system_of_the_articles_has_a_row() -> None:
     assert tuple(dict.fromkeys(sorted(row.row for row in ROWS))) == SYSTEMS_OF_SEEDS
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.result], ids=lambda row: row.what)
+@each("row", [row for row in ROWS if row.result], ids=lambda row: row.what)
 def test_each_row_has_a_command_that_runs_it(row: Row) -> None:
     assert command_of(row.result).startswith("python -m bench.")
 
@@ -50,7 +51,7 @@ def test_where_ours_is_not_ahead_the_page_says_why() -> None:
     assert not silent
 
 
-@pytest.mark.parametrize("bench", [*FULL, *SHORT], ids=lambda bench: bench.command)
+@each("bench", [*FULL, *SHORT], ids=lambda bench: bench.command)
 def test_each_bench_of_the_line_up_is_there_and_saves_what_the_page_reads(bench: Bench) -> None:
     source = (ROOT / "bench" / f"{bench.command.split()[0]}.py").read_text()
     for name in bench.results:

@@ -19,6 +19,7 @@ import pytest
 
 from ringhaul.client.columns import column
 from ringhaul.client.errors import UsageError
+from tests.cases import each
 
 DAY, NOON = date(2024, 1, 1), datetime(2024, 1, 1, 12)
 EAST = timezone(timedelta(hours=2))
@@ -43,7 +44,7 @@ class Pair:
     a: int
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "wanted"),
     [
         ([None, pd.NA, pd.NaT], None),
@@ -93,7 +94,7 @@ def test_nan_is_a_value_and_in_pandas_a_missing_one() -> None:
     assert column([float("nan"), "x"], "c", nan_is_null=True).to_pylist() == [None, "x"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "words"),
     [
         ([1, "x"], "'c' has values of different types: int in record 5, str in record 6; give"),

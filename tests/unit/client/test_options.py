@@ -11,6 +11,7 @@ from producer.commands.registry import find_command
 from ringhaul.client.arguments import option_arguments
 from ringhaul.client.errors import UsageError
 from ringhaul.client.options import OPTIONS
+from tests.cases import each
 from tests.client_options import (
     ARGUMENTS,
     CONNECTION,
@@ -62,7 +63,7 @@ CASES: list[tuple[str, object, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("keyword", "value", "words"), CASES)
+@each(("keyword", "value", "words"), CASES)
 def test_a_keyword_becomes_an_option(keyword: str, value: object, words: list[str]) -> None:
     assert option_arguments("load", {keyword: value}) == words
 
@@ -82,7 +83,7 @@ def test_click_reads_what_the_client_writes() -> None:
     assert context.params["values_header"] is False
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "options", "said"),
     [
         ("load", {"skip_row": 1}, "load has no option 'skip_row'; did you mean 'skip_rows'?"),

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from ringhaul.client.display import TerminalBar, bar_line, every, open_display
 from ringhaul.client.errors import UsageError
-from ringhaul.client.progress import Progress, TerminalBar, bar_line, every, open_display
+from ringhaul.client.progress import Progress
 
 HALF = Progress.read(
     {

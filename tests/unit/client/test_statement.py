@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ringhaul.client.statement import is_select, returns_rows
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("statement", "answers"),
     [
         ("SELECT * FROM k.t WHERE id = ?", True),

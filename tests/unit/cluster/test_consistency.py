@@ -17,6 +17,7 @@ from ringhaul.cluster.consistency import (
     too_few,
 )
 from ringhaul.errors import UsageError
+from tests.cases import each
 from tests.unit.cluster.sessions import by_dc, session, simple, strategy
 
 WHOLE = ("ONE", "TWO", "THREE", "QUORUM", "EACH_QUORUM", "ALL")
@@ -35,7 +36,7 @@ def words(level: str, found: object, local_dc: str = "dc1", nodes: Mapping[str, 
     return few or far
 
 
-@pytest.mark.parametrize(
+@each(
     ("found", "local_dc", "never"),
     [
         (simple("1"), "dc1", {"TWO", "THREE"}),
@@ -76,7 +77,7 @@ def test_other_strategies_are_not_judged(found: object) -> None:
 QUORUMS = {"QUORUM", "EACH_QUORUM", "LOCAL_QUORUM"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("found", "nodes", "never"),
     [
         (simple("3"), {"dc1": 1}, {*QUORUMS, "TWO", "THREE", "ALL"}),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
 from cassandra.connection import DefaultEndPoint
 from cassandra.policies import SimpleConvictionPolicy
 from cassandra.pool import Host
 
 from ringhaul.cluster.node_filter import NodeFilter
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("allowed", "denied", "address", "admitted"),
     [
         ((), (), "10.0.0.1", True),

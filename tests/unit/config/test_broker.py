@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from config.broker import broker_tls, broker_url
 from config.secrets import mask, mask_value, read_secret
 from config.settings import ConfigError, Settings, load_settings
+from tests.cases import each
 from tests.certificates import Authority, protect
 
 
@@ -98,7 +99,7 @@ def test_a_missing_tls_file_is_reported(clean: Path) -> None:
         broker_tls(with_broker(url="rediss://h", tls_ca="ca.pem").broker)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "masked"),
     [
         ("redis://u:pw@h:1/0", "redis://u:***@h:1/0"),

@@ -9,6 +9,7 @@ from celery.app.defaults import DEFAULTS
 from config.celery_config import celery_settings
 from config.settings import ConfigError, load_settings
 from producer.services.embedded import default_workers
+from tests.cases import each
 
 URL = "redis://me:pw@host:6379/1"
 
@@ -32,7 +33,7 @@ def test_a_worker_consumes_the_queue_of_its_data_centre_too() -> None:
     assert set(placed.amqp.queues.consume_from) == {"ringhaul.load.ld-1"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value"),
     [
         ("broker_url", URL),

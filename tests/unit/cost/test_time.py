@@ -12,7 +12,8 @@ import time
 import pytest
 
 from ringhaul.cql import types
-from tests.unit.cost.worst_cases import CASES, SCALAR_CASES, SCALARS, Case
+from tests.cases import each
+from tests.unit.cost.worst_cases import CASES, FAMILIES, SCALAR_CASES, SCALARS, Case
 
 GROWTH = 4
 #: Between `GROWTH`, with room for a busy machine, and its square.
@@ -35,19 +36,26 @@ def spent(case: Case, length: int) -> float:
         gc.enable()
 
 
-@pytest.mark.parametrize("case", SCALAR_CASES + CASES, ids=lambda case: case.name)
-def test_time_grows_with_the_length_and_no_faster(case: Case) -> None:
+def growth_of(case: Case) -> str:
+    """Return by how much a case's time grows if that is too much, or an empty text."""
     # The first time is of two: a slow one would let quadratic work pass.
     short, long = spent(case, case.length), float("inf")
     for _ in range(TRIES):
         short = min(short, spent(case, case.length))
         long = min(long, spent(case, GROWTH * case.length))
         if long < RATIO_MAX * max(short, LEAST_S):
-            return
-    pytest.fail(f"{short * 1e3:.2f} ms become {long * 1e3:.2f} ms of {GROWTH} times the length")
+            return ""
+    took = f"{short * 1e3:.2f} ms become {long * 1e3:.2f} ms"
+    return f"{case.name}: {took} of {GROWTH} times the length"
 
 
-@pytest.mark.parametrize(
+@pytest.mark.parametrize("family", FAMILIES)
+def test_time_grows_with_the_length_and_no_faster(family: str) -> None:
+    slow = list(filter(None, map(growth_of, FAMILIES[family])))
+    assert not slow, "\n".join(slow)
+
+
+@each(
     "case",
     [case for case in CASES if case.name.startswith("CSV record")],
     ids=lambda case: case.name,
@@ -67,9 +75,11 @@ def test_the_measure_detects_quadratic_work() -> None:
     def square(text: str) -> object:
         return sum(one == other for one in text for other in text)
 
-    case = Case("square", square, lambda n: "a" * n, 400)
-    with pytest.raises(pytest.fail.Exception):
-        test_time_grows_with_the_length_and_no_faster(case)
+    assert "square: " in growth_of(Case("square", square, lambda n: "a" * n, 400))
+
+
+def test_every_case_is_in_one_family() -> None:
+    assert sum(map(len, FAMILIES.values())) == len(SCALAR_CASES) + len(CASES)
 
 
 def test_every_scalar_type_has_a_case() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -418,3 +419,14 @@ CASES = [
     ),
     Case("UTF-7, one run", _transcoded, lambda n: "+" + "AGEA" * (n // 4), 400_000),
 ]
+
+
+def _families() -> dict[str, list[Case]]:
+    found: dict[str, list[Case]] = {}
+    for case in [*SCALAR_CASES, *CASES]:
+        found.setdefault(re.split(r"[ ,]", case.name, maxsplit=1)[0], []).append(case)
+    return found
+
+
+#: First word of a case's name: a type, a reader or a kind of message -> its cases.
+FAMILIES = _families()

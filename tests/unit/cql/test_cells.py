@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 
 from ringhaul.cql import cells as cells_module
-from ringhaul.cql.cells import Cells, constant_bigint, join_rows, routing_keys
+from ringhaul.cql.cells import Cells, bigint_cells, join_rows, routing_keys
 
 
 def test_rows_of_numbers_alone_need_no_glue() -> None:
-    rows = join_rows([constant_bigint(1, 2), constant_bigint(2, 2)])
+    rows = join_rows([bigint_cells(np.array([1, 1])), bigint_cells(np.array([2, 2]))])
 
     one, two = b"\0\0\0\x08" + b"\0" * 7 + b"\1", b"\0\0\0\x08" + b"\0" * 7 + b"\2"
     assert rows.to_pylist() == [one + two, one + two]
@@ -32,7 +32,7 @@ def test_arrow_nulls_are_missing_values_too() -> None:
 
 def test_an_oversized_key_component_still_routes_somewhere() -> None:
     keys = routing_keys(
-        [Cells.variable(pa.array([b"k" * 70_000], pa.binary())), constant_bigint(1, 1)]
+        [Cells.variable(pa.array([b"k" * 70_000], pa.binary())), bigint_cells(np.array([1]))]
     )
 
     assert len(keys) == 1 and keys[0].as_py()[2:70_002] == b"k" * 70_000

@@ -15,7 +15,9 @@ from ringhaul.cql.text import encode_text
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed import encode_typed
 from ringhaul.cql.types import CqlType
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.transform.values import encode_values
+from tasks.command_line import spelled_as
 
 SKIPPED, REPEATED_TIME = "2026-03-29 02:30", "2026-10-25 02:30"
 FIRST, SECOND = datetime(2026, 10, 25, 0, 30), datetime(2026, 10, 25, 1, 30)
@@ -133,9 +135,11 @@ def test_repeated_times_are_counted_unless_one_was_chosen() -> None:
 
 
 def test_the_reason_names_the_option_of_the_command() -> None:
-    fmt = TextFormat(timezone="Europe/Berlin", option_prefix="values-")
+    fmt = TextFormat(timezone="Europe/Berlin")
     text = pa.array([SKIPPED]).cast(pa.binary())
-    assert encode_text("timestamp", text, fmt, null_length=-1)[1] == [
+    with spelled_as(JobKind.EXEC):
+        bad = encode_text("timestamp", text, fmt, null_length=-1)[1]
+    assert bad == [
         BadValue(
             0,
             f'cast timestamp: "{SKIPPED}" does not exist in Europe/Berlin, where clocks then go '

@@ -3,11 +3,12 @@
 import pytest
 
 from ringhaul.cql.durations import Duration, parse_duration
+from tests.cases import each
 
 HOUR, MINUTE, SECOND = 3_600_000_000_000, 60_000_000_000, 1_000_000_000
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("1y2mo3w4d5h6m7s8ms9us10ns", (14, 25, 5 * HOUR + 6 * MINUTE + 7 * SECOND + 8_009_010)),
@@ -34,7 +35,7 @@ def test_forms(text: str, expected: Duration) -> None:
     assert parse_duration(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *(

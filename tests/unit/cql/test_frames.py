@@ -12,6 +12,7 @@ import pytest
 from ringhaul.cql import frames
 from ringhaul.cql.frames import FrameError, Reader, execute_frames, parse_replies, read_error
 from tests import protocol
+from tests.cases import each
 
 ROWS = pa.array([struct.pack(">i", n) + b"x" * n for n in (1, 700, 0, 30)], pa.binary())
 
@@ -20,7 +21,7 @@ def built() -> frames.Frames:
     return execute_frames(ROWS, b"q" * 16, 6, 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "what"),
     [
         (protocol.reply(protocol.READY, b"", 0, version=0x83), "version byte 0x83"),
@@ -53,7 +54,7 @@ def test_a_frame_with_a_possible_length_is_waited_for() -> None:
     assert parse_replies(protocol.void(7) + head + b"\0" * 100).consumed_bytes == 13
 
 
-@pytest.mark.parametrize("cut", range(len(b"\0\0\x22\0\0\5wrong")))
+@each("cut", range(len(b"\0\0\x22\0\0\5wrong")))
 def test_a_truncated_error_body_is_refused(cut: int) -> None:
     with pytest.raises(FrameError, match="of a body of"):
         read_error(b"\0\0\x22\0\0\5wrong"[:cut])

@@ -6,6 +6,7 @@ import pytest
 
 from ringhaul.cql.literal import Value, parse_literal
 from ringhaul.cql.types import CqlType
+from tests.cases import each
 
 TEXT, INT = CqlType("text"), CqlType("int")
 
@@ -78,12 +79,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "text", "value"), WRITTEN_BY_COPY + OTHERS)
+@each(("kind", "text", "value"), WRITTEN_BY_COPY + OTHERS)
 def test_literals_are_parsed(kind: CqlType, text: str, value: Value) -> None:
     assert parse_literal(kind, text) == value
 
 
-@pytest.mark.parametrize(("kind", "text", "message"), REFUSED)
+@each(("kind", "text", "message"), REFUSED)
 def test_an_invalid_literal_is_reported_with_its_place(
     kind: CqlType, text: str, message: str
 ) -> None:

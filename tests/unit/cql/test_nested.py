@@ -13,6 +13,7 @@ from ringhaul.cql.nested import encode_column, encode_json, loadable, parse_json
 from ringhaul.cql.text import TextFormat
 from ringhaul.cql.types import CqlType, parse_type
 from ringhaul.formats.json_text import parse_spelt
+from tests.cases import each
 from tests.property.cql.columns import wire
 
 FORMAT = TextFormat()
@@ -25,7 +26,7 @@ def reason(cql: str, text: bytes, fmt: TextFormat = FORMAT) -> str | None:
     return bad[0].words("tags") if bad else None
 
 
-@pytest.mark.parametrize(
+@each(
     ("cql", "text", "expected"),
     [
         ("list<int>", b'[1,2,3,"x"]', 'cast int: tags[3]: "x" is not a whole number'),

@@ -10,6 +10,9 @@ import pyarrow as pa
 import pytest
 
 from ringhaul.cql.text import ENCODERS, TextFormat, encode_text, supported
+from ringhaul.ledger.kinds import JobKind
+from tasks.command_line import spelled_as
+from tests.cases import each
 
 DEFAULT = TextFormat()
 
@@ -49,7 +52,7 @@ def number(cql_type: str, text: str, fmt: TextFormat = DEFAULT) -> int:
     return int.from_bytes(cell(cql_type, text, fmt), "big", signed=cql_type != "date")
 
 
-@pytest.mark.parametrize(
+@each(
     ("cql_type", "text", "expected"),
     [
         ("text", "", b""),
@@ -148,7 +151,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("cql_type", "text", "expected"), REFUSED)
+@each(("cql_type", "text", "expected"), REFUSED)
 def test_refused(cql_type: str, text: str | bytes, expected: str) -> None:
     assert reason(cql_type, text) == f"cast {cql_type}: " + expected.replace("{}", f'"{text!s}"')
 
@@ -181,7 +184,7 @@ def test_a_reason_is_one_short_line() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "milliseconds"),
     [
         ("1970-01-01", 0),
@@ -254,7 +257,8 @@ def test_a_number_that_reads_as_a_date_is_not_guessed(text: str, as_ms: str, as_
         f"--epoch-unit ms reads it as {as_ms}, {as_date}"
     )
     assert number("timestamp", text, TextFormat(epoch_unit="ms")) == int(text)
-    of_values = reason("timestamp", text, TextFormat(option_prefix="values-"))
+    with spelled_as(JobKind.LOOKUP):
+        of_values = reason("timestamp", text)
     assert "--values-epoch-unit ms reads it as" in of_values
     assert ", --values-timestamp-format " in of_values
 
@@ -372,8 +376,8 @@ def test_bytes_of_two_values_that_are_utf8_only_together() -> None:
     assert [row for row, _ in encode_text("text", halves, DEFAULT, null_length=-2)[1]] == [0, 1]
 
 
-@pytest.mark.parametrize("cql_type", ENCODERS)
-@pytest.mark.parametrize("null_length", [-1, -2])
+@each("cql_type", ENCODERS)
+@each("null_length", [-1, -2])
 def test_nulls_take_no_bytes(cql_type: str, null_length: int) -> None:
     cells, bad = encode_text(
         cql_type, pa.array([None, None], pa.binary()), DEFAULT, null_length=null_length
@@ -384,14 +388,14 @@ def test_nulls_take_no_bytes(cql_type: str, null_length: int) -> None:
     assert cells.values.to_pylist() == [b"", b""]
 
 
-@pytest.mark.parametrize("cql_type", ENCODERS)
+@each("cql_type", ENCODERS)
 def test_a_column_without_rows(cql_type: str) -> None:
     cells, bad = encode_text(cql_type, pa.array([], pa.binary()), DEFAULT, null_length=-2)
 
     assert (len(cells), bad, cells.values.to_pylist()) == (0, [], [])
 
 
-@pytest.mark.parametrize("cql_type", ENCODERS)
+@each("cql_type", ENCODERS)
 def test_a_slice_reads_as_its_own_column(cql_type: str) -> None:
     """Arrow slices share buffers: neither the values before nor those after may be read."""
     values = [b"1", None, b"x\xff", b"0xab", None, b"1", b"2024-01-01", b"\xff"]

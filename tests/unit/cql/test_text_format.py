@@ -7,9 +7,10 @@ import pytest
 
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "message"),
     [
         ({"epoch_unit": "min."}, '--epoch-unit "min." is unknown: use one of s, ms, us, ns'),

@@ -17,6 +17,7 @@ import pytest
 from ringhaul.cql.text import TextFormat
 from ringhaul.cql.typed import encode_typed, refusal
 from ringhaul.cql.types import parse_type
+from tests.cases import each
 from tests.property.cql.columns import encode, wire
 
 FORMAT = TextFormat()
@@ -43,7 +44,7 @@ def int64(value: int) -> bytes:
     return struct.pack(">q", value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("cql", "array", "expected"),
     [
         ("bigint", pa.array([1, None], pa.int8()), [int64(1), None]),
@@ -259,7 +260,7 @@ def test_parts_of_a_duration_have_one_sign_and_their_range() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("cql", "arrow", "words"),
     [
         ("int", pa.bool_(), "bool does not become int"),

@@ -15,6 +15,7 @@ from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed import encode_typed, refusal
 from ringhaul.cql.types import parse_type
 from ringhaul.formats.parquet_json import record_json
+from tests.cases import each
 
 FIELDS = {"pair": (("First", "int"), ("second", "text"))}
 FMT = TextFormat()
@@ -51,7 +52,7 @@ SAME = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("cql", "array", "texts"), SAME)
+@each(("cql", "array", "texts"), SAME)
 def test_a_column_converts_as_its_text_in_csv(cql: str, array: pa.Array, texts: list[str]) -> None:
     kind = parse_type(cql, FIELDS)
     assert refusal(kind, array.type) is None

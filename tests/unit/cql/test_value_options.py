@@ -10,6 +10,7 @@ import pytest
 from ringhaul.cql.nested import encode_column
 from ringhaul.cql.text import TextFormat
 from ringhaul.cql.types import parse_type
+from tests.cases import each
 
 FIELDS = {"pair": (("f1", "int"), ("Big", "text"))}
 DAY = 86_400_000
@@ -254,7 +255,7 @@ READ = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("cql_type", "text", "options", "usual", "named"), READ)
+@each(("cql_type", "text", "options", "usual", "named"), READ)
 def test_an_option_reads_its_spelling(
     cql_type: str, text: str, options: dict[str, Any], usual: str, named: str
 ) -> None:
@@ -292,7 +293,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("cql_type", "text", "options", "why"), REFUSED)
+@each(("cql_type", "text", "options", "why"), REFUSED)
 def test_an_option_reads_nothing_else(
     cql_type: str, text: str, options: dict[str, Any], why: str | None
 ) -> None:

@@ -32,9 +32,10 @@ from ringhaul.dataplane.retry import (
     classify_code,
     message,
 )
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     "error",
     [
         OperationTimedOut(),

@@ -21,16 +21,12 @@ from config.settings import load_settings
 from manual.site import ROOT
 from producer.schedule.file import read_schedule_file
 from ringhaul.errors import UsageError
+from tests.cases import each
+from tests.manual_pages import Block, blocks_of, name_of, text_of
 from tests.unit.docs.test_language import PAGES
 from tests.unit.test_docs import shell_lines
 
-_FENCE = re.compile(r"^( *)```([^\n`]*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 _ANY_FENCE = re.compile(r"^ *```", re.MULTILINE)
-BLOCKS = [
-    (page, language, body)
-    for page in PAGES
-    for _, language, body in _FENCE.findall(page.read_text())
-]
 #: Page, or its folder -> the test that runs its commands.
 RUN_BY = {
     "docs/tutorial.md": "tests/acceptance/test_tutorial.py",
@@ -60,7 +56,8 @@ PARSED_ONLY = {
     "docs/how-to/install.md": "tests/acceptance/test_installed.py, test_completion.py",
     "docs/how-to/monitoring.md": "tests/acceptance/test_flower_pages.py, test_prometheus.py",
     "docs/how-to/nightly-etl.md": "its schedule: tests/acceptance/test_how_to.py",
-    "docs/how-to/operations.md": "tests/acceptance/test_doctor.py, test_profile.py",
+    "docs/how-to/operations.md": "tests/acceptance/test_doctor.py",
+    "docs/how-to/profile.md": "tests/acceptance/test_profile.py",
     "docs/how-to/schedules.md": "tests/acceptance/test_schedules.py",
     "docs/how-to/transforms.md": "tests/acceptance/test_transform.py",
     "docs/how-to/tune.md": "tests/acceptance/test_tune.py, test_profile.py",
@@ -72,7 +69,7 @@ PARSED_ONLY = {
     "docs/reference/commands/resume.md": "tests/acceptance/test_resume.py",
     "docs/reference/commands/schedule.md": "own file: tests/acceptance/test_schedules.py",
     "docs/reference/commands/tune.md": "minutes of trials: tests/acceptance/test_tune.py",
-    "docs/reference/commands/worker.md": "every test of a fleet; tests/acceptance/test_profile.py",
+    "docs/reference/commands/worker.md": "every test of a fleet",
     "docs/how-to/orchestrators.md": "installs packages; recipes: tests/acceptance/test_recipes.py",
     "deploy/README.md": "names of services and variables (tests/unit/test_deploy.py)",
     "deploy/k8s/README.md": "tests/unit/test_deploy_k8s.py",
@@ -142,33 +139,29 @@ READERS: dict[str, Callable[[str, Path], None]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("page", "language", "body"),
-    BLOCKS,
-    ids=[f"{page.relative_to(ROOT)}-{i}" for i, (page, _, _) in enumerate(BLOCKS)],
-)
-def test_a_block_can_be_read(page: Path, language: str, body: str, tmp_path: Path) -> None:
-    assert language in READERS, f"{page.name}: say what kind of block this is: {body[:60]!r}"
-    READERS[language](body, tmp_path)
+@each("page, block", [(page, block) for page in PAGES for block in blocks_of(page)])
+def test_a_block_can_be_read(page: Path, block: Block, tmp_path: Path) -> None:
+    assert block.language in READERS, f"{page.name}: say what kind of block this is"
+    READERS[block.language](block.body, tmp_path)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each("page", PAGES, ids=name_of)
 def test_no_block_is_left_open(page: Path) -> None:
-    text = page.read_text()
-    assert len(_ANY_FENCE.findall(text)) == 2 * len(_FENCE.findall(text))
+    text = text_of(page)
+    assert len(_ANY_FENCE.findall(text)) == 2 * len(blocks_of(page))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each("page", PAGES, ids=name_of)
 def test_commands_of_a_page_are_run_or_said_not_to_be(page: Path) -> None:
-    name = str(page.relative_to(ROOT))
-    if not list(shell_lines(page.read_text())) or name in PARSED_ONLY:
+    name = name_of(page)
+    if not list(shell_lines(text_of(page))) or name in PARSED_ONLY:
         return
     run_by = RUN_BY.get(name) or RUN_BY.get(str(page.parent.relative_to(ROOT)))
     assert run_by, f"no test runs the commands of {name}: write one, and name it in RUN_BY"
     assert (ROOT / run_by).is_file()
 
 
-@pytest.mark.parametrize(
+@each(
     ("language", "body"),
     [
         ("toml", "[load]\nblock_byte = 1\n"),

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from manual.site import ROOT, pages
+from tests.cases import each
+from tests.manual_pages import name_of, prose_of, text_of
 
 WORDS_MAX = 35
 CELL_MAX = 300
@@ -63,20 +63,20 @@ def words(sentence: str) -> int:
     return len([word for word in sentence.split() if re.search(r"\w", word)])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each("page", PAGES, ids=name_of)
 def test_no_sentence_is_too_long(page: Path) -> None:
     long = [
         sentence
-        for block in blocks(page.read_text())
+        for block in blocks(text_of(page))
         for sentence in sentences(block)
         if words(sentence) > WORDS_MAX
     ]
     assert not long, "\n".join(f"{words(text)} words: {text}" for text in long)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each("page", PAGES, ids=name_of)
 def test_no_cell_of_a_table_is_too_long(page: Path) -> None:
-    lines = _FENCE.sub("", page.read_text()).splitlines()
+    lines = prose_of(page).splitlines()
     long = [
         cell
         for line in lines

@@ -6,6 +6,7 @@ import pytest
 from ringhaul.formats.csv_read import FieldReject, TextBlock, read_block
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import START, read_blocks
+from tests.cases import each
 
 NAMES = ["a", "b", "c"]
 
@@ -60,8 +61,8 @@ def test_records_with_another_number_of_fields_are_rejects() -> None:
     ]
 
 
-@pytest.mark.parametrize("options", [{}, {"quote": None, "escape": "\\"}, {"null_quoted": True}])
-@pytest.mark.parametrize(
+@each("options", [{}, {"quote": None, "escape": "\\"}, {"null_quoted": True}])
+@each(
     ("text", "unnamed"),
     [
         (b"1,2,3,4\n5,6,7,8\n", True),

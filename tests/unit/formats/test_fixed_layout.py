@@ -6,6 +6,7 @@ import pytest
 
 from ringhaul.errors import UsageError
 from ringhaul.formats.fixed_layout import FixedField, parse_columns_at, parse_layout
+from tests.cases import each
 
 
 def test_columns_at() -> None:
@@ -31,7 +32,7 @@ name,9,19
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("id", "'id': give NAME:FIRST-LAST or NAME:FIRST-LAST:TRIM, as in id:1-8"),

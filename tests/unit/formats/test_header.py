@@ -18,13 +18,14 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty, check_names, read_header, write_header
 from ringhaul.formats.split import Position
+from tests.cases import each
 
 
 def header(text: bytes, **options: object) -> tuple[list[str], Position]:
     return read_header(io.BytesIO(text), CsvDialect(**options))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "names", "position"),
     [
         (b"id,name\n1,x\n", ["id", "name"], Position(8, 0, 2)),
@@ -121,6 +122,10 @@ def _orc() -> bytes:
         (
             lambda: b"\x1f\x9d\x90\x6b\x58\xd9\x52\x31",
             "by compress, which is not supported: unpack it, also in a pipe (uncompress -c FILE |",
+        ),
+        (
+            lambda: b"\xff\x06\0\0sNaPpY\0\x0d\0\0",
+            "by snappy, which is not supported: unpack it, also in a pipe (snzip -dc FILE |",
         ),
         (lambda: gzip.compress(b'"\n"' + os.urandom(3000)), "compressed by gzip"),
     ],

@@ -6,9 +6,10 @@ import pytest
 
 from ringhaul.errors import UsageError
 from ringhaul.formats.hive import NULL, folder_of, values_of
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "folder"),
     [
         ("north", "region=north"),

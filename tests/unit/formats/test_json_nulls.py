@@ -5,12 +5,11 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import pytest
-
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.json_text import parse_spelt
 from ringhaul.formats.jsonl_read import line_dialect, read_objects
 from ringhaul.formats.split import START, read_blocks
+from tests.cases import each
 
 RECORDS = (
     b'{"a": "N/A", "b": ["N/A"]}\n{"a": -999, "b": {"N/A": "N/A"}}\n{"a": "", "b": "n/a"}\n'
@@ -22,7 +21,7 @@ PLAIN: list[list[Any]] = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "a", "b"),
     [
         ({}, PLAIN[0], PLAIN[1]),
@@ -37,7 +36,7 @@ PLAIN: list[list[Any]] = [
         ({"null_strings": ("",), "null_quoted": True}, ["N/A", "-999", None, True, None], PLAIN[1]),
     ],
 )
-@pytest.mark.parametrize("spelt", [False, True])
+@each("spelt", [False, True])
 def test_a_member_that_is_one_of_the_texts_is_null(
     options: dict[str, Any], a: list[Any], b: list[Any], spelt: bool
 ) -> None:

@@ -11,10 +11,12 @@ import pytest
 
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
-from ringhaul.formats.write import OutputFormat, open_writer, refuse_blank_lines
+from ringhaul.formats.write import OutputFormat, refuse_blank_lines
+from ringhaul.formats.write.writer import open_writer
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "message"),
     [
         ({"empty_word": "a,b"}, "empty-word: 'a,b' holds the delimiter"),
@@ -104,7 +106,7 @@ def test_a_tab_is_spelled_as_in_a_load() -> None:
     assert OutputFormat.from_json(fmt.to_json()) == fmt
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "words"),
     [
         ({"kind": "orc"}, "format: 'orc' is not one of csv, jsonl or parquet"),

@@ -21,6 +21,7 @@ from ringhaul.sources.files import open_parquet
 from ringhaul.sources.find import find_sources
 from ringhaul.storage.access import SCHEMES, Access, access, set_access
 from tests.arrows import ROOT
+from tests.cases import each
 from tests.unit.formats.parquet_files import (
     WRITING,
     encrypted,
@@ -48,8 +49,8 @@ def read(path: Path | str, names: list[str]) -> pa.Table:
     return pa.Table.from_batches([block.batch for block in blocks])
 
 
-@pytest.mark.parametrize("options", WRITING, ids=lambda options: "-".join(options))
-@pytest.mark.parametrize("number", [0, 1])
+@each("options", WRITING, ids=lambda options: "-".join(options))
+@each("number", [0, 1])
 def test_a_footer_has_the_figures_of_pyarrow(number: int, options: dict[str, object]) -> None:
     data = written(tables()[number], **options)
     found, metadata = footer(data), pq.read_metadata(pa.BufferReader(data))

@@ -16,6 +16,7 @@ from ringhaul.cql.text import TextFormat
 from ringhaul.cql.typed import encode_typed
 from ringhaul.cql.types import CqlType, parse_type
 from ringhaul.formats.parquet_json import record_json
+from tests.cases import each
 from tests.property.cql.columns import wire
 from tests.property.cql.nested_types import types, values
 from tests.property.cql.test_typed import to_arrow, to_text
@@ -33,7 +34,7 @@ def numbers(value: int, unit: pa.DataType) -> pa.Array:
     return pa.array([value], pa.int32() if unit.bit_width == 32 else pa.int64()).view(unit)
 
 
-@pytest.mark.parametrize(
+@each(
     ("cql", "array", "expected"),
     [
         ("timestamp", numbers(2**63 - 1, MS), "+292278994-08-17T07:12:55.807Z"),
@@ -88,7 +89,7 @@ def test_values(cql: str, array: pa.Array, expected: Any) -> None:
     assert (found, type(found)) == (expected, type(expected))  # 5 and 5.0 are equal
 
 
-@pytest.mark.parametrize(
+@each(
     ("cql", "array"),
     [
         ("date", numbers(86_400, pa.timestamp("s"))),
@@ -137,7 +138,7 @@ def assert_loads_alike(kind: CqlType, array: pa.Array, fmt: TextFormat = FORMAT)
 GERMAN = TextFormat(decimal_sep=",", thousands_sep=".")
 
 
-@pytest.mark.parametrize(
+@each(
     ("cql", "array", "expected"),
     [
         ("decimal", pa.array(["-1.234,50"]), "-1234.50"),
@@ -209,7 +210,7 @@ def no_utf8(raw: bytes, arrow: pa.DataType) -> pa.Array:
     return text if arrow == pa.string() else text.dictionary_encode()
 
 
-@pytest.mark.parametrize(
+@each(
     ("cql", "array", "expected"),
     [
         ("text", pa.array([b"caf\xe9"]), ["caf\\xe9"]),

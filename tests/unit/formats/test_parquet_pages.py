@@ -30,6 +30,7 @@ from ringhaul.formats.pieces import Position
 from ringhaul.sources.files import open_parquet
 from ringhaul.sources.find import find_sources
 from ringhaul.storage.access import SCHEMES, Access, access, set_access
+from tests.cases import each
 
 MIB = 1 << 20
 ROWS = 5000
@@ -70,8 +71,8 @@ def pages_of(data: bytes, leaf: Leaf) -> list[Page]:
     return list(pages(stored(data).read, leaf.start, end, leaf.values_count))
 
 
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
-@pytest.mark.parametrize("codec", CODECS)
+@each("version", ["1.0", "2.0"])
+@each("codec", CODECS)
 def test_headers_say_where_pages_are_and_what_they_unpack_to(codec: str, version: str) -> None:
     data = written(compression=codec, data_page_version=version, write_page_checksum=True)
     for leaf in leaves(data):

@@ -9,6 +9,7 @@ import pytest
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.split import START, Position, Stream, UnitRange, read_blocks, split_units
+from tests.cases import each
 
 
 def records(text: bytes, **options: object) -> list[bytes]:
@@ -42,7 +43,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_records(name: str) -> None:
     text, options, expected = CASES[name]
     assert records(text, **options) == expected

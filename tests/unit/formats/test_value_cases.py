@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import pytest
-
 from producer.request.input_format import dialect_of, text_of
 from producer.request.output import output_of
 from ringhaul.cql.cells import NULL_LENGTH
@@ -15,8 +13,9 @@ from ringhaul.cql.nested import encode_column
 from ringhaul.cql.types import CqlType, parse_type
 from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.split import START, read_blocks
-from ringhaul.formats.write import open_writer
+from ringhaul.formats.write.writer import open_writer
 from ringhaul.records.blanks import without_blanks, without_empties
+from tests.cases import each
 from tests.options import parse_options
 from tests.property.cql.pages import PROTOCOL, driver_type, page
 from tests.value_cases import PAIR, TABLES, Bad, Case, Table
@@ -64,13 +63,13 @@ def cell_of(kind: CqlType, value: Any) -> bytes | None:
     return cell
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
+@each(("name", "case"), CASES)
 def test_a_field_is_its_value(name: str, case: Case) -> None:
     kind = kind_of(case)
     assert read(TABLES[name], kind, case.field) == (cell_of(kind, case.value), "")
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
+@each(("name", "case"), CASES)
 def test_a_value_is_written_as_its_field_and_read_again(name: str, case: Case) -> None:
     table, kind = TABLES[name], kind_of(case)
     given = ("-t", "k.t", "-o", "out/", "--no-header", *table.both, *table.writing)
@@ -89,7 +88,7 @@ def test_a_value_is_written_as_its_field_and_read_again(name: str, case: Case) -
     assert read(table, kind, case.unloaded) == (cell, "")
 
 
-@pytest.mark.parametrize(("name", "bad"), BAD)
+@each(("name", "bad"), BAD)
 def test_what_is_no_value_is_refused_with_the_reason(name: str, bad: Bad) -> None:
     _, reason = read(TABLES[name], kind_of(bad), bad.field)
     assert bad.reason in reason

@@ -15,10 +15,10 @@ ROOT = Path(__file__).parents[3]
 #: and services, none of which changes a value.
 ROOMS = (
     *("ringhaul/cql", "ringhaul/formats", "ringhaul/records"),
-    *("producer/plan", "producer/inputs", "producer/request"),
+    *("producer/destination", "producer/plan", "producer/inputs", "producer/request"),
 )
 _OPTION = re.compile(r"--[a-z][a-z-]*")
-_CALLS = ("option", "reading", "known", "western_hint", "number_hint", "option_name")
+_CALLS = ("input_option", "reading", "known", "western_hint", "number_hint", "option_name")
 
 
 @cache
@@ -60,6 +60,10 @@ def _names_an_option(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         called = node.func
         name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        if name == "job_option":
+            option = node.args[0]
+            fixed = isinstance(option, ast.Constant)
+            return not fixed or f"--{ast.literal_eval(option)}" in options_of_load()
         return name in _CALLS
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return bool(options_of_load() & set(_OPTION.findall(node.value)))

@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from producer.request.input_format import text_of
 from ringhaul.cql.nested import encode_column
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import parse_type
+from tests.cases import each
 from tests.options import parse_options
 from tests.unit.hints.follow import Reading, readings
 
@@ -190,7 +190,7 @@ MEANT = [
 ]
 
 
-@pytest.mark.parametrize(("cql_type", "text", "meant", "leads"), MEANT)
+@each(("cql_type", "text", "meant", "leads"), MEANT)
 def test_a_hint_leads_to_what_was_meant(cql_type: str, text: str, meant: str, leads: bool) -> None:
     assert (meant in follow(cql_type, text, ()).values()) is leads
 

@@ -10,7 +10,8 @@ import pytest
 
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
-from ringhaul.formats.write import OutputFormat, open_writer, refuse_blank_lines
+from ringhaul.formats.write import OutputFormat, refuse_blank_lines
+from ringhaul.formats.write.writer import open_writer
 from tests.loads import table_schema
 from tests.unit.hints.follow import options_named
 from tests.unit.hints.load import load

@@ -8,6 +8,7 @@ from config import values
 from ringhaul.errors import UsageError
 from ringhaul.ledger import limits
 from ringhaul.ledger.limits import ErrorLimit
+from tests.cases import each
 
 #: Too many digits, too many decimals, too large a share, and digits
 #: that a Lua script does not take for digits.
@@ -15,7 +16,7 @@ REFUSED = ["", "many", "-2", "101%", "1e3", "5%%", "%", "1,000", "1 000", "5.%",
 REFUSED += ["1" + 15 * "0", "0.12345%", "100.00000%", "100.0001%", "005%", "\u0663", "\u0663%"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "records_max", "per_million_max"),
     [
         ("1000", 1000, -1),
@@ -37,7 +38,7 @@ def test_parse(text: str, records_max: int, per_million_max: int) -> None:
     assert ErrorLimit.parse(values.parse_max_errors(text)) == ErrorLimit.parse(text)
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@each("text", REFUSED)
 def test_a_refusal_says_what_is_expected(text: str) -> None:
     with pytest.raises(UsageError, match=r"number of records such as 1000.*15 digits, four dec"):
         ErrorLimit.parse(text)

@@ -10,6 +10,7 @@ from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
 from ringhaul.ledger.history import EventKind
 from ringhaul.ledger.scripts import JOB_SCRIPTS, SHARED_SCRIPTS, read_scripts
+from tests.cases import each
 
 FOLDER = Path(ringhaul.ledger.__path__[0])
 
@@ -21,14 +22,14 @@ def test_every_lua_file_is_a_script() -> None:
     assert set(read_scripts()) == files - parts
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.lua")), ids=lambda path: path.stem)
+@each("path", sorted(FOLDER.glob("*.lua")), ids=lambda path: path.stem)
 def test_every_script_opens_with_what_it_does(path: Path) -> None:
     first_code = re.search(r"^(?!--).", path.read_text(), re.MULTILINE)
     assert first_code is not None
     assert path.read_text()[: first_code.start()].count("\n--") >= 1
 
 
-@pytest.mark.parametrize("name", JOB_SCRIPTS)
+@each("name", JOB_SCRIPTS)
 def test_scripts_name_only_listed_keys(name: str) -> None:
     text = read_scripts()[name]
     used = set(re.findall(r"JOB \.\. '(\w+)'", text)) | set(re.findall(r"bucket\('(\w+)'", text))

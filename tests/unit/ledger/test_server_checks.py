@@ -3,9 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from ringhaul.ledger.server_checks import Level, ServerFacts, check_server, warnings_of
+from tests.cases import each
 
 GOOD = ServerFacts(
     address="h:6379",
@@ -26,7 +25,7 @@ def test_a_good_server_is_ok_and_unknown_settings_are_skipped() -> None:
     assert check_server(ServerFacts(address="h:6379")) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "level", "words"),
     [
         ({"version": "6.2.14"}, Level.FAIL, "use Redis 7.2"),

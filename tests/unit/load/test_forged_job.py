@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from config.settings import load_settings
+from ringhaul.destination.files import Files
 from ringhaul.errors import UsageError
 from ringhaul.load.to_sstables import run_unit_to_sstables
 from ringhaul.records.job import LoadJob
-from ringhaul.records.sstable_output import SSTableOutput
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.sources.files import check_unchanged
 from ringhaul.sstables.layout import Layout
@@ -85,7 +85,7 @@ def test_sstables_outside_of_the_roots_are_not_written(worker: Path, tmp_path: P
     # Given a job whose folder is elsewhere, and an attempt of its unit
     unit, job = forged(str(worker / "hostname"), "csv", whole=False)
     layout = Layout(partition_key_class="UTF8Type", clustering=(), columns=(), written_s=1)
-    output = SSTableOutput(folder=str(tmp_path), keyspace="shop", table="orders", layout=layout)
+    output = Files(folder=str(tmp_path), keyspace="shop", table="orders", layout=layout)
     folder = tmp_path / ".ringhaul" / "ld-1" / "0-1-h"
     folder.mkdir(parents=True)
     (folder / "kept").touch()
@@ -95,7 +95,7 @@ def test_sstables_outside_of_the_roots_are_not_written(worker: Path, tmp_path: P
     # When a worker runs the unit, then it neither writes nor removes anything there
     with pytest.raises(UsageError, match="allowed_roots"):
         run_unit_to_sstables(
-            unit, 0, replace(job, sstables=output), str(folder),
+            unit, 0, replace(job, destination=output), str(folder),
             UnitHooks(tick=lambda rows, rejected, done: None), bounds,
         )  # fmt: skip
     assert [path.name for path in folder.iterdir()] == ["kept"]

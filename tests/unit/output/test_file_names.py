@@ -6,11 +6,12 @@ import pytest
 
 from ringhaul.errors import UsageError
 from ringhaul.output.file_names import FileNames
+from tests.cases import each
 
 KNOWN = {"keyspace": "shop", "table": "orders", "job": "ul-7f3a9c"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "suffix", "name"),
     [
         ("{table}-{number}", ".csv", "orders-12.csv"),
@@ -34,7 +35,7 @@ def test_a_pattern_gives_a_name_with_the_format_s_end(pattern: str, suffix: str,
     assert FileNames(pattern, suffix).name(12, **KNOWN) == name
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "why"),
     [
         ("orders.csv", "gives all files one name"),

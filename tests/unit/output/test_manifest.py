@@ -10,7 +10,6 @@ from ringhaul.formats.write import OutputFormat
 from ringhaul.output.manifest import (
     Manifest,
     check_parts,
-    in_token_order,
     read_manifest,
     write_manifest,
 )
@@ -61,21 +60,6 @@ def test_an_invalid_manifest_is_refused(tmp_path: Path, text: str, words: str) -
     (tmp_path / MANIFEST).write_text(text)
     with pytest.raises(UsageError, match=words):
         read_manifest(str(tmp_path))
-
-
-def test_parts_are_sorted_by_their_tokens() -> None:
-    parts = [
-        part("part-000003-000000-j-a", None),
-        part("part-000001-000001-j-b", 5),
-        part("part-000001-000000-j-c", 5),
-        part("part-000002-000000-j-a", -7),
-    ]
-    assert [p.name[9:18] for p in in_token_order(parts)] == [
-        "02-000000",
-        "01-000000",
-        "01-000001",
-        "03-000000",
-    ]
 
 
 def test_parts_are_checked(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from ringhaul.query import Aggregation, QueryError, parse_select
 from ringhaul.query.results import numeric
+from tests.cases import each
 from tests.unit.query.tables import ORDERS, answer, batch_of, table_of
 
 NAN = math.nan
@@ -23,7 +24,7 @@ def one(expression: str, **columns: list[Any]) -> Any:
     return whole["x"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("expression", "column", "values", "result"),
     [
         ("count(*)", "total", [1, None], 2),
@@ -108,7 +109,7 @@ def test_one_group(expression: str, column: str, values: list[Any], result: Any)
     assert repr(found) == repr(result)
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "expected"),
     [
         ([1e308, -1e308], (math.inf, math.inf, math.sqrt(2) * 1e308, 1e308)),

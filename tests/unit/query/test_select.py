@@ -10,6 +10,7 @@ from ringhaul.query import QueryError, parse_select
 from ringhaul.query.select import Select, has_limit, selects_rows
 from ringhaul.scan.sizing import FIRST_ROWS
 from ringhaul.scan.statement import first_page_rows, scan_statement
+from tests.cases import each
 from tests.unit.query.tables import ORDERS, batch_of, table_of
 
 
@@ -181,7 +182,7 @@ def test_the_server_limits_partitions_and_pages(sql: str, ends: str, first: int)
     assert first_page_rows(select, select.limit) == first
 
 
-@pytest.mark.parametrize(
+@each(
     ("sql", "message"),
     [
         ("", "the query is empty"),
@@ -281,7 +282,7 @@ def test_unsupported_queries_are_refused(sql: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("sql", "rows", "limit"),
     [
         ("SELECT * FROM shop.orders LIMIT 5", True, True),

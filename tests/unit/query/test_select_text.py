@@ -5,6 +5,7 @@ import time
 import pytest
 
 from ringhaul.query.select_text import ListItem, split_items, split_select
+from tests.cases import each
 
 
 def items(listed: str) -> list[tuple[str, str | None, bool]]:
@@ -12,7 +13,7 @@ def items(listed: str) -> list[tuple[str, str | None, bool]]:
     return [(item.cql, item.alias, item.for_server) for item in found]
 
 
-@pytest.mark.parametrize(
+@each(
     "item",
     [
         *("toJson(a)", "CAST(a AS text)", "m['k']", "m['a'..'b']", "s[1..3]", "l[0]"),
@@ -30,7 +31,7 @@ def test_expressions_of_cql_are_for_the_server(item: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     "item",
     [
         *("id", '"Id"', "o.id", "shop.orders.id", "*", "o.*", "(id)", "id x", '"A b" "c"'),
@@ -44,7 +45,7 @@ def test_other_items_are_for_sqlglot(item: str) -> None:
     assert (split.sql, [found.for_server for found in split.items]) == (text, [False])
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *(

@@ -7,12 +7,13 @@ import pytest
 
 from ringhaul.errors import EXIT_USAGE
 from ringhaul.query import QueryError, parse_where
+from tests.cases import each
 from tests.unit.query.tables import ORDERS, kept, table_of
 
 NIL = b"\0" * 16
 
 
-@pytest.mark.parametrize(
+@each(
     ("condition", "column", "values", "wanted"),
     [
         ("total = 2", "total", [1, 2, None], [1]),
@@ -102,7 +103,7 @@ def test_rows_that_meet_the_condition(
     assert kept(condition, **{**more, column: values}) == wanted
 
 
-@pytest.mark.parametrize(
+@each(
     ("condition", "message"),
     [
         ("totl = 1", "no column 'totl' in table shop.orders; did you mean 'total'?"),
@@ -226,7 +227,7 @@ def test_each_tested_column_is_listed_once() -> None:
 FULL = (-(2**63), 2**63 - 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("condition", "bound"),
     [
         ("total = 1", None),
@@ -270,7 +271,7 @@ def test_token_bounds_are_not_tested_by_row() -> None:
     assert parse_where("token(id) = 5", ORDERS).columns == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("condition", "keys"),
     [
         ("id = 1", [(1,)]),
@@ -290,7 +291,7 @@ def test_partition_keys(condition: str, keys: list[tuple[int]] | None) -> None:
     assert parse_where(condition, ORDERS).keys == keys
 
 
-@pytest.mark.parametrize(
+@each(
     ("cql_type", "literal", "value"),
     [
         ("text", "'a'", "a"),

@@ -7,6 +7,7 @@ import pytest
 from ringhaul.cql.text import ENCODERS
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.records.rows import RowEncoder
+from tests.cases import each
 from tests.loads import blocks, load_job, load_source, table_schema
 
 TEXTS = ("ascii", "blob", "text", "varchar")
@@ -27,9 +28,9 @@ def loaded(kind: str, field: bytes, nulls_of: str = "", **options: object) -> ob
     return UNSET if int(column.lengths[0]) < 0 else column.values[0].as_py()
 
 
-@pytest.mark.parametrize("kind", OTHERS)
-@pytest.mark.parametrize("field", [b"", b'""', b"   ", b'"  "', b"\t"])
-@pytest.mark.parametrize("nulls", [("",), ("-",)])
+@each("kind", OTHERS)
+@each("field", [b"", b'""', b"   ", b'"  "', b"\t"])
+@each("nulls", [("",), ("-",)])
 def test_nothing_is_null_in_a_column_of_another_type(
     kind: str, field: bytes, nulls: tuple[str, ...]
 ) -> None:
@@ -45,7 +46,7 @@ def test_nothing_is_a_text_if_it_is_quoted_or_another_text_means_null(kind: str)
         assert loaded(kind, b"  ") == b"  "
 
 
-@pytest.mark.parametrize("kind", [*TEXTS, *OTHERS])
+@each("kind", [*TEXTS, *OTHERS])
 def test_null_quoted_compares_quoted_fields_too(kind: str) -> None:
     assert loaded(kind, b'""', null_quoted=True) == UNSET
     assert loaded(kind, b'"NULL"', null_strings=("NULL",), null_quoted=True) == UNSET
@@ -53,7 +54,7 @@ def test_null_quoted_compares_quoted_fields_too(kind: str) -> None:
     assert word == (b"NULL" if kind in ("ascii", "text", "varchar") else REJECT)
 
 
-@pytest.mark.parametrize(
+@each(
     ("trim", "field", "value"),
     [
         ("none", b" a ", b" a "),

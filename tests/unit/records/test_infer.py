@@ -12,6 +12,7 @@ import pytest
 from ringhaul.cql.text import TextFormat
 from ringhaul.records.infer import TYPED_JSON, NoType, infer_json, infer_text, widened
 from ringhaul.records.infer_arrow import infer_arrow
+from tests.cases import each
 
 USUAL = TextFormat()
 GERMAN = TextFormat(decimal_sep=",", thousands_sep=".", date_formats=("dd.MM.yyyy",))
@@ -79,7 +80,7 @@ TEXTS: list[tuple[tuple[str | None, ...], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("texts", "wanted", "reason"), TEXTS)
+@each(("texts", "wanted", "reason"), TEXTS)
 def test_text_gets_the_type_that_every_value_allows(
     texts: tuple[str | None, ...], wanted: str, reason: str
 ) -> None:
@@ -97,7 +98,7 @@ def test_bytes_that_are_no_text_stay_text() -> None:
     assert infer_text(pa.array([b"\xff\xfe"], pa.binary()), USUAL).cql_type == "text"
 
 
-@pytest.mark.parametrize(
+@each(
     ("fmt", "texts", "wanted"),
     [
         (TextFormat(decimal_sep=",", thousands_sep="."), ("1.234,50", "2,25"), "decimal"),
@@ -173,7 +174,7 @@ VALUES: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("lines", "wanted"), VALUES)
+@each(("lines", "wanted"), VALUES)
 def test_json_gets_the_type_of_its_values(lines: tuple[str, ...], wanted: str) -> None:
     assert infer_json(parsed(*lines)).cql_type == wanted
 
@@ -258,7 +259,7 @@ ARROW: list[tuple[pa.DataType, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("arrow", "wanted"), ARROW, ids=str)
+@each(("arrow", "wanted"), ARROW, ids=str)
 def test_parquet_keeps_its_types(arrow: pa.DataType, wanted: str) -> None:
     found = infer_arrow(arrow)
     assert found.cql_type == wanted
@@ -270,7 +271,7 @@ def test_an_arrow_type_without_a_counterpart_is_refused() -> None:
         infer_arrow(pa.month_day_nano_interval())
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "wanted", "reason"),
     [
         (pa.array([UUID, None, UUID.upper()]), "uuid", "strings that are UUIDs"),
@@ -296,7 +297,7 @@ def test_values_of_parquet_decide_where_types_do_not(
         assert infer_arrow(values.type, values, vectors=False).cql_type == "frozen<list<float>>"
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "wanted"),
     [
         ("int", "int", "int"),

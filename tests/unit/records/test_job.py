@@ -3,12 +3,17 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from ringhaul.cql.text import TextFormat
+from ringhaul.destination.delivered import Delivered, Imports, Streaming
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import Position
+from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.kinds import ClosingStep
 from ringhaul.records.job import ORDINAL_END, LoadJob
-from ringhaul.records.sstable_stream import SSTableStream
 from ringhaul.sstables.layout import Layout
+from tasks.kinds import job_of_spec
 from tests.loads import load_job, load_source, table_schema
 
 TABLE = table_schema({"id": "int", "Ünits": "text"}, ["id"])
@@ -30,7 +35,7 @@ def test_a_job_survives_json() -> None:
         ttl_s=60,
         nulls="tombstone",
         consistency="QUORUM",
-        strategy="concurrent",
+        strategy="single",
         ordinal_first=3,
         ordinal_end=9,
         in_flight_requests_max=40,
@@ -72,24 +77,48 @@ def test_a_job_of_an_older_version_has_no_bounds() -> None:
 
 def test_sstables_that_nodes_import_have_a_folder_and_streamed_ones_have_none() -> None:
     layout = Layout(partition_key_class="K", clustering=(), columns=(), written_s=1)
-    stream = SSTableStream(table_id="1", layout=layout, folder="/mnt/imports/{node}")
-    job = replace(load_job(TABLE), stream=stream)
+    imports = Imports(table_id="1", layout=layout, folder="/mnt/imports/{node}")
+    job = replace(load_job(TABLE), destination=imports)
     data = json.loads(json.dumps(job.to_json()))
     assert LoadJob.from_json(data) == job
-    assert job.publishes  # what killed processes left is removed at the end
+    assert (
+        job.closing is ClosingStep.DESTINATION
+    )  # what killed processes left is removed at the end
     del data["stream"]["folder"]  # as older versions write it
     older = LoadJob.from_json(data)
-    assert older.stream == replace(stream, folder="")
-    assert not older.publishes
+    assert older.destination == Streaming(table_id="1", layout=layout)
+    assert older.closing is ClosingStep.NOTHING
 
 
-def test_sstables_that_go_through_sidecars_need_no_command_at_the_end() -> None:
-    layout = Layout(partition_key_class="K", clustering=(), columns=(), written_s=1)
-    stream = SSTableStream(table_id="1", layout=layout, by_sidecar=True)
-    job = replace(load_job(TABLE), stream=stream)
+LAYOUT = Layout(partition_key_class="K", clustering=(), columns=(), written_s=1)
+
+
+@pytest.mark.parametrize(
+    ("destination", "closing"),
+    [
+        (Streaming(table_id="1", layout=LAYOUT), ClosingStep.NOTHING),
+        (
+            Imports(table_id="1", layout=LAYOUT, folder="/mnt/imports/{node}"),
+            ClosingStep.DESTINATION,
+        ),
+    ],
+    ids=["streamed", "imported"],
+)
+def test_sstables_that_nodes_get_are_streamed_or_imported(
+    destination: Delivered, closing: ClosingStep
+) -> None:
+    job = replace(load_job(TABLE), destination=destination)
     data = json.loads(json.dumps(job.to_json()))
     assert LoadJob.from_json(data) == job
-    assert (stream.is_imported, job.publishes) == (True, False)
-    del data["stream"]["by_sidecar"]  # as older versions write it
-    older = LoadJob.from_json(data)
-    assert older.stream == replace(stream, by_sidecar=False)
+    assert job.closing is closing
+    data["stream"]["by_sidecar"] = False  # as older versions write it
+    assert LoadJob.from_json(data) == job
+
+
+def test_a_job_of_an_older_version_through_sidecars_is_not_read() -> None:
+    layout = Layout(partition_key_class="K", clustering=(), columns=(), written_s=1)
+    job = replace(load_job(TABLE), destination=Streaming(table_id="1", layout=layout))
+    data = json.loads(json.dumps(job.to_json()))
+    data["stream"]["by_sidecar"] = True
+    with pytest.raises(JobDamaged, match="ValueError: it loads --via sidecar, which this version"):
+        job_of_spec("ld-1", json.dumps(data))

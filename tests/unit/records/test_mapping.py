@@ -6,6 +6,7 @@ from ringhaul.errors import UsageError
 from ringhaul.records.mapping import find_fields, not_loadable, other_case
 from ringhaul.records.mapping_text import parse_mapping
 from ringhaul.records.targets import find_named_targets, find_targets
+from tests.cases import each
 from tests.loads import table_schema
 
 TABLE = table_schema(
@@ -66,7 +67,7 @@ def test_of_columns_that_differ_only_in_case_none_is_guessed() -> None:
     assert other_case(["Id", "Id"], ["id"]) == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("fields", "mapping", "skip", "message"),
     [
         (

@@ -8,6 +8,7 @@ from ringhaul.errors import UsageError
 from ringhaul.records.mapping import RowFields
 from ringhaul.records.mapping_text import MappingText, parse_mapping
 from ringhaul.records.targets import Targets, find_named_targets, find_targets
+from tests.cases import each
 from tests.loads import table_schema
 
 TABLE = table_schema(
@@ -30,7 +31,7 @@ def targets(
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "fields", "pairs"),
     [
         # Pairs
@@ -77,7 +78,7 @@ def test_a_field_fills_several_columns_and_a_pair_counts_once() -> None:
     assert found.mapping == (("id", "id"), ("x", "a"), ("x", "b"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "constants", "filled"),
     [
         ("id=id,'eu'=a", {"a": "eu"}, {}),
@@ -184,7 +185,7 @@ def test_the_fields_of_an_unload_with_all_times_are_found_by_their_names() -> No
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "fields", "words"),
     [
         ("id", "k v", "names field 'id', which it does not have; its fields are k, v"),

@@ -14,6 +14,7 @@ from ringhaul.records.new_table import (
     parse_key,
     repeated_keys,
 )
+from tests.cases import each
 from tests.loads import table_schema
 
 
@@ -68,7 +69,7 @@ def test_without_a_name_the_key_is_id_or_the_first_column(
     assert wanted in found.key_reason
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "message"),
     [
         ("", "names no partition key"),

@@ -27,6 +27,7 @@ from ringhaul.records.targets import find_named_targets
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
 from ringhaul.transform.errors import TransformError
+from tests.cases import each
 from tests.loads import blocks, load_job, load_source, table_schema
 from tests.unit.records.test_rows import int4, int8, values
 
@@ -125,7 +126,7 @@ def test_a_block_with_only_missing_values_is_bound_like_any_load(ttl_s: int) -> 
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "us"),
     [
         ("1769860800123456", 1_769_860_800_123_456),
@@ -164,7 +165,7 @@ WRONG_TIME = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "reason"),
     [
         ("soon", '"soon" is not a whole number'),
@@ -228,8 +229,8 @@ def test_json_values_of_other_kinds_are_rejected() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-@pytest.mark.parametrize("zone", [None, "UTC", "America/Lima"])
+@each("unit", ["s", "ms", "us", "ns"])
+@each("zone", [None, "UTC", "America/Lima"])
 def test_timestamps_of_parquet_of_any_unit_are_exact(unit: str, zone: str | None) -> None:
     micros = {"s": 0, "ms": 123_000, "us": 123_456, "ns": 123_456}[unit]
     times = [NOON_US + micros, None, -60_000_000 + micros]

@@ -9,6 +9,7 @@ from ringhaul.records.job import LoadSource
 from ringhaul.records.mapping_text import EVERY, PRESERVING, Entry, MappingText, Term, parse_mapping
 from ringhaul.records.targets import Targets, find_named_targets, find_targets
 from ringhaul.sources.source import SourceFile
+from tests.cases import each
 from tests.loads import table_schema
 
 TABLE = table_schema({"id": "int", "v": "text", "n": "int", "tags": "set<int>"}, ["id"])
@@ -20,7 +21,7 @@ def targets(mapping: str, fields: str, skip: str = "") -> Targets:
     return find_targets(fields.split(), TABLE, mapping=parsed, skip=skip.split(), source="x.csv")
 
 
-@pytest.mark.parametrize(
+@each(
     ("mapping", "times", "ttls"),
     [
         ("*=*,(int)222222=ttl(v)", (), (("v", 222222),)),
@@ -57,7 +58,7 @@ def test_constants_are_times_of_all_rows(
     assert {*fields} <= {"id", "v", "n", "tags"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("mapping", "fields", "words"),
     [
         ("*=*,(int)-5=ttl(v)", "id v", r"--mapping \(int\)-5=ttl\(...\): .*outside 0"),
@@ -110,7 +111,7 @@ def test_a_renamed_column_keeps_its_time() -> None:
 def test_an_option_without_fields_is_named(function: str, option: str) -> None:
     entry = Entry(Term(f"{function}(*)"))
     mapping = MappingText((entry,), rest=True, preserved=(function,))
-    with pytest.raises(UsageError, match=rf"^x: {option} stands for fields named {function}\("):
+    with pytest.raises(UsageError, match=rf"^x: --{option} stands for fields named {function}\("):
         find_targets(["id", "v"], TABLE, mapping=mapping, skip=[], source="x")
     own = MappingText((entry,), rest=True)
     with pytest.raises(UsageError, match=rf"^x: --mapping {function}\(\*\) stands for fields"):

@@ -11,7 +11,8 @@ import pytest
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.decode.heavy import HEAVY, ROW_BYTES_MAX
 from ringhaul.cql.types import CqlType
-from ringhaul.formats.write import OutputFormat, lines, open_writer
+from ringhaul.formats.write import OutputFormat, lines
+from ringhaul.formats.write.writer import open_writer
 from ringhaul.scan.odd_rows import rows_with_odd_elements
 from tests.property.cql.pages import page
 

@@ -19,6 +19,7 @@ from ringhaul.scan.reshape import Reshaped, Reshaper, kind_of, planned_results
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
 from ringhaul.transform.errors import TransformError
+from tests.cases import each
 from tests.unit.transform.functions import raising_on
 
 COLUMNS = {
@@ -67,7 +68,7 @@ def test_columns_keep_their_types_except_texts_that_a_function_may_change() -> N
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("arrow", "kind"),
     [
         (pa.int64(), "bigint"),
@@ -180,7 +181,7 @@ EAST = datetime.timezone(datetime.timedelta(hours=2))
 TIMES = pa.timestamp("ms", "UTC")
 
 
-@pytest.mark.parametrize(
+@each(
     ("arrow", "good", "bad", "message"),
     [
         (pa.int32(), 3.0, 3.7, "3.7 is not a whole number"),
@@ -262,7 +263,7 @@ HUGE = "1e+300 is outside the range of a float"
 NOT_A_DATE = "2026-01-31 12:00:00.000000 is more than a date: cast the column"
 
 
-@pytest.mark.parametrize(
+@each(
     ("planned", "given", "message"),
     [
         (pa.float32(), pa.array([1.5, 1e300]), HUGE),

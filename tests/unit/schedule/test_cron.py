@@ -6,6 +6,7 @@ import pytest
 from celery.schedules import crontab_parser
 
 from ringhaul.schedule.cron import Cron
+from tests.cases import each
 
 #: A Thursday.
 FIRST = date(2026, 1, 1)
@@ -58,7 +59,7 @@ def test_the_29th_of_february_comes_in_leap_years() -> None:
     assert days_of("0 0 29 2 *", 2028) == [date(2028, 2, 29)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("* * * *", "expected five fields .* found 4"),

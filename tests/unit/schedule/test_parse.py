@@ -8,6 +8,7 @@ import pytest
 from ringhaul.errors import UsageError
 from ringhaul.schedule.parse import check_webhook, parse_schedules
 from ringhaul.schedule.schedules import CatchUp, Overlap, Schedule
+from tests.cases import each
 
 STEPS = 'steps = [["count", "-t", "k.t"]]'
 KEYS = (
@@ -95,7 +96,7 @@ def test_pauses_between_tries_double_up_to_an_hour() -> None:
     assert parse(f'every = "1h"\nbackoff = "2h"\n{STEPS}').backoff_ms(3) == 7_200_000
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "message"),
     [
         (f'cron = "x"\n{STEPS}', 'cron = "x": expected five fields'),
@@ -157,7 +158,7 @@ def test_an_error_names_file_schedule_key_and_value(body: str, message: str) -> 
     assert message in text
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "message"),
     [
         ('on = "never"\ncommand = "x"', 'on = "never": expected "success", "failure"'),

@@ -23,6 +23,7 @@ from ringhaul.schedule.runs import (
 )
 from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.timing import Timing
+from tests.cases import each
 
 DUE = 1_795_138_200_000
 SCHEDULE = Schedule(
@@ -222,7 +223,7 @@ def test_a_run_that_is_taken_over_has_the_current_steps_of_the_file() -> None:
     assert take_over(run, replace(SCHEDULE, steps=SCHEDULE.steps[:1])).state is RunState.DONE
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"due_ms": -1},

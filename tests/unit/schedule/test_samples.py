@@ -3,12 +3,11 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from ringhaul.schedule.cron import Cron
 from ringhaul.schedule.samples import Repeat, find_repeat
 from ringhaul.schedule.timing import Timing
 from ringhaul.schedule.windows import Window, offset_changes
+from tests.cases import each
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 BERLIN, UTC_ZONE = ZoneInfo("Europe/Berlin"), ZoneInfo("UTC")
@@ -40,7 +39,7 @@ def repeat(timing: Timing, form: str, now: datetime = NOW) -> Repeat | None:
     return found
 
 
-@pytest.mark.parametrize(
+@each(
     ("when", "form", "zone"),
     [
         ("0 1 * * *", "%Y-%m", "UTC"),
@@ -80,7 +79,7 @@ def test_a_text_that_repeats_at_once_is_found_from_any_moment(
         assert found is not None and found.at_once, now
 
 
-@pytest.mark.parametrize(
+@each(
     ("when", "form", "zone"),
     [
         ("0 1 * * *", "%Y-%m-%d", "Europe/Berlin"),
@@ -103,7 +102,7 @@ def test_a_text_that_repeats_later_or_never_is_so_from_any_moment(
         assert found is None or not found.at_once, now
 
 
-@pytest.mark.parametrize(
+@each(
     ("when", "form", "days"),
     [
         ("1", "%M", 1 / 24),

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ringhaul.schedule.templates import Facts, fill
+from tests.cases import each
 
 
 def facts(due: str = "2026-03-30 22:30", zone: str = "Europe/Berlin") -> Facts:
@@ -13,7 +14,7 @@ def facts(due: str = "2026-03-30 22:30", zone: str = "Europe/Berlin") -> Facts:
     return Facts(name="nightly", due_ms=due_ms, zone=ZoneInfo(zone), files=("/a b.csv", "/c.csv"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("template", "filled"),
     [
         ("{due}", "20260330T223000Z"),

@@ -10,6 +10,7 @@ from ringhaul.schedule.cron import Cron
 from ringhaul.schedule.times import due_ms_of, duration_text, parse_duration_s, run_id
 from ringhaul.schedule.timing import Timing
 from ringhaul.schedule.windows import Window
+from tests.cases import each
 
 
 def timing(
@@ -214,7 +215,7 @@ def test_durations(text: str, seconds: int) -> None:
     assert parse_duration_s(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "15", "m", "1.5h", "-1s", "1h30m", "1w", 15, None, True])
+@each("text", ["", "15", "m", "1.5h", "-1s", "1h30m", "1w", 15, None, True])
 def test_invalid_durations_are_refused(text: object) -> None:
     with pytest.raises(ValueError, match='such as "90s"'):
         parse_duration_s(text)

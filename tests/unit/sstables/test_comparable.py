@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pytest
 
 from ringhaul.sstables.comparable import comparable
+from tests.cases import each
 
 
 def signed(kind: str) -> tuple[Callable[[Any], bytes], Callable[[Any], Any]]:
@@ -80,9 +80,7 @@ CASES: list[tuple[str, list[Any], Callable[[Any], bytes], Callable[[Any], Any]]]
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "encode", "rank"), CASES, ids=[name for name, *_ in CASES]
-)
+@each(("name", "values", "encode", "rank"), CASES, ids=[name for name, *_ in CASES])
 def test_bytes_sort_like_values(
     name: str, values: list[Any], encode: Callable[[Any], bytes], rank: Callable[[Any], Any]
 ) -> None:

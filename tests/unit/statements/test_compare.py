@@ -10,6 +10,7 @@ import pytest
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells
 from ringhaul.cql.types import CqlType, parse_type
 from ringhaul.statements.compare import Shown, describe_difference, differing, plain, shown_cells
+from tests.cases import each
 
 TEXT, INT = CqlType("text"), CqlType("int")
 
@@ -56,7 +57,7 @@ def test_an_unset_cell_equals_any_value() -> None:
     assert differing(null, actual, TEXT, frozen=False).tolist() == [True, False, True]
 
 
-@pytest.mark.parametrize(
+@each(
     ("cql", "left", "right", "same"),
     [
         ("set<text>", collection(b"b", b"a", b"b"), collection(b"a", b"b"), True),

@@ -15,6 +15,7 @@ from ringhaul.statements.conditions import (
     not_applied,
 )
 from tests import protocol
+from tests.cases import each
 
 BOOLEAN, INT, TEXT = b"\0\4", b"\0\x09", b"\0\x0d"
 TABLE = protocol.string("ks") + protocol.string("t")
@@ -72,7 +73,7 @@ def test_applied_is_read_after_the_metadata() -> None:
                 applied_row(plain[:cut])
 
 
-@pytest.mark.parametrize("kind", CURRENT)
+@each("kind", CURRENT)
 def test_the_current_values_are_shown_as_json(kind: str) -> None:
     spec, value, text = CURRENT[kind]
     body = answer({"k": INT, "v": spec}, (b"\0", b"\0\0\0\3", value))

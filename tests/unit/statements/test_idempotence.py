@@ -6,9 +6,10 @@ import pytest
 
 from ringhaul.errors import UsageError
 from ringhaul.statements.idempotence import effect_of
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     "statement",
     [
         "SELECT * FROM t WHERE k = ?",
@@ -30,7 +31,7 @@ def test_idempotent_statements(statement: str) -> None:
     assert effect_of(statement).repeatable
 
 
-@pytest.mark.parametrize(
+@each(
     "statement",
     [
         "UPDATE t SET n = n + 1 WHERE k = ?",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ringhaul.statements.marker_text import marker_texts, repeated_names
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("statement", "names", "repeated", "roles"),
     [
         ("INSERT INTO t (a,b,c) VALUES (:a, :x, :x)", "a x x", [None, None, 1], {}),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ringhaul.errors import UsageError
 from ringhaul.statements.parameter_ranges import parse_span, rows_between, rows_count
+from tests.cases import each
 
 
 def values(text: str) -> list[str]:
@@ -20,7 +21,7 @@ def values(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("n:0..3", ["0", "1", "2", "3"]),
@@ -61,7 +62,7 @@ def test_values_of_a_range(text: str, expected: list[str]) -> None:
     assert values(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("n", "write NAME:FIRST..LAST"),

@@ -3,6 +3,7 @@
 import pytest
 
 from ringhaul.storage.addresses import refusal
+from tests.cases import each
 
 PUBLIC = ["93.184.216.34", "1.1.1.1", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:1.1.1.1"]
 PRIVATE = [
@@ -41,13 +42,13 @@ def test_public_addresses_may_be_read_from(address: str) -> None:
     assert refusal(address, private=False) is None
 
 
-@pytest.mark.parametrize("address", PRIVATE)
+@each("address", PRIVATE)
 def test_private_addresses_may_be_read_from_if_the_setting_says_so(address: str) -> None:
     assert "storage.private_addresses" in (refusal(address, private=False) or "")
     assert refusal(address, private=True) is None
 
 
-@pytest.mark.parametrize("address", NEVER)
+@each("address", NEVER)
 def test_addresses_of_metadata_services_are_never_read_from(address: str) -> None:
     assert refusal(address, private=False) is not None
     assert refusal(address, private=True) is not None

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from ringhaul.storage import preflight
+from ringhaul.storage.places import PROBE_WAIT_S, WRONG_MAX
 from ringhaul.storage.preflight import request
 
 #: Where Python has its standard library; this package is installed elsewhere.
@@ -55,7 +56,7 @@ def test_files_that_are_missing_or_different(tmp_path: Path) -> None:
 
 def test_the_number_of_reported_files_is_bounded(tmp_path: Path) -> None:
     files = [(f"{tmp_path}/{number}", 1, "") for number in range(100)]
-    assert len(wrong(request(files))) == preflight.WRONG_MAX
+    assert len(wrong(request(files))) == WRONG_MAX
 
 
 def test_a_pipe_does_not_hold_it_up(tmp_path: Path) -> None:
@@ -75,9 +76,7 @@ def test_a_folder_that_is_not_shared(tmp_path: Path) -> None:
     assert name == str(tmp_path) and why.startswith("is another folder there")
     ((_, why),) = wrong(request([], f"{tmp_path}/none", ".probe"))
     assert why.startswith("is not there")
-    assert time.monotonic() - began > preflight.PROBE_WAIT_S, (
-        "a shared file may take a moment to appear"
-    )
+    assert time.monotonic() - began > PROBE_WAIT_S, "a shared file may take a moment to appear"
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:

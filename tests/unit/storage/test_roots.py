@@ -22,8 +22,9 @@ from ringhaul.sources.local_file import LocalFile
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import Access, set_access
 from ringhaul.storage.folders import LocalFolder, open_folder
-from ringhaul.storage.preflight import check_places
+from ringhaul.storage.places import check_places
 from ringhaul.storage.roots import OutsideRoots, check_opened, check_roots
+from tests.cases import each
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_urls_below(name: str, root: str) -> None:
     check_roots(name, [])
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "root"),
     [
         ("s3://bucket/input/a.csv", "s3://bucket/in"),

@@ -12,6 +12,7 @@ from config.errors import ConfigError
 from config.settings import Settings, load_settings
 from ringhaul.errors import UsageError
 from tasks.child.process import Child
+from tasks.child.stream_target import import_sessions
 from tasks.connect import import_command, import_folders
 from tests.loads import load_job, table_schema
 
@@ -76,5 +77,5 @@ def test_a_worker_refuses_what_it_cannot_call(settings: SetUp, tmp_path: Path) -
     ):
         child = Child(settings(**values))
         with pytest.raises(UsageError) as refused:
-            child._import_sessions(job, "/mnt", "ld-1", 3)
+            import_sessions(child, job, "/mnt", "ld-1", 3)
         assert why in str(refused.value)

@@ -9,8 +9,9 @@ import pytest
 from celery.worker.control import Panel
 
 from tasks.message_fields import CONTROL_METHODS, UNIT_HEADERS
-from tasks.messages import MESSAGE_BYTES_MAX, Unfit, fit, why_unfit
-from tests.forged_messages import control_message, encoded, forged_units, unit_message
+from tasks.messages import MESSAGE_BYTES_MAX, Unfit, fit
+from tests.cases import each
+from tests.forged_messages import control_message, encoded, forged_units, unit_message, why_unfit
 
 QUEUE = "ringhaul.load"
 
@@ -174,7 +175,7 @@ UNFIT: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", UNFIT)
+@each("name", UNFIT)
 def test_other_messages_are_invalid(name: str) -> None:
     from tasks.names import TaskNames
 

@@ -17,6 +17,7 @@ from ringhaul.cql.cells import UNSET_LENGTH
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import parse_type
 from ringhaul.transform.values import arrow_column, encode_values
+from tests.cases import each
 
 UTC = datetime.UTC
 NOON, HALF = 1_769_860_800_000, 43_200_000  # of 2026-01-31 UTC, and half a day
@@ -39,7 +40,7 @@ def cells(cql: str, *values: Any, fmt: TextFormat = GERMAN) -> list[bytes | int 
     return found
 
 
-@pytest.mark.parametrize(
+@each(
     ("cql", "value", "wire"),
     [
         ("int", "1.500", struct.pack(">i", 1500)),

@@ -10,19 +10,17 @@ import pytest
 from cassandra.cluster import Session
 
 from config.settings import load_settings
-from producer.plan.new_table import Planned, plan_new_table
-from producer.report.reporter import Shown
+from producer.notes import Note
+from producer.plan.new_table import Planned, plan_new_table, wanted_table
 from producer.request.load import LoadRequest, load_request
 from producer.run import create_table as module
-from producer.run.create_table import create_table, wanted_table
+from producer.run.create_table import create_table
 from ringhaul.errors import ClusterError, ClusterUnavailable
 from ringhaul.records.job import LoadJob
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
 from tests.loads import load_job
 from tests.options import parse_options
-
-SHOWN = Shown(quiet=True)
 
 
 @pytest.fixture
@@ -48,19 +46,20 @@ def planned_job(planned: Planned) -> LoadJob:
 def test_the_job_gets_the_table_as_the_cluster_has_it(
     cassandra_session: Session, options: Any, request_: LoadRequest, files: list[SourceFile]
 ) -> None:
-    planned = wanted_table(request_, files, cassandra_session, SHOWN)
-    assert planned is not None
+    planned = wanted_table(request_, files, cassandra_session)
+    assert isinstance(planned, Planned)
     settings = load_settings().settings
     job = create_table(planned, planned_job(planned), options, cassandra_session, settings)
     assert job.table == planned.table.schema
-    assert wanted_table(request_, files, cassandra_session, SHOWN) is None
+    found = wanted_table(request_, files, cassandra_session)
+    assert found == Note(f"{request_.keyspace}.t exists already, and matches the files")
 
 
 def test_a_table_that_somebody_else_creates_meanwhile_is_not_taken_for_ours(
     cassandra_session: Session, options: Any, request_: LoadRequest, files: list[SourceFile]
 ) -> None:
-    planned = wanted_table(request_, files, cassandra_session, SHOWN)
-    assert planned is not None
+    planned = wanted_table(request_, files, cassandra_session)
+    assert isinstance(planned, Planned)
     cassandra_session.execute(f"CREATE TABLE {request_.keyspace}.t (id text PRIMARY KEY)")
     with pytest.raises(ClusterError, match="somebody else has just created"):
         create_table(

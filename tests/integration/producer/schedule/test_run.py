@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import redis
 
+from producer.options.connection import LedgerPlace
 from producer.report.step_without_job import raise_step_without_job
 from producer.schedule.actions import print_history, print_schedules, run_now
 from producer.schedule.run import RunWork
@@ -91,7 +92,7 @@ def test_a_signal_releases_the_run(
         monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", str(silent.getsockname()[1]))
         thread = threading.Thread(target=send_signal)
         thread.start()
-        assert run_now(None, "a", None) == EXIT_INTERRUPTED
+        assert run_now(LedgerPlace(), "a", None) == EXIT_INTERRUPTED
         thread.join()
     assert signal.getsignal(number) == before
     assert "stopped: a beat continues" in capsys.readouterr().err
@@ -112,7 +113,7 @@ def test_an_abandoned_run_is_continued(
     run = replace(begin_step(new_run(schedule, DUE, DUE, by_hand=True), DUE), host="h:1")
     assert book.claim(run, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
     with pytest.raises(UsageError, match="a is not run: a run of it is still in progress"):
-        run_now(None, "a", None)
+        run_now(LedgerPlace(), "a", None)
     # When its lease has expired, and Redis is unavailable for two polls
     book.keep(run, lease_ms=0)
     look, away = RunWork.look, [LedgerUnavailable("no Redis"), LedgerUnavailable("no Redis")]
@@ -124,7 +125,7 @@ def test_an_abandoned_run_is_continued(
 
     monkeypatch.setattr(RunWork, "look", sometimes)
     # Then the next command continues that run to its end, a failure for lack of a cluster
-    assert run_now(None, "a", None) == EXIT_FATAL
+    assert run_now(LedgerPlace(), "a", None) == EXIT_FATAL
     err = capsys.readouterr().err
     assert f"a {run.id}: h:1 abandoned it: continuing" in err
     assert err.count("waiting: ") == 1
@@ -221,7 +222,7 @@ def test_a_failed_step_is_retried_with_the_file_s_current_command(
     failed_run(book, schedule)
     (tmp_path / "schedule.toml").write_text(TEXT.replace("k.t", "k.mended"))
     due = datetime.fromtimestamp(DUE // 1000, UTC).replace(tzinfo=None)
-    assert run_now(None, "a", due) == EXIT_FATAL
+    assert run_now(LedgerPlace(), "a", due) == EXIT_FATAL
     (run,) = book.runs("a", 10)
     mended = parse_schedules(TEXT.replace("k.t", "k.mended"), "f")["a"]
     assert run.steps[0].fingerprint == fingerprint(mended, 0) != fingerprint(schedule, 0)
@@ -243,7 +244,7 @@ def test_a_step_s_error_is_in_its_history_the_list_and_the_status_of_its_job(
     # Given a step that ends before it makes a job
     text = '[schedule.a]\nevery = "1h"\nsteps = [["load", "gone/x.csv", "-t", "k.t"]]'
     (tmp_path / "schedule.toml").write_text(text)
-    assert run_now(None, "a", None) == EXIT_FATAL
+    assert run_now(LedgerPlace(), "a", None) == EXIT_FATAL
     (run,) = book.runs("a", 10)
     error = run.steps[0].error
     assert "gone/x.csv: no such file" in error
@@ -251,13 +252,13 @@ def test_a_step_s_error_is_in_its_history_the_list_and_the_status_of_its_job(
     assert f"error: {error}\n" in capfd.readouterr().err
     assert not list(tmp_path.glob("ringhaul-step-*")), "its folder is removed"
     # Then the history and the list say why
-    assert print_history(None, "a", 10, as_json=False) == 0
+    assert print_history(LedgerPlace(), "a", 10, as_json=False) == 0
     shown = capfd.readouterr().out
     assert f"({run.reason})" in shown
     assert f"    load exit 2  {run.steps[0].job}  no job\n" in shown
-    assert print_history(None, "a", 10, as_json=True) == 0
+    assert print_history(LedgerPlace(), "a", 10, as_json=True) == 0
     assert json.loads(capfd.readouterr().out)[0]["steps"][0]["error"] == error
-    assert print_schedules(None, as_json=False) == 0
+    assert print_schedules(LedgerPlace(), as_json=False) == 0
     assert f" a {run.id} failed: {run.reason}\n" in capfd.readouterr().out
     # And so does the status of the job that it did not make
     with pytest.raises(UsageError) as refusal:
@@ -277,7 +278,7 @@ def test_a_finished_job_is_resumed_first(
     ledger.cancel(job)
     due = datetime.fromtimestamp(DUE // 1000, UTC).replace(tzinfo=None)
     with pytest.raises(UsageError, match=f"{job} is CANCELLED: run `ringhaul resume {job}` first"):
-        run_now(None, "a", due)
+        run_now(LedgerPlace(), "a", due)
     assert book.standing("a").run is None
     assert book.runs("a", 10) == [run]
 
@@ -288,14 +289,14 @@ def test_the_list_warns_of_a_repeating_output_path(
     step = '["unload", "-t", "k.t", "-o", "out/{due:%a}"]'
     weekly = f'[schedule.b]\ncron = "17 3 * * *"\nsteps = [{step}]'
     (tmp_path / "schedule.toml").write_text(f"{TEXT}\n{weekly}")
-    assert print_schedules(None, as_json=True) == 0
+    assert print_schedules(LedgerPlace(), as_json=True) == 0
     printed = capsys.readouterr()
     plain, warned = json.loads(printed.out)["schedules"]
     assert plain["warnings"] == []
     (warning,) = warned["warnings"]
     assert "schedule b: steps, step 1 (unload): -o out/" in warning
     assert "repeats after 7d00h" in warning and "warning" not in printed.err
-    assert print_schedules(None, as_json=False) == 0
+    assert print_schedules(LedgerPlace(), as_json=False) == 0
     assert f"warning: {warning}\n" in capsys.readouterr().err
 
 
@@ -320,7 +321,7 @@ def test_a_forged_record_runs_only_the_file_s_steps(
     record["steps"][0] |= {"arguments": evil, "command": "flower", "job": "evil-1"}
     forge(client, record)
     # When a command continues it
-    assert run_now(None, "a", None) == EXIT_FATAL, "there is no cluster"
+    assert run_now(LedgerPlace(), "a", None) == EXIT_FATAL, "there is no cluster"
     # Then the file's step ran, with a job named after the run
     run = book.run("a", run_id(DUE))
     assert run is not None
@@ -341,7 +342,7 @@ def test_a_forged_file_is_not_loaded(
     schedule = parse_schedules(text, "s")["a"]
     run = new_run(schedule, DUE, DUE, files=[Arrived(path, 1, "s", "c")])
     forge(client, json.loads(json.dumps(run.to_json())))
-    assert run_now(None, "a", None) == EXIT_FATAL
+    assert run_now(LedgerPlace(), "a", None) == EXIT_FATAL
     found = book.run("a", run_id(DUE))
     assert found is not None and found.state is RunState.FAILED
     assert found.reason == f"step 1: {path!r} is not among the files of arrive: it is ignored"
@@ -356,9 +357,9 @@ def test_an_unreadable_record_is_a_failed_run(
         client.hset(keys.schedule_key("a", "records"), "20200101T000000Z", nested)
         client.zadd(keys.schedule_key("a", "runs"), {"20200101T000000Z": 1, "no run": 0})
         client.hset(keys.schedule_key("a", "records"), "no run", "{}")
-        assert print_history(None, "a", 10, as_json=False) == 0
+        assert print_history(LedgerPlace(), "a", 10, as_json=False) == 0
         assert "cannot be read" in capsys.readouterr().out
-    assert run_now(None, "a", None) == EXIT_FATAL
+    assert run_now(LedgerPlace(), "a", None) == EXIT_FATAL
     found = book.run("a", run_id(DUE))
     assert found is not None and found.reason.endswith(
         "cannot be read: due_ms is not a valid number"

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from cassandra.cluster import Session
 
+from ringhaul.destination.delivered import Streaming
 from ringhaul.ledger.ledger import new_token
 from ringhaul.load.statement import Statements
-from ringhaul.records.sstable_stream import SSTableStream
 from ringhaul.sstables.layout import Layout
 from ringhaul.streaming.ring import read_table_id
 from tasks.child.process import Child
+from tasks.child.stream_target import stream_target
 from tests.integration.tasks.child.messages import JOB, work
 from tests.integration.tasks.conftest import MakeJob
 from tests.services import fresh_keyspace
@@ -74,13 +75,13 @@ def test_a_keyspace_newer_than_the_session_is_known_before_sstables_are_streamed
         make_job(JOB, ["1,a"])
         job = child.job(JOB)
         assert job.table is not None
-        stream = SSTableStream(
+        streaming = Streaming(
             table_id=read_table_id(cassandra_session, keyspace, "t"), layout=LAYOUT
         )
         table = replace(job.table, keyspace=keyspace, table="t")
 
         # When SSTables for it are planned, then their owners and how many must take them are known
-        target = child.stream_target(replace(job, table=table, stream=stream), JOB)
+        target = stream_target(child, replace(job, table=table), streaming, JOB)
 
-    assert str(target.table) == stream.table_id
+    assert str(target.table) == streaming.table_id
     assert target.needed == {None: 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 from dataclasses import replace
@@ -11,13 +12,16 @@ import pytest
 from cassandra.cluster import Session
 
 from producer.report.recent import recent_snapshot
+from ringhaul.destination.delivered import Streaming
 from ringhaul.ledger.answers import Claimed
 from ringhaul.ledger.ledger import new_token
 from ringhaul.ledger.states import JobState
+from ringhaul.sstables.layout import Layout
 from tasks.child.process import Child
 from tests.integration.conftest import Settle
 from tests.integration.tasks.child.messages import JOB, LEASE_MS, work
 from tests.integration.tasks.conftest import MakeJob
+from tests.loads import load_job, table_schema
 
 
 def test_a_dropped_table_fails_the_job_and_releases_the_unit(
@@ -123,15 +127,33 @@ def test_a_worker_without_a_session_reports_it_in_the_job(
     ledger.caller.client.close()
 
 
-def test_an_unreadable_job_fails_with_the_reason(child: Child) -> None:
+def _through_sidecars() -> str:
+    """Return the spec of a load that an older version made with --via sidecar."""
+    layout = Layout(partition_key_class="Int32Type", clustering=(), columns=(), written_s=1)
+    table = table_schema({"id": "int"}, ["id"])
+    job = replace(load_job(table), destination=Streaming(table_id="1", layout=layout))
+    spec = job.to_json()
+    spec["stream"]["by_sidecar"] = True
+    return json.dumps(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ('{"kind": "load", "table": {}}', "KeyError"),
+        (_through_sidecars(), "ValueError: it loads --via sidecar, which this version of ringhaul"),
+    ],
+    ids=["a newer version", "a way that is gone"],
+)
+def test_an_unreadable_job_fails_with_the_reason(child: Child, spec: str, reason: str) -> None:
     # Given a job of another version of ringhaul
     ledger = child.ledger
-    ledger.create("ld-0dd0dd", {}, '{"kind": "load", "table": {}}')
+    ledger.create("ld-0dd0dd", {}, spec)
     ledger.add_units("ld-0dd0dd", 1, 0, ["0,0,1,0,1,1"])
     # When a worker gets its unit
     result = work(child, "ld-0dd0dd", 0, 1, new_token())
     # Then the job does not loop forever
-    assert "cannot read the job (KeyError" in result["failed"]
+    assert f"cannot read the job ({reason}" in result["failed"]
     status = ledger.status("ld-0dd0dd")
     assert status.state is JobState.FAILED
     assert status.last_error is not None

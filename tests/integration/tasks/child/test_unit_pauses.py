@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from cassandra.cluster import Session
 
-from producer.run.job import Plan, create_job
+from producer.plan.plan import Plan
+from producer.run.job import create_job
+from ringhaul.ledger.labels import QUEUE_LABEL
 from ringhaul.ledger.ledger import new_token
 from ringhaul.ledger.pace import Limits, Pace
 from ringhaul.statements.job import StatementJob
@@ -55,7 +57,7 @@ def test_a_unit_that_must_not_run_twice_is_finished_in_a_pause(
         repeatable=False,
     )
     plan = Plan(job=job, units=["0-1", "1-2"], target="update", headline="")
-    create_job(child.ledger, JOB, plan, "unread")
+    create_job(child.ledger, JOB, plan, {QUEUE_LABEL: "unread"})
     child.ledger.issue(JOB, 10)
 
     def paused(attempt: Attempt) -> Done:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +19,8 @@ from ringhaul.ledger.host_requests import HostRequests
 from ringhaul.ledger.openings import Openings
 from ringhaul.ledger.workers import Worker
 from ringhaul.storage import preflight
-from tasks.host.__main__ import OPENINGS_FACTOR
 from tasks.host.report import read_report
+from tasks.host.services import OPENINGS_FACTOR
 from tasks.parent import preflight as parent_preflight
 from tasks.parent.preflight import HostChecks
 from tests.integration.conftest import Settle
@@ -35,7 +36,7 @@ def caller(broker_url: str) -> Iterator[Caller]:
 
 @pytest.fixture
 def mine(caller: Caller) -> Iterator[HostChecks]:
-    one = HostChecks(caller, ME, load_settings().settings)
+    one = HostChecks(caller, ME, load_settings().settings, os.environ)
     yield one
     one.end()
     for process in one._leaving:
@@ -147,7 +148,7 @@ def request_report(caller: Caller) -> str:
 def reporting(caller: Caller, settle: Settle, tmp_path: Path) -> Iterator[HostChecks]:
     """A worker's checks, with the test's broker and a cluster that is down."""
     settings = settle(CLUSTER_PORT=1, CLUSTER_CONNECT_TIMEOUT_S=2, STATE_DIR=tmp_path / "state")
-    one = HostChecks(caller, ME, settings)
+    one = HostChecks(caller, ME, settings, os.environ)
     yield one
     one.end()
     for process in one._leaving:

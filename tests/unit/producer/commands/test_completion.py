@@ -16,6 +16,7 @@ import rich_click as click
 from producer.commands.completion import complete_paths
 from producer.commands.registry import COMMANDS, find_command
 from tests.arrows import ROOT
+from tests.cases import each
 
 RINGHAUL = Path(sys.executable).with_name("ringhaul")
 PAGE = (ROOT / "docs" / "how-to" / "install.md").read_text()
@@ -94,7 +95,7 @@ def test_other_shells_get_their_script_and_answers(shell: str, tmp_path: Path) -
     assert any("file" in line for line in answer(shell, "ringhaul load ord", tmp_path))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_whatever_may_be_a_file_is_completed(name: str) -> None:
     found = find_command(name)
     assert found is not None

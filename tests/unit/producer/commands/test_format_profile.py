@@ -10,8 +10,8 @@ import rich_click as click
 
 from config.errors import ConfigError
 from config.settings import load_settings
+from producer.commands.click_options import AS_STEP
 from producer.commands.format_profile import apply_profile
-from producer.commands.options import AS_STEP
 from producer.commands.registry import find_command
 from producer.request.fingerprint import fingerprint_of
 from ringhaul.errors import UsageError

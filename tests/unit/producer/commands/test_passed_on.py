@@ -8,9 +8,10 @@ import pytest
 
 from producer.commands.passed_on import check_passed_on
 from ringhaul.errors import UsageError
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "why"),
     [
         ("--pidfile /nonexistent/x", "--pidfile: there is no folder /nonexistent"),

@@ -9,9 +9,9 @@ import sys
 import pytest
 import rich_click as click
 
-from producer.commands.help_pages import GROUPED, OPTION_GROUPS
-from producer.commands.options import AS_STEP
+from producer.commands.click_options import AS_STEP
 from producer.commands.registry import COMMANDS, find_command
+from tests.cases import each
 
 #: Packages that take a tenth of a second or more to import.
 HEAVY = {
@@ -27,7 +27,7 @@ HEAVY = {
 }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_the_summary_is_the_first_sentence_of_the_help(name: str) -> None:
     command = find_command(name)
     assert command is not None and command.name == name and command.help is not None
@@ -36,7 +36,7 @@ def test_the_summary_is_the_first_sentence_of_the_help(name: str) -> None:
     assert len(first) <= 80
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_the_example_is_a_command_line(name: str) -> None:
     program, command, *arguments = shlex.split(COMMANDS[name].example)
     assert (program, command) == ("ringhaul", name)
@@ -45,23 +45,6 @@ def test_the_example_is_a_command_line(name: str) -> None:
         found = found.get_command(click.Context(found), arguments.pop(0))
     assert found is not None
     found.make_context(name, arguments, obj=AS_STEP)
-
-
-def test_each_option_in_a_group_is_one_of_some_command() -> None:
-    grouped = [option for options in OPTION_GROUPS.values() for option in options]
-    assert len(grouped) == len(set(grouped))
-    commands = [command for name in COMMANDS if (command := find_command(name)) is not None]
-    known = {flag for command in commands for option in command.params for flag in option.opts}
-    assert set(grouped) <= known
-
-
-@pytest.mark.parametrize("name", GROUPED)
-def test_each_option_of_a_command_with_groups_is_in_one(name: str) -> None:
-    grouped = {option for options in OPTION_GROUPS.values() for option in options}
-    command = find_command(name)
-    assert command is not None
-    alone = [one.opts for one in command.params if isinstance(one, click.Option)]
-    assert [opts for opts in alone if not grouped & set(opts)] == []
 
 
 def test_an_unknown_command_is_not_found() -> None:
@@ -91,3 +74,19 @@ def test_few_modules_are_imported(arguments: tuple[str, ...], modules_max: int) 
     modules = imported(*arguments)
     assert modules & HEAVY == set()
     assert len(modules) <= modules_max
+
+
+def test_no_command_imports_anything_heavy_for_its_help() -> None:
+    script = (
+        "import sys\n"
+        "from producer.commands.registry import COMMANDS, find_command\n"
+        "for name in COMMANDS:\n"
+        "    assert find_command(name) is not None\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    modules = set(done.stdout.split())
+    assert "producer.commands.load" in modules
+    assert modules & HEAVY == set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import rich_click as click
 
-from producer.commands.options import AS_STEP
+from producer.commands.click_options import AS_STEP
 from producer.commands.registry import find_command
 from producer.request.command_line import command_line
 from producer.request.fingerprint import fingerprint_of

@@ -15,7 +15,9 @@ PART = "part-000000-000000-ul-1a2b3c-a1.csv"
 
 def notes(folder: Path, *sources: str) -> str:
     paths = [f"{folder}{source}" for source in sources]
-    return "\n".join(file_notes(paths, find_sources(paths))).replace(str(folder), "")
+    found = file_notes(paths, find_sources(paths))
+    assert [note.warns for note in found] == [note.text.startswith("warning: ") for note in found]
+    return "\n".join(note.text for note in found).replace(str(folder), "")
 
 
 def put(path: Path, text: str = "id\n1\n") -> None:

@@ -41,13 +41,13 @@ def changes_of(
     """The options that change, and the lines to show."""
     plain = parse_options("load", *sources, "-t", "k.t")
     before = replace(plain, given=frozenset(given), **options)
-    after, lines = as_unloaded(before)
+    after, notes = as_unloaded(before)
     changes = {
         field.name: getattr(after, field.name)
         for field in fields(before)
         if getattr(after, field.name) != getattr(before, field.name)
     }
-    return changes, "\n".join(lines)
+    return changes, "\n".join(note.text for note in notes)
 
 
 def test_sources_without_our_manifest_change_nothing(tmp_path: Path) -> None:

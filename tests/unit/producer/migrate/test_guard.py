@@ -12,6 +12,7 @@ from producer.migrate.guard import checked
 from producer.translate.command import translate
 from producer.translate.translation import Kind, Translation
 from ringhaul.errors import UsageError
+from tests.cases import each
 
 
 def one(text: str) -> Translation:
@@ -19,7 +20,7 @@ def one(text: str) -> Translation:
     return checked(found)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "why"),
     [
         ("load -t t -url x.csv", "no keyspace: give --keyspace"),

@@ -53,7 +53,7 @@ def test_a_live_display_is_drawn_and_the_rest_escaped(display: str) -> None:
 
 def test_rejects_break_between_words_on_a_terminal() -> None:
     line = "orders.csv:79  byte 2929  cast  column total: cast decimal: " + "word " * 8
-    code = f"from producer.commands.errors import _fitted\nprint(*_fitted({line!r}), sep='\\n')"
+    code = f"from producer.report.reject_list import _fitted\nprint(*_fitted({line!r}), sep='\\n')"
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     shown = run([sys.executable, "-c", code], env, 80, for_s=60).text().splitlines()
     assert len(shown) == 2 and max(map(len, shown)) <= 80

@@ -2,13 +2,13 @@
 
 import io
 
-import pytest
-
 from producer.outputs.stdout_parts import beginning
 from ringhaul.cql.types import CqlType
 from ringhaul.formats.compression import Decompressed
-from ringhaul.formats.write import OutputFormat, open_writer
+from ringhaul.formats.write import OutputFormat
 from ringhaul.formats.write.options import COMPRESSIONS, SUFFIXES
+from ringhaul.formats.write.writer import open_writer
+from tests.cases import each
 
 COLUMNS = [("id", CqlType("int")), ("note", CqlType("text"))]
 
@@ -19,8 +19,8 @@ def read(data: bytes, compression: str) -> bytes:
     return Decompressed(io.BytesIO(data), SUFFIXES[compression], "stdout").read(1 << 20)
 
 
-@pytest.mark.parametrize("compression", COMPRESSIONS["jsonl"])
-@pytest.mark.parametrize(
+@each("compression", COMPRESSIONS["jsonl"])
+@each(
     ("kind", "header", "text"),
     [("csv", True, b"id,note\n"), ("csv", False, b""), ("jsonl", False, b"")],
 )

@@ -10,14 +10,18 @@ from typing import Any
 import pytest
 
 from config.settings import load_settings
+from producer.options.load import LoadOptions
 from producer.plan.load import unit_bytes_auto
 from producer.request.load import TIMESTAMP_US_MAX, load_request, parse_timestamp_us
-from producer.request.options import LoadOptions
+from ringhaul.destination.base import UnitBounds, sstable_unit_bounds
+from ringhaul.destination.cql import Cql
 from ringhaul.errors import UsageError
 from ringhaul.ledger.pace import NO_PACE, Limits, Pace
 from tests.options import parse_options
 
 MIB = 1 << 20
+REQUESTS = Cql().unit_bounds(transformed=False)
+SSTABLES = sstable_unit_bounds(transformed=False)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +37,7 @@ MIB = 1 << 20
 def test_units_feed_every_process_and_take_seconds_each(
     total_bytes: int, slots: int, unit_bytes: int
 ) -> None:
-    assert unit_bytes_auto(total_bytes, slots) == unit_bytes
+    assert unit_bytes_auto(total_bytes, slots, bounds=REQUESTS) == unit_bytes
 
 
 @pytest.mark.parametrize(
@@ -47,7 +51,8 @@ def test_units_feed_every_process_and_take_seconds_each(
 def test_units_that_make_sstables_are_few(
     total_bytes: int, transformed: bool, unit_bytes: int
 ) -> None:
-    found = unit_bytes_auto(total_bytes, 2, makes_sstables=True, transformed=transformed)
+    bounds = sstable_unit_bounds(transformed=transformed)
+    found = unit_bytes_auto(total_bytes, 2, bounds=bounds)
     assert found == unit_bytes
 
 
@@ -64,26 +69,26 @@ def test_units_of_a_paced_load_take_minutes_at_their_share_of_the_rate(
     rows_per_s: int, slots: int, unit_bytes: int
 ) -> None:
     total_bytes = 10_000_000_000
-    found = unit_bytes_auto(total_bytes, slots, records_count=10**8, rows_per_s=rows_per_s)
+    found = unit_bytes_auto(
+        total_bytes, slots, records_count=10**8, rows_per_s=rows_per_s, bounds=REQUESTS
+    )
     assert found == unit_bytes
 
 
 @pytest.mark.parametrize(
-    ("bytes_per_s", "makes_sstables", "unit_bytes"),
+    ("bytes_per_s", "bounds", "unit_bytes"),
     [
-        (1_000_000_000, False, 64 * MIB),  # the rate is no limit
-        (1_000_000, False, 30_000_000),  # two minutes at a quarter of the rate
-        (10, False, 16 << 10),  # never below 16 KiB
-        (20_000_000, True, 600_000_000),
-        (1_000_000, True, 256 * MIB),  # never many small files
+        (1_000_000_000, REQUESTS, 64 * MIB),  # the rate is no limit
+        (1_000_000, REQUESTS, 30_000_000),  # two minutes at a quarter of the rate
+        (10, REQUESTS, 16 << 10),  # never below 16 KiB
+        (20_000_000, SSTABLES, 600_000_000),
+        (1_000_000, SSTABLES, 256 * MIB),  # never many small files
     ],
 )
 def test_a_rate_in_bytes_makes_smaller_units(
-    bytes_per_s: int, makes_sstables: bool, unit_bytes: int
+    bytes_per_s: int, bounds: UnitBounds, unit_bytes: int
 ) -> None:
-    found = unit_bytes_auto(
-        10_000_000_000, 4, bytes_per_s=bytes_per_s, makes_sstables=makes_sstables
-    )
+    found = unit_bytes_auto(10_000_000_000, 4, bytes_per_s=bytes_per_s, bounds=bounds)
     assert found == unit_bytes
 
 

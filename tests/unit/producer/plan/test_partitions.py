@@ -93,7 +93,7 @@ def found(folder: Path, **options: Any) -> tuple[list[LoadSource], str]:
     """What is planned without the option, and the lines that say so."""
     sources = plan(folder, partitioned=False, **options)
     request = LoadRequest(keyspace="shop", table="orders", **options)
-    return sources, "\n".join(partition_notes(request, sources, TABLE))
+    return sources, "\n".join(note.text for note in partition_notes(request, sources, TABLE))
 
 
 def test_a_key_column_that_files_lack_is_found_in_the_names_of_folders(tmp_path: Path) -> None:

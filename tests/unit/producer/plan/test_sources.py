@@ -20,7 +20,9 @@ from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.suffixes import format_of
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.unit import UNCOUNTED
+from tasks.command_line import spelled_as
 from tests.loads import load_job
 from tests.unit.producer.plan.conftest import TABLE, Plan
 
@@ -38,7 +40,6 @@ UNREAD: list[tuple[str, str, dict[str, Any], str]] = [
         {"encoding": "latin-1"},
         "no file that is read is CSV or fixed-width text or JSON Lines;",
     ),
-    ("x.parquet", "auto", {"quote": None, "option_prefix": "values-"}, "--values-quote has no"),
 ]
 
 
@@ -58,6 +59,12 @@ def test_options_of_text_that_apply_to_no_file_are_refused(
                 check_request(request)
     else:
         refuse_unread(request, formats)
+
+
+def test_such_an_option_of_values_is_named() -> None:
+    request = LoadRequest(keyspace="lookup", table="values", dialect=CsvDialect(quote=None))
+    with spelled_as(JobKind.LOOKUP), pytest.raises(UsageError, match="--values-quote has no"):
+        refuse_unread(request, {"parquet"})
 
 
 def test_a_file_that_may_not_be_read_is_named_once(

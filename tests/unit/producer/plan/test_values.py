@@ -10,10 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.formats.dialect import CsvDialect
+from ringhaul.ledger.kinds import JobKind
+from tasks.command_line import spelled_as
 from tests.unit.producer.plan.conftest import Plan
 
-VALUES = {"by_name": True, "dialect": CsvDialect(option_prefix="values-")}
+VALUES = {"by_name": True}
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet"])
@@ -63,7 +64,7 @@ def test_refusals_name_the_options_of_values(
     plan: Plan, tmp_path: Path, name: str, content: bytes, options: dict[str, Any], message: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(UsageError) as refusal:
+    with pytest.raises(UsageError) as refusal, spelled_as(JobKind.LOOKUP):
         plan(**VALUES, **options)
     assert message in str(refusal.value)
 

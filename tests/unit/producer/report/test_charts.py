@@ -17,6 +17,7 @@ from producer.report.charts import (
     rates,
     timeline,
 )
+from tests.cases import each
 
 TRICKY = [math.nan, math.inf, -math.inf, None, -5.0, 0.0, 1e-12, 1e18]
 
@@ -51,8 +52,8 @@ def test_a_line_of_any_length_is_drawn(count: int) -> None:
         assert path[0][1] > path[-1][1]  # more is higher
 
 
-@pytest.mark.parametrize("value", TRICKY)
-@pytest.mark.parametrize("others", [0, 3])
+@each("value", TRICKY)
+@each("others", [0, 3])
 def test_no_value_breaks_a_chart(value: float | None, others: int) -> None:
     points = [Point(float(n), 2.0) for n in range(others)]
     points = [*points, Point(9.0, value), Point(math.nan, 1.0), *points]

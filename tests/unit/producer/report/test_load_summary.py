@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from producer.report.load_summary import SOURCES_SHOWN, Summary, summary_closing, summary_json
 from producer.report.outcome import EXIT_CODES
 from ringhaul.dataplane.latency import bucket
+from ringhaul.destination.delivered import Delivered, Imports, Streaming
 from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.states import JobState
 from ringhaul.load.report import build_report
-from ringhaul.records.sstable_stream import SSTableStream
 from ringhaul.records.unit import SENT_TO, UnitResult
 from ringhaul.sstables.layout import Layout
 from tests.loads import load_job, load_source, table_schema
@@ -346,19 +345,20 @@ LAYOUT = Layout(partition_key_class="K", clustering=(), columns=(), written_s=1)
 
 
 @pytest.mark.parametrize(
-    ("way", "line"),
+    ("destination", "line"),
     [
-        ({}, "4 SSTables streamed, 3.0 MiB to 2 nodes"),
-        ({"folder": "/mnt/imports/{node}"}, "4 SSTables imported, 3.0 MiB by 2 nodes"),
-        ({"by_sidecar": True}, "4 SSTables imported, 3.0 MiB by 2 nodes"),
+        (Streaming(table_id="1", layout=LAYOUT), "4 SSTables streamed, 3.0 MiB to 2 nodes"),
+        (
+            Imports(table_id="1", layout=LAYOUT, folder="/mnt/imports/{node}"),
+            "4 SSTables imported, 3.0 MiB by 2 nodes",
+        ),
     ],
 )
-def test_sstables_that_reached_nodes_are_counted(way: dict[str, Any], line: str) -> None:
-    stream = SSTableStream(table_id="1", layout=LAYOUT, **way)
+def test_sstables_that_reached_nodes_are_counted(destination: Delivered, line: str) -> None:
     totals = {"rows": 200, f"{SENT_TO}10.0.0.1:7000": 2**20, f"{SENT_TO}10.0.0.2:7000": 2**21}
     ended = summary(JobState.COMPLETE, totals=totals)
     ended.report.sstables = 4
-    ended = replace(ended, job=replace(ended.job, stream=stream))
+    ended = replace(ended, job=replace(ended.job, destination=destination))
 
     assert line in summary_text(ended)
     assert sum(summary_json(ended)["streamed_bytes"].values()) == 3 * 2**20

@@ -6,8 +6,6 @@ import inspect
 import re
 from pathlib import Path
 
-import pytest
-
 import ringhaul.cql
 from producer.report.reject_groups import (
     GROUPS_MAX,
@@ -17,6 +15,7 @@ from producer.report.reject_groups import (
     reason_kind,
 )
 from ringhaul.records.rejects import Reject
+from tests.cases import each
 
 SECRET = "Kx9-secret"
 
@@ -50,7 +49,7 @@ def test_a_million_values_make_one_group() -> None:
     assert (found.read, found.others, found.whole) == (1000, 0, True)
 
 
-@pytest.mark.parametrize(
+@each(
     "reason",
     [
         f'"{SECRET}" is not a decimal number',
@@ -62,7 +61,7 @@ def test_a_million_values_make_one_group() -> None:
         "",
     ],
 )
-@pytest.mark.parametrize("stage", ["cast", "write", "transform", "a later one"])
+@each("stage", ["cast", "write", "transform", "a later one"])
 def test_no_value_is_shown_unless_asked_for(stage: str, reason: str) -> None:
     hostile = reject(reason=reason, stage=stage)
     assert SECRET not in repr(group_rejects([hostile], "ld-1", show_data=False))

@@ -10,8 +10,8 @@ import pytest
 import rich_click as click
 
 from producer.cli import cli
+from producer.options.job import Following
 from producer.request.conflicts import PAIRS, refuse_workers_of_others
-from producer.request.options import Following
 from producer.request.output import refuse_output_options
 from producer.request.settings import settle
 from ringhaul.errors import UsageError
@@ -24,7 +24,6 @@ LOOKUP = ("lookup", "-t", "k.t", "--keys", "in.csv", *BROKER)
 REFUSED: list[tuple[Sequence[str], str]] = [
     ((*LOAD, "--summary", "s.json", "--detach"), "--summary is written at the end"),
     ((*LOAD, "--summary", "s.json", "--dry-run"), "--summary needs a job, and"),
-    ((*LOAD, "--profile", "p", "--dry-run"), "--profile needs a job, and"),
     ((*LOAD, "--detach", "--dry-run"), "--detach needs a job, and"),
     ((*UNLOAD, "--on-interrupt", "cancel", "--dry-run"), "--on-interrupt needs a job, and"),
     ((*UNLOAD, "--progress", "none", "--dry-run"), "--progress needs a job, and"),
@@ -69,7 +68,7 @@ def test_output_options_of_statements_without_answers_are_refused() -> None:
     with pytest.raises(UsageError) as refusal:
         refuse_output_options({"header", "max_rows_per_file", "params"}, "this INSERT")
     assert str(refusal.value) == (
-        "--header, --max-rows-per-file: this INSERT has no answers: leave such options out"
+        "--max-rows-per-file, --header: this INSERT has no answers: leave such options out"
     )
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from producer.commands.job_command import job_options
 from producer.commands.registry import find_command
+from producer.options.load import LoadOptions
+from producer.options.reads import UnloadOptions
 from producer.request.cqlshrc import BYTES_MAX, apply_cqlshrc, read_cqlshrc
-from producer.request.options import LoadOptions, UnloadOptions
 from producer.request.password import prompting_for_password
 from producer.request.settings import connection_flags
 from ringhaul.errors import UsageError

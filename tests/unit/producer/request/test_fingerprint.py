@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 import rich_click as click
 
-from config.settings import load_settings
 from producer.cli import cli
 from producer.request.fingerprint import differences, fingerprint_of
-from producer.schedule.run import step_environment
 from producer.startup import STEP_VARIABLE
 
 COUNT = ("count", "-t", "k.t")
@@ -92,7 +90,7 @@ def test_a_step_has_one_fingerprint_in_the_folder_of_another_beat(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = fingerprint(LOAD)
-    monkeypatch.setenv(STEP_VARIABLE, step_environment(load_settings())[STEP_VARIABLE])
+    monkeypatch.setenv(STEP_VARIABLE, "nightly")
     step = fingerprint(LOAD)
     monkeypatch.chdir(tmp_path)
     assert fingerprint(LOAD) == step != here

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
+from producer.options.spelling import Spelling
 from producer.request.input_format import dialect_of, text_of
-from producer.request.options import Spelling
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.option_names import VALUES_PREFIX, option_name
+from tasks.command_line import VALUES_PREFIX, option_name
+from tests.cases import each
 from tests.options import parse_options
 
 Given = Callable[..., Spelling]
@@ -35,8 +36,8 @@ def given(request: pytest.FixtureRequest) -> Given:
 def test_values_are_rfc_4180_and_utf_8_by_default(given: Given) -> None:
     options = given()
     assert (options.file_format, options.header) == ("auto", True)
-    assert dialect_of(options, VALUES_PREFIX) == CsvDialect(option_prefix=VALUES_PREFIX)
-    assert text_of(options, VALUES_PREFIX) == TextFormat(option_prefix=VALUES_PREFIX)
+    assert dialect_of(options, VALUES_PREFIX) == CsvDialect()
+    assert text_of(options, VALUES_PREFIX) == TextFormat()
 
 
 def test_each_option_of_values_is_read(given: Given) -> None:
@@ -55,17 +56,15 @@ def test_each_option_of_values_is_read(given: Given) -> None:
         encoding="latin-1",
         null_strings=("NULL", "-"),
         allow_nul=True,
-        option_prefix=VALUES_PREFIX,
     )
     assert text_of(options, VALUES_PREFIX) == TextFormat(
         timestamp_formats=("%d.%m.%Y",),
         epoch_unit="s",
         timezone="Europe/Berlin",
-        option_prefix=VALUES_PREFIX,
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         (["--values-delimiter", "semi"], "--values-delimiter: 'semi' is not a name"),

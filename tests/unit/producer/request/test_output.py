@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from config.settings import load_settings
-from producer.request.options import Showing
+from producer.options.job import Showing
 from producer.request.output import output_of, refuse_two_on_stdout
 from producer.run.existing_job import run_or_continue
 from ringhaul.errors import UsageError

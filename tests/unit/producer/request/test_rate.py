@@ -7,6 +7,7 @@ import pytest
 
 from producer.request.rate import parse_rate
 from ringhaul.ledger.pace import NO_PACE, Limits, Pace
+from tests.cases import each
 from tests.options import parse_options
 
 LOAD = ("load", "in.csv", "-t", "shop.orders")
@@ -33,7 +34,7 @@ def test_without_a_rate_there_is_no_limit() -> None:
     assert parse_options(*LOAD).pace == NO_PACE
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["0", "-1", "1.5", "50M", "50MB", "50 MiB/s", "0MB/s", "0.0000001MB/s", "MB/s", "", "1e6", "٣"],
 )

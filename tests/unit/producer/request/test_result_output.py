@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from producer.request.options import ResultPlace, Showing
+from producer.options.job import Showing
+from producer.options.output import ResultPlace
 from producer.request.result_output import check_result_output, lasting, result_output
 from ringhaul.errors import UsageError
 from ringhaul.output.job import ResultOutput

@@ -10,8 +10,9 @@ from cassandra.cluster import Session
 from cassandra.cqltypes import Int32Type
 from cassandra.protocol import ColumnMetadata
 
+from producer.plan.plan import Plan
 from producer.request.settings import settle
-from producer.run.job import Plan, run_read
+from producer.run.job import plan_and_run
 from producer.run.statements import run_exec
 from producer.services.start import Services
 from ringhaul.errors import UsageError
@@ -39,13 +40,15 @@ def services(of: Session) -> Services:
 
 
 def test_a_dry_run_warns_like_the_job(capsys: pytest.CaptureFixture[str]) -> None:
-    job = cast(Any, SimpleNamespace(table=None, output=None))
+    job = cast(Any, SimpleNamespace(table=None))
     plan = Plan(job=job, target="shop.t", headline="unload", keyspace="shop", text="would unload")
     options = parse_options("unload", "-t", "shop.t", "-o", "-", "--dry-run")
     with pytest.raises(UsageError, match="needs replicas in the local data centre dc2"):
-        run_read(options, services(session("LOCAL_QUORUM", ROWS, *FAR)), lambda _: plan)
+        plan_and_run(options, services(session("LOCAL_QUORUM", ROWS, *FAR)), lambda _: plan)
     assert capsys.readouterr().out == ""
-    assert run_read(options, services(session("LOCAL_QUORUM", ROWS, *NEAR)), lambda _: plan) == 0
+    assert (
+        plan_and_run(options, services(session("LOCAL_QUORUM", ROWS, *NEAR)), lambda _: plan) == 0
+    )
     assert capsys.readouterr().out == "would unload\n"
 
 

@@ -7,10 +7,11 @@ from dataclasses import fields
 import pytest
 
 from producer.commands.control import throttle_command
-from producer.request.options import ThrottleOptions
+from producer.options.control import ThrottleOptions
 from producer.run.throttle import wanted_pace
 from ringhaul.errors import UsageError
 from ringhaul.ledger.pace import NO_PACE, Limits, Pace
+from tests.cases import each
 
 
 def wanted(*arguments: str) -> Pace | None:
@@ -21,7 +22,7 @@ def wanted(*arguments: str) -> Pace | None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "pace"),
     [
         ([], None),
@@ -49,7 +50,7 @@ def test_limits(arguments: list[str], pace: Pace | None) -> None:
     assert wanted(*arguments) == pace
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "words"),
     [
         (["--off", "--in-flight", "1"], "--off removes all limits"),

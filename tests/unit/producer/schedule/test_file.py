@@ -71,7 +71,6 @@ def test_valid_steps_are_accepted(tmp_path: Path, step: str) -> None:
         ('["count", "-t", "k.t", "--on-interrupt", "cancel"]', "--on-interrupt: "),
         ('["count", "-t", "k.t", "--config", "x"]', "--config: the settings are beat's own"),
         ('["count", "-t", "k.t", "--broker", "redis://h"]', "--broker: the broker is beat's"),
-        ('["load", "a.csv", "-t", "k.t", "--profile", "/tmp"]', "--profile: "),
         ('["load", "a.csv", "-t", "k.t", "-c", "2"]', "--workers: it applies to embedded workers"),
         ('["load", "a.csv", "-t", "k.t", "--create-table"]', "--create-table: a step loads into a"),
         ('["load", "-", "-t", "k.t"]', "-: a step has no standard input"),

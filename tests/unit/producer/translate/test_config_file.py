@@ -10,9 +10,10 @@ import pytest
 from producer.translate.command import translate
 from producer.translate.config_file import read_config
 from producer.translate.translation import NotTranslatable, Translation
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "found"),
     [
         ("", {}),
@@ -41,7 +42,7 @@ def test_what_is_read(text: str, found: dict[str, str] | None) -> None:
         assert read_config(text, "x.conf") == found
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("a = 1\nb = ${HOME}", "line 2: ${...} is not read: write the value itself"),
@@ -68,7 +69,7 @@ def test_what_is_refused_names_the_line_and_not_its_content(text: str, message: 
     assert "secret" not in said
 
 
-@pytest.mark.parametrize(
+@each(
     "piece",
     ["a{", '"', '"""', '" ', "[", "a=1,", "a.", "# ", "$", "/", '\\"', '"\\', "a b ", "include "],
 )

@@ -9,6 +9,7 @@ from producer.cli import cli
 from producer.commands.registry import find_command
 from producer.translate.habits import refuse_bulk_loader_options
 from producer.translate.setting_names import SHORTCUTS
+from tests.cases import each
 
 LONG = sorted(name for name in SHORTCUTS if len(name) > 1)
 
@@ -23,8 +24,8 @@ def check(name: str, *words: str) -> None:
     refuse_bulk_loader_options(name, command, words)
 
 
-@pytest.mark.parametrize("name", ["load", "unload", "count"])
-@pytest.mark.parametrize("option", LONG)
+@each("name", ["load", "unload", "count"])
+@each("option", LONG)
 def test_an_option_of_bulk_loader_names_the_translator(name: str, option: str) -> None:
     for word in (f"-{option}", f"-{option}=x"):
         with pytest.raises(click.UsageError) as refused:

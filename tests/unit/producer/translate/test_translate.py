@@ -19,6 +19,7 @@ from producer.translate.setting_names import SHORTCUTS
 from producer.translate.settings import HANDLERS
 from producer.translate.translation import NotTranslatable, Translation
 from ringhaul.errors import UsageError
+from tests.cases import each
 
 
 def one(text: str) -> Translation:
@@ -43,7 +44,7 @@ _VALUES = (
 _LOAD = f"{_OTHER_NUMBERS} --thousands-sep ,"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line"),
     [
         (
@@ -303,7 +304,7 @@ def test_lines(text: str, line: str) -> None:
     accept(translation)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line"),
     [
         ("LOAD -url x.csv", f"load x.csv --table s.t {_LOAD}"),
@@ -449,7 +450,7 @@ def test_a_home_folder_in_quotes_is_written_out(monkeypatch: pytest.MonkeyPatch)
     assert one("dsbulk unload -k s -t t -url ~/out").line.count("--output /home/joe/out") == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "note"),
     [
         ("load -url export", "if it is a file, give export in place of the pattern"),
@@ -480,7 +481,7 @@ def test_notes(text: str, note: str) -> None:
     assert any(note in one.text for one in translation.notes)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "size"),
     [
         *[("5", 5), ("-1", -1), ("1.5KB", 1500), ("2k", 2048), ("1 Mi", 2**20), ("3GB", 3 * 10**9)],
@@ -572,6 +573,13 @@ def test_what_exec_does_not_have_is_explained() -> None:
     }.items():
         found = one(f"dsbulk load {statement} {given}")
         assert [why in note.text for note in found.notes if note.lost] == [True], given
+
+
+@pytest.mark.parametrize("query", ["-t t", "-query 'DELETE FROM s.t WHERE id=?'"])
+def test_snappy_is_not_read(query: str) -> None:
+    notes = one(f"dsbulk load -url d -k s {query} --connector.csv.compression snappy").notes
+    (lost,) = [note.text for note in notes if note.lost]
+    assert lost == "snappy is not read: unpack the files first (snzip -d)"
 
 
 def test_compression_of_requests() -> None:
@@ -680,7 +688,7 @@ def test_every_shortcut_of_bulk_loader_is_a_known_setting() -> None:
         assert file or name in known or name.startswith(("log.", "monitoring.")), setting
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("", "no COPY statement, and no command of dsbulk or cqlsh"),
@@ -893,9 +901,7 @@ def test_a_command_longer_than_a_shell_takes_is_refused() -> None:
         translate("dsbulk load -k s -t t -" + 40_000 * "h")
 
 
-@pytest.mark.parametrize(
-    "piece", ["'", '"', "a,", "\\", "COPY ", "-- ", "/*", "(", "dsbulk '\n", 'a="" ', "{a,b}"]
-)
+@each("piece", ["'", '"', "a,", "\\", "COPY ", "-- ", "/*", "(", "dsbulk '\n", 'a="" ', "{a,b}"])
 def test_a_long_text_takes_linear_time(piece: str) -> None:
     def seconds(length: int) -> float:
         text = (piece * length)[:length]

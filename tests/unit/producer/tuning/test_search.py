@@ -8,13 +8,14 @@ import pytest
 
 from producer.tuning.search import ROUNDS_MAX, ROUNDS_MIN, Found
 from producer.tuning.setup import Knob, Setup
+from tests.cases import each
 from tests.unit.producer.tuning.surfaces import SPACE, SURFACES, Rig, Surface, grid, share_of_best
 
 GRID = grid()
 
 
-@pytest.mark.parametrize("surface", SURFACES)
-@pytest.mark.parametrize("start", [Setup(workers=4), Setup(workers=1, strategy="single")])
+@each("surface", SURFACES)
+@each("start", [Setup(workers=4), Setup(workers=1, strategy="single")])
 def test_the_choice_is_within_a_tenth_of_the_best_of_a_grid(surface: Surface, start: Setup) -> None:
     found = Rig(surface).run(start)
     assert share_of_best(surface, found, GRID) > 0.9, found.best

@@ -27,7 +27,7 @@ def test_numbers_of_workers(
 
 
 def test_the_settings_as_they_are_are_among_the_values() -> None:
-    start = Setup(strategy="concurrent", workers=5, batch_rows=7, in_flight=100, unit_bytes=12345)
+    start = Setup(strategy="single", workers=5, batch_rows=7, in_flight=100, unit_bytes=12345)
     space = make_space(start, worker_counts=[1, 2], sample_bytes=10 * MIB)
     for knob in Knob:
         assert start.value(knob) in space[knob]

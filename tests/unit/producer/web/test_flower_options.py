@@ -10,9 +10,10 @@ from tornado.options import options
 
 from producer.web.flower_options import check_variables, in_its_form
 from ringhaul.errors import UsageError
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "form"),
     [
         ("--port=5556", "--port=5556"),
@@ -36,7 +37,7 @@ def test_a_value_follows_after_a_blank_or_an_equals_sign(words: str, form: str) 
     assert {name: options[name] for name in options} == before
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "why"),
     [
         ("--port", "--port needs a value: --port=VALUE"),

@@ -6,6 +6,7 @@ import pytest
 
 from producer.web.exposure import Exposure
 from producer.web.guards import Requested, host_name, refusal
+from tests.cases import each
 
 HOSTS = frozenset({"localhost", "etl.example.com"})
 OPEN = Exposure(
@@ -39,7 +40,7 @@ def test_our_names_and_all_addresses_are_served(host: str) -> None:
     assert status(requested(host=host)) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "host",
     [
         *("", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "[::1"),
@@ -47,7 +48,7 @@ def test_our_names_and_all_addresses_are_served(host: str) -> None:
         *("0x7f000001", "example.com"),
     ],
 )
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+@each("method", ["GET", "POST", "OPTIONS"])
 def test_another_name_is_refused(host: str, method: str) -> None:
     assert status(requested(method, host=host)) == 421
 

@@ -15,6 +15,7 @@ from producer.web.job_query import (
 )
 from ringhaul.errors import UsageError
 from ringhaul.ledger.job_list import JobHead
+from tests.cases import each
 
 HEADS = [
     JobHead("ld-1", "COMPLETE", 1000, 2000, "load", "shop.orders"),
@@ -38,7 +39,7 @@ def test_running_jobs_come_first_then_the_newest() -> None:
     assert found() == ["ld-2", "qy-5", "nightly-20261120T013000Z-1", "ul-3", "ld-1", "ld-6"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "jobs"),
     [
         ({"state": "open"}, {"ld-2", "qy-5"}),

@@ -19,7 +19,7 @@ from flower.options import options
 from flower.urls import handlers, settings
 from tornado.web import Application
 
-from producer.web import plugin
+from producer.web import plugin, routes
 from producer.web.exposure import Exposure
 from producer.web.seams import (
     BLOCKS,
@@ -54,7 +54,7 @@ def application(tmp_path: Path) -> Application:
 @pytest.fixture(autouse=True)
 def no_ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The pages look into the ledger when they are added; here they need not."""
-    monkeypatch.setattr(plugin, "_open_ledger", lambda: None)
+    monkeypatch.setattr(routes, "_open_ledger", lambda: None)
     yield
 
 
@@ -152,7 +152,7 @@ def test_a_changed_flower_starts_without_the_pages_and_says_why(
 def test_an_error_of_ours_leaves_plain_flower(
     application: Application, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(plugin, "PageTemplates", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(routes, "PageTemplates", lambda *_, **__: 1 / 0)
     assert not plugin.add_pages(application, EXPOSURE)
     assert "ZeroDivisionError" in caplog.text
 

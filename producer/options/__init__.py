@@ -1,0 +1,1 @@
+"""Every option, as a field of the frozen records that commands get."""
