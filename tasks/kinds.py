@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.kinds import JobKind
+from ringhaul.ledger.reading import REASON_CHARS_MAX
 
 if TYPE_CHECKING:
     from ringhaul.ledger.reading import Reader
@@ -37,7 +38,6 @@ def is_statement_job(job: Job) -> TypeGuard[StatementJob]:
 
 #: How reading a spec fails that something else was written over.
 _UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError)
-_REASON_CHARS_MAX = 200
 
 
 def read_job(ledger: Reader, job: str) -> Job:
@@ -51,7 +51,7 @@ def job_of_spec(job: str, spec_json: str) -> Job:
         return job_of(spec_json)
     except _UNREADABLE as error:
         reason = f"its spec cannot be read ({type(error).__name__}: {error})"
-        raise JobDamaged(job, [reason[:_REASON_CHARS_MAX]]) from error
+        raise JobDamaged(job, [reason[:REASON_CHARS_MAX]]) from error
 
 
 def job_of(spec_json: str) -> Job:

@@ -12,13 +12,12 @@ import json
 import logging
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ringhaul import __version__
+from ringhaul.web_client import exchange
 
 log = logging.getLogger(__name__)
 
@@ -119,12 +118,17 @@ class Sender:
                 }
             ]
         }
-        request = urllib.request.Request(
-            self._url, json.dumps(body).encode(), self._headers, method="POST"
-        )
         try:
-            with urllib.request.urlopen(request, timeout=REQUEST_S) as answer:
-                answer.read()
+            answer = exchange(
+                "POST",
+                self._url,
+                timeout_s=REQUEST_S,
+                headers=self._headers,
+                body=json.dumps(body).encode(),
+                by_proxy=True,
+            )
+            if not 200 <= answer.status < 300:
+                raise OSError(f"HTTP Error {answer.status}: {answer.reason}")
         except Exception as error:  # whatever happens here, units are what matters
             now = time.monotonic()
             if self._said_at is None or now - self._said_at >= SAY_EVERY_S:

@@ -23,7 +23,7 @@ from tasks.names import TaskNames
 #: Published units per worker process, over all jobs: one in progress and one waiting. So no process
 #: waits for its next message, and half of the fleet may die before the other half runs out of work.
 #: Not more, because a new job's units queue up behind those that wait.
-UNITS_PER_SLOT = 2
+PUBLISHED_PER_SLOT = 2
 
 
 #: Task by kind of job; all other kinds read token ranges.
@@ -57,7 +57,8 @@ def fleet_windows(fleet: Fleet) -> dict[str, int]:
     found: dict[str, int] = {}
     for queue, jobs in by_queue.items():
         slots = sum(worker.slots for worker in fleet.workers if queue in worker.queues)
-        found |= share_out(UNITS_PER_SLOT * max(1, slots), {n: _want(j) for n, j in jobs.items()})
+        wanted = {name: _want(job) for name, job in jobs.items()}
+        found |= share_out(PUBLISHED_PER_SLOT * max(1, slots), wanted)
     return found
 
 

@@ -27,6 +27,7 @@ from ringhaul.plain_text import as_line
 from ringhaul.run_folder import run_folder
 from tasks.child import process
 from tasks.kernels import warm_up
+from tasks.names import READS_VARIABLE
 from tasks.node_name import set_nodename
 from tasks.parent.shutdown import UNITS
 from tasks.parent.trails import TRAILS
@@ -35,9 +36,6 @@ from tasks.settings import process_settings
 from tasks.tracing import close_tracing
 
 log = logging.getLogger(__name__)
-
-#: Environment variable; "0": this worker takes only units of loads.
-READS_VARIABLE = "_RINGHAUL_READS"
 
 
 @setup_logging.connect(weak=False)

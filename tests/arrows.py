@@ -25,14 +25,16 @@ ROOMS: Mapping[str, str] = {
     # It runs the command in a process, and imports nothing else of ours.
     "ringhaul.client": "",
     "ringhaul.cql": "",
-    "ringhaul.cluster": "ringhaul.cql",
+    # Sockets and threads, which the foundation does without.
+    "ringhaul.web_client": "",
+    "ringhaul.cluster": "ringhaul.cql ringhaul.web_client",
     "ringhaul.cql.spell": "ringhaul.cql",
     "ringhaul.cql.decode": "ringhaul.cql ringhaul.cql.spell",
     "ringhaul.cql.typed": "ringhaul.cql",
     "ringhaul.dataplane": "ringhaul.cluster ringhaul.cql",
     "ringhaul.sstables": "ringhaul.cql",
     "ringhaul.streaming": "ringhaul.sstables",
-    "ringhaul.storage": "",
+    "ringhaul.storage": "ringhaul.web_client",
     "ringhaul.imports": "ringhaul.sstables ringhaul.storage ringhaul.streaming",
     "ringhaul.formats": "ringhaul.cql ringhaul.cql.typed ringhaul.storage",
     "ringhaul.formats.write": "ringhaul.cql ringhaul.cql.spell ringhaul.formats",
@@ -76,7 +78,7 @@ ROOMS: Mapping[str, str] = {
     "config": "",
     "tasks": (
         "ringhaul.cluster ringhaul.imports ringhaul.ledger ringhaul.records ringhaul.scan "
-        "ringhaul.statements ringhaul.storage ringhaul.transform"
+        "ringhaul.statements ringhaul.storage ringhaul.transform ringhaul.web_client"
     ),
     "tasks.host": "ringhaul.cluster ringhaul.ledger",
     "tasks.parent": "ringhaul.ledger ringhaul.storage tasks.host",
@@ -153,7 +155,8 @@ ROOMS: Mapping[str, str] = {
     "producer.schedule": (
         "producer.commands producer.options producer.outputs producer.report producer.request "
         "producer.services ringhaul.ledger ringhaul.query ringhaul.schedule "
-        "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform"
+        "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform "
+        "ringhaul.web_client"
     ),
     "producer.migrate": (
         "producer.commands producer.options producer.outputs producer.plan producer.request "

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from producer.services.preflight import BEGIN_S
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.host_requests import HostRequests
@@ -17,8 +18,6 @@ from ringhaul.ledger.workers import Worker, Workers
 from ringhaul.storage.preflight import request
 from tasks.host.report import HostReport, read_report
 
-#: A live worker starts its report within half a second.
-BEGIN_S = 3.0
 #: A report ends by itself after 7 s (`tasks.host.__main__`), once Python has started.
 END_S = 10.0
 _PAUSE_S = 0.05

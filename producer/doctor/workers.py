@@ -12,11 +12,11 @@ from typing import Any
 from producer.doctor.finding import WORKERS, Finding, State
 from producer.doctor.hosts import WorkerReport
 from producer.doctor.machine import Judge, judges
+from producer.services.preflight import HOSTS_SHOWN
 from producer.text import count_text
 from tasks.host.report import HostReport
 
 _SHOWN = 3
-_HOSTS_SHOWN = 5
 #: Settings that this command and the workers must share. The rest is for workers only.
 OF_COMMANDS_TOO = frozenset(
     {
@@ -259,5 +259,5 @@ def _some(seen: Sequence[tuple[WorkerReport, str]]) -> str:
 
 
 def _listed(hosts: Sequence[str]) -> str:
-    more = f" and {len(hosts) - _HOSTS_SHOWN} more" if len(hosts) > _HOSTS_SHOWN else ""
-    return ", ".join(hosts[:_HOSTS_SHOWN]) + more
+    more = f" and {len(hosts) - HOSTS_SHOWN} more" if len(hosts) > HOSTS_SHOWN else ""
+    return ", ".join(hosts[:HOSTS_SHOWN]) + more

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from producer.local.errors import ExtraMissing, LocalStackError
-from producer.local.jar_list import CASSANDRA_VERSION, JARS
+from producer.local.jar_list import jar_list
 from producer.local.state import locked
 
 #: Concurrent downloads: enough to hide the latency of 100 small files, yet polite to a registry.
@@ -34,8 +34,9 @@ def cassandra_jars(cache_dir: Path, on_progress: FetchProgress | None = None) ->
     Raises `ExtraMissing` without the extra that downloads, and `LocalStackError` if a jar cannot be
     downloaded or does not match its pinned digest.
     """
-    folder = cache_dir / "jars" / f"cassandra-{CASSANDRA_VERSION}"
-    wanted = {coordinate: folder / jar_name(coordinate) for coordinate in JARS}
+    listed = jar_list()
+    folder = cache_dir / "jars" / f"cassandra-{listed.cassandra_version}"
+    wanted = {coordinate: folder / jar_name(coordinate) for coordinate in listed.digests}
     if not all(path.exists() for path in wanted.values()):
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder / "fetch.lock"):
@@ -73,6 +74,7 @@ def _fetch_missing(
 
 def _fetch(coordinate: str, target: Path, partial: Path) -> None:
     """Download one jar into its own folder in `partial`, check it, and rename it to `target`."""
+    pinned = jar_list().digests[coordinate]
     for attempt in range(1, TRIES_MAX + 1):
         try:
             fetched = _download(coordinate, partial / f"{target.stem}.{attempt}")
@@ -85,12 +87,12 @@ def _fetch(coordinate: str, target: Path, partial: Path) -> None:
                 ) from error
             continue
         found = _sha256(fetched)
-        if found == JARS[coordinate]:
+        if found == pinned:
             os.replace(fetched, target)
             return
     raise LocalStackError(
         f"{coordinate} was fetched, but its SHA-256 is {found} and not the pinned "
-        f"{JARS[coordinate]}. It is not used. A proxy that alters files is the usual cause."
+        f"{pinned}. It is not used. A proxy that alters files is the usual cause."
     )
 
 

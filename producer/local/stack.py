@@ -21,7 +21,7 @@ from producer.local.cassandra import (
     wait_for_cql,
 )
 from producer.local.errors import LocalStackError, PortTaken
-from producer.local.jar_list import CASSANDRA_VERSION
+from producer.local.jar_list import jar_list
 from producer.local.jars import cassandra_jars
 from producer.local.java import find_java
 from producer.local.layout import Layout, load_layout, new_layout
@@ -274,7 +274,7 @@ class Stack:
                 jars = cassandra_jars(
                     self._cache_dir,
                     lambda done, total: on_progress(
-                        Progress(f"fetching Cassandra {CASSANDRA_VERSION}", done, total)
+                        Progress(f"fetching Cassandra {jar_list().cassandra_version}", done, total)
                     ),
                 )
             for i in missing:

@@ -22,7 +22,7 @@ from producer.metrics.figures import Figures, ScheduleFigures
 from producer.report.recent import recent_snapshot
 from ringhaul.dataplane.latency import bucket_ceiling_us
 from ringhaul.ledger.job_status import DAMAGED, JobStatus
-from ringhaul.ledger.kinds import JobKind
+from ringhaul.ledger.kinds import KINDS, JobKind
 from ringhaul.ledger.server_checks import Level, check_server
 from ringhaul.ledger.states import JobState
 from ringhaul.ledger.totals import KindTotals
@@ -293,7 +293,7 @@ def _single_jobs(unended: Sequence[JobStatus]) -> Iterator[Metric]:
     for status in [one for one in unended if not one.damage][:JOBS_MAX]:
         snapshot = recent_snapshot(status, [])
         kind = status.labels.get("kind", "")
-        job = [status.job, kind if kind in _KINDS else "other"]
+        job = [status.job, kind if kind in KINDS else "other"]
         for name, value in (
             ("progress_ratio", snapshot.share),
             ("rows", snapshot.rows),
@@ -310,6 +310,3 @@ def _single_jobs(unended: Sequence[JobStatus]) -> Iterator[Metric]:
             units.add_metric([*job, state], number)
     yield from families.values()
     yield units
-
-
-_KINDS = frozenset(JobKind)

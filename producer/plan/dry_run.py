@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from producer.outputs.stdout import prints_to_stderr
 from producer.plan.new_table import Planned
+from producer.plan.table_sample import SAMPLE_BLOCKS_MAX
 from producer.plan.unit_count import CountedUnits, count_units
 from producer.text import bytes_text, count_text
 from ringhaul.cluster.schema import TableSchema
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
 SAMPLE_BYTES = 1 << 20
-#: Bytes that are searched for records behind the skipped ones (--skip-rows): as in a long unit.
-SAMPLE_BLOCKS_MAX = 100
 SAMPLE_SOURCES = 3
 #: Reasons that are shown of a sample, each with its first record.
 REASONS_SHOWN = 5

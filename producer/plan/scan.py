@@ -18,6 +18,7 @@ from producer.request.values import table_names
 from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
 from ringhaul.cql.types import CqlType
+from ringhaul.destination.cql import UNITS_PER_SLOT
 from ringhaul.errors import UsageError
 from ringhaul.scan.ranges import FULL_RING, TokenRange, join_units, pack_ranges, plan_ranges
 from ringhaul.scan.ring import read_estimates, read_ring
@@ -25,8 +26,6 @@ from ringhaul.scan.ring import read_estimates, read_ring
 if TYPE_CHECKING:
     from ringhaul.query.select import Select
 
-#: Minimum number of units per worker process, so that none is idle for long at the end.
-UNITS_PER_SLOT = 4
 #: Data of a unit by the server's estimates: a few seconds of work.
 UNIT_BYTES = 64 << 20
 #: The largest LIMIT that one worker process reads alone, so that its rows come first in the order

@@ -30,6 +30,7 @@ from producer.text import count_text
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cql.types import CqlType, Fields
+from ringhaul.destination.cql import UNITS_PER_SLOT
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import refuse_blank_lines
 from ringhaul.ledger.kinds import JobKind
@@ -48,9 +49,6 @@ UNIT_BYTES = (64 << 10, 4 << 20)
 
 
 UNIT_ROWS = (1_000, 100_000)
-
-
-UNITS_PER_SLOT = 4
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,7 +51,6 @@ _FILES_DIFFER = (SourceChanged.__name__, SourceCorrupt.__name__)
 
 #: How reading results, specs and rejects fails that something else was written over.
 UNREADABLE = (ValueError, KeyError, IndexError, TypeError, zlib.error)
-REASON_CHARS_MAX = 200
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from producer.outputs.stdout import let_go_of_stdout
 from producer.outputs.whole_file import replacing
+from producer.request.output import STDOUT
 from ringhaul.cql.spell import json_of, json_strings, text_of
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
@@ -26,8 +27,6 @@ from ringhaul.plain_text import as_line, in_json
 ROWS_SHOWN = 1000
 #: How a table shows null, as in cqlsh, to distinguish it from an empty text.
 NULL_SHOWN = "null"
-#: The path that means standard output.
-STDOUT = "-"
 
 
 def print_result(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from producer.report.given_up import given_up_lines
-from producer.report.outcome import REASON_CHARS_MAX, UNREADABLE, Closing, damaged_closing
+from producer.report.outcome import UNREADABLE, Closing, damaged_closing
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import REASON_CHARS_MAX
 
 
 def read_closing(ledger: Ledger, job_id: str, *, interrupted: bool = False) -> Closing:

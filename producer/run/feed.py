@@ -18,14 +18,13 @@ from ringhaul.causes import cause_of
 from ringhaul.errors import LedgerUnavailable, RinghaulError, SourceChanged
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import LedgerRefused
-from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.ledger import BATCH_UNITS, Ledger
 from ringhaul.ledger.reading import JobMissing
 from ringhaul.records.job import LoadJob
 from ringhaul.records.unit import TO_THE_END
 
-#: Units are appended when there are this many, or when this much time has passed: about that of
+#: Units are appended when there are `BATCH_UNITS`, or when this much time has passed: about that of
 #: splitting two units, so that workers begin with the first ones while the others are split.
-BATCH_UNITS = 500
 BATCH_S = 0.02
 #: Pause before a failure is recorded again that the ledger could not take.
 FAIL_PAUSE_S = 1.0

@@ -31,7 +31,7 @@ from producer.services.start import Services, own_worker
 from producer.services.workers import choose_workers, idle_workers_note, standing_ledger
 from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
-from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.ledger import BATCH_UNITS, Ledger
 from ringhaul.ledger.pace import NO_PACE, Pace
 from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.workers import Workers
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from producer.run.spool_cleanup import SpooledInput
     from ringhaul.sources.source import SourceFile
     from tasks.kinds import Job
-
-#: Units in one message to the ledger.
-BATCH_UNITS = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +216,7 @@ def create_job(
         {KIND_LABEL: job.kind, "table": plan.target, **labels},
         json.dumps(job.to_json()),
         # A unit that must not run twice is started only once.
-        max_starts=None if job.repeatable else 1,
+        starts_max=None if job.repeatable else 1,
         error_limit=plan.error_limit,
         pace=pace,
         priority=priority,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from config.cores import usable_cores
+from config.layers import FILE_NAME
 from producer.options.tune import TuneOptions
 from producer.outputs.stdout import json_text, print_message
 from producer.outputs.whole_file import check_replacing, whole_file
@@ -29,8 +30,6 @@ from producer.tuning.table import (
 )
 from ringhaul.errors import UsageError
 from ringhaul.plain_text import lines_of
-
-FILE_NAME = "ringhaul.toml"
 
 
 def settings_file(options: TuneOptions, services: Services) -> Path | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from types import FrameType
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from producer.interrupts import taking_interrupts
 from producer.report.next_command import next_command
 from producer.report.progress import Progress
 from producer.report.recent import recent_snapshot
@@ -127,7 +126,7 @@ class Watch:
     def follow(self) -> JobStatus:
         """Return the status of the job once it has ended. Raises `Detached` if the user detached,
         and `LedgerUnavailable` if they wanted to while Redis was away."""
-        with self._taking_interrupts():
+        with taking_interrupts(self._note_interrupt):
             if self._feeder is not None:
                 import tasks.application  # noqa: F401 - Celery: read while the feeder splits
 
@@ -258,17 +257,6 @@ class Watch:
             self._detaching_noted = True
             self._progress.note("detaching when the input is split; Ctrl-C again cancels the job")
 
-    @contextmanager
-    def _taking_interrupts(self) -> Iterator[None]:
-        def count(number: int, frame: FrameType | None) -> None:
-            self._interrupts += 1
-            self._interrupted_at = self._interrupted_at or time.monotonic()
-            if self._interrupts > 2:
-                raise KeyboardInterrupt
-
-        before = {taken: signal.signal(taken, count) for taken in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for taken, handler in before.items():
-                signal.signal(taken, handler)
+    def _note_interrupt(self) -> None:
+        self._interrupts += 1
+        self._interrupted_at = self._interrupted_at or time.monotonic()

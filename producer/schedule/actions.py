@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import sys
 import time
@@ -12,10 +11,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from types import FrameType
 from typing import NamedTuple
 
 from config.settings import Loaded
+from producer.interrupts import taking_interrupts
 from producer.options.connection import LedgerPlace
 from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
@@ -253,7 +252,7 @@ def _work(opened: _Opened, schedule: Schedule, run: Run, lease_ms: int) -> int:
     )
     print(f"{run.schedule} {run.id}: due {time_text(run.due_ms)}", file=sys.stderr)
     away = False
-    with _taking_interrupts() as interrupts:
+    with taking_interrupts() as interrupts:
         while not interrupts:
             try:
                 if not work.look(opened.book.standing(schedule.name).now_ms):
@@ -281,21 +280,3 @@ def _let_go(work: RunWork) -> None:
         work.release()
     again = f"`ringhaul schedule run {work.run.schedule}`"
     print(f"stopped: a beat continues the run, or {again}", file=sys.stderr)
-
-
-@contextmanager
-def _taking_interrupts() -> Iterator[list[int]]:
-    """Yield a list that collects SIGINT and SIGTERM. The third signal ends the command at once."""
-    received: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        received.append(number)
-        if len(received) > 2:
-            raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -9,13 +9,10 @@ import shutil
 import signal
 import subprocess
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
-from email.message import Message
 from http.client import HTTPException
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, NamedTuple
 
 from config.errors import ConfigError
 from config.known_secrets import remember
@@ -23,27 +20,18 @@ from config.secrets import read_secret
 from ringhaul.backoff import pause_s
 from ringhaul.schedule.parse import check_webhook
 from ringhaul.schedule.schedules import Notify
+from ringhaul.web_client import exchange
 
 TRIES = 3
 PAUSE_S = 1.0  #: after the first try; twice as long after each further one
 PAUSE_MAX_S = 10.0
-#: How much of a webhook's response is read; it is ignored.
-_ANSWER_BYTES = 4096
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects: the document goes only to the address that was configured."""
+class _Request(NamedTuple):
+    """Where a document is posted."""
 
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: Message,
-        newurl: str,
-    ) -> None:
-        return None
+    url: str
+    headers: Mapping[str, str]
 
 
 def find_problem(notify: Notify) -> str | None:
@@ -56,7 +44,7 @@ def find_problem(notify: Notify) -> str | None:
     if any(map(_is_pipe, (notify.webhook_file, notify.authorization_file))):
         return None  # a pipe can be read only once, and blocks until it is written to
     try:
-        _request(notify, b"")
+        _request(notify)
     except (ConfigError, ValueError) as error:
         return str(error)
     return None
@@ -105,23 +93,26 @@ def _run(notify: Notify, body: bytes, environment: Mapping[str, str] | None) -> 
 def _post(notify: Notify, body: bytes) -> tuple[str, bool]:
     """Return the outcome, and whether a retry may help."""
     try:
-        request = _request(notify, body)
+        request = _request(notify)
     except (ConfigError, ValueError) as error:
         return f"webhook: {error}", False
-    opener = urllib.request.build_opener(_NoRedirects)
     try:
-        with opener.open(request, timeout=notify.timeout_s) as answer:
-            answer.read(_ANSWER_BYTES)
-        return "ok", False
-    except urllib.error.HTTPError as error:
-        with error:
-            return f"webhook: status {error.code}", error.code >= 500 or error.code == 429
+        answer = exchange(
+            "POST",
+            request.url,
+            timeout_s=notify.timeout_s,
+            headers=request.headers,
+            body=body,
+            by_proxy=True,
+        )
     except (OSError, HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        return f"webhook: {type(reason).__name__}", True
+        return f"webhook: {type(error).__name__}", True
+    if 200 <= answer.status < 300:
+        return "ok", False
+    return f"webhook: status {answer.status}", answer.status >= 500 or answer.status == 429
 
 
-def _request(notify: Notify, body: bytes) -> urllib.request.Request:
+def _request(notify: Notify) -> _Request:
     url = notify.webhook
     if notify.webhook_file:
         url = read_secret(Path(notify.webhook_file), "webhook_file")
@@ -134,7 +125,7 @@ def _request(notify: Notify, body: bytes) -> urllib.request.Request:
         path = Path(notify.authorization_file)
         headers["Authorization"] = read_secret(path, "authorization_file")
         remember(headers["Authorization"].partition(" ")[2])  # without its scheme, such as Bearer
-    return urllib.request.Request(url, data=body, headers=headers, method="POST")
+    return _Request(url, headers)
 
 
 def _is_pipe(path: str) -> bool:

@@ -26,15 +26,13 @@ from producer.request.settings import is_embedded
 from ringhaul.errors import RinghaulError, UsageError, WorkersUnavailable
 from ringhaul.run_folder import remove_dead
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
-from tasks.names import PARENT_PID_VARIABLE
+from tasks.names import PARENT_PID_VARIABLE, READS_VARIABLE
 from tasks.private_queues import private_queue, remove_queue
 from tasks.settings import use_settings
 
 if TYPE_CHECKING:
     from ringhaul.ledger.workers import Worker
 
-#: "0": the worker only takes units of loads (see `tasks.signals`).
-READS_VARIABLE = "_RINGHAUL_READS"
 #: How the id of a load starts.
 LOAD_PREFIX = "ld"
 #: A worker that dies this often within a job is not restarted.

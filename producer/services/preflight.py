@@ -40,7 +40,7 @@ _PAUSE_S_MAX = 0.5
 PATHS_MAX = 1000
 #: For URLs, hosts differ in network and rights, not in single files.
 URLS_MAX = 4
-_HOSTS_SHOWN = 5
+HOSTS_SHOWN = 5
 _WRONG_SHOWN = 3
 
 
@@ -205,13 +205,13 @@ def _differences(wrong: Sequence[HostView]) -> str:
     """Format the hosts' differences from this host, and the remedy."""
     hosts = dict.fromkeys(one.host for one in wrong)
     lines = [
-        f"{', '.join(list(hosts)[:_HOSTS_SHOWN])}"
-        + (f" and {len(hosts) - _HOSTS_SHOWN} more" if len(hosts) > _HOSTS_SHOWN else "")
+        f"{', '.join(list(hosts)[:HOSTS_SHOWN])}"
+        + (f" and {len(hosts) - HOSTS_SHOWN} more" if len(hosts) > HOSTS_SHOWN else "")
         + (" does" if len(hosts) == 1 else " do")
         + " not see what this host sees:"
     ]
     seen: dict[str, None] = {}
-    for host in list(hosts)[:_HOSTS_SHOWN]:
+    for host in list(hosts)[:HOSTS_SHOWN]:
         found = [pair for one in wrong if one.host == host for pair in one.wrong]
         unlike = list(dict.fromkeys(found))
         seen.update((f"  {host}: {name}: {why}", None) for name, why in unlike[:_WRONG_SHOWN])

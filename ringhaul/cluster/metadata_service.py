@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 import ssl
-import threading
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from cassandra.connection import SniEndPoint, SniEndPointFactory
 
 from ringhaul.cluster.bundle import SETTING, Bundle
 from ringhaul.errors import ClusterError, ClusterUnavailable
+from ringhaul.web_client import exchange
 
 #: A real answer has some 500 bytes.
 _BYTES_MAX = 1 << 20
@@ -73,7 +72,14 @@ def ask_service(bundle: Bundle, context: ssl.SSLContext, timeout_s: float) -> Ma
     """
     service = f"the metadata service at {bundle.where} ({SETTING} {bundle.path})"
     try:
-        status, body = _get(bundle, context, timeout_s)
+        answer = exchange(
+            "GET",
+            f"https://{_in_url(bundle.host)}:{bundle.port}/metadata",
+            timeout_s=timeout_s,
+            body_bytes_max=_BYTES_MAX + 1,
+            headers={"Accept": "application/json"},
+            context=context,
+        )
     except ssl.SSLError as error:
         if _DISTRUST in str(error):
             hint = "Is it the bundle of this cluster?"
@@ -84,47 +90,21 @@ def ask_service(bundle: Bundle, context: ssl.SSLContext, timeout_s: float) -> Ma
         reason = str(error) or type(error).__name__
         hint = "Is the database active, and is the way to it open?"
         raise ClusterUnavailable(f"{service} does not answer: {reason}. {hint}") from None
-    if status != http.client.OK:
+    if answer.status != http.client.OK:
         raise ClusterUnavailable(
-            f"{service} answered with status {status}. Is the database active? One that sleeps is "
-            "woken in the console of the service"
+            f"{service} answered with status {answer.status}. Is the database active? "
+            "One that sleeps is woken in the console of the service"
         )
     try:
-        return _read(body)
+        return _read(answer.body)
     except ValueError as error:
         raise ClusterError(f"{service} answered something else: {error}") from None
 
 
-def _get(bundle: Bundle, context: ssl.SSLContext, timeout_s: float) -> tuple[int, bytes]:
-    connection = http.client.HTTPSConnection(
-        bundle.host, bundle.port, timeout=timeout_s, context=context
-    )
-    # A time limit of a socket is for one read; a server that sends byte by byte never meets it.
-    expired = threading.Event()
-
-    def end() -> None:
-        expired.set()
-        if connection.sock is not None:
-            with suppress(OSError):
-                connection.sock.shutdown(socket.SHUT_RDWR)
-
-    watchdog = threading.Timer(timeout_s, end)
-    watchdog.daemon = True
-    watchdog.start()
-    try:
-        connection.request("GET", "/metadata", headers={"Accept": "application/json"})
-        response = connection.getresponse()
-        body = response.read(_BYTES_MAX + 1)
-        if expired.is_set():
-            raise TimeoutError(f"its answer takes more than {timeout_s:g} s")
-        return response.status, body
-    except (OSError, http.client.HTTPException) as error:
-        if expired.is_set():
-            raise TimeoutError(f"its answer takes more than {timeout_s:g} s") from error
-        raise
-    finally:
-        watchdog.cancel()
-        connection.close()
+def _in_url(host: str) -> str:
+    if ":" in host:
+        return f"[{host}]"
+    return quote(host, safe="") if host.isascii() else host
 
 
 def _read(body: bytes) -> ManagedCluster:

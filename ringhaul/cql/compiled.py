@@ -33,7 +33,8 @@ UINT8S, UINT16S, UINT32S, UINT64S = (
     element[::1] for element in (types.uint8, types.uint16, types.uint32, types.uint64)
 )
 INT32S, INT64S = types.int32[::1], types.int64[::1]
-INT32_TABLE = types.int32[:, ::1]
+READ_INT64S = types.Array(types.int64, 1, "C", readonly=True)
+INT32_TABLE, INT64_TABLE = types.int32[:, ::1], types.int64[:, ::1]
 
 
 def kernel(*signatures: Any) -> Callable[[Function], Function]:

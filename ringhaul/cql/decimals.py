@@ -24,10 +24,9 @@ from ringhaul.cql.column import (
 from ringhaul.cql.exact_whole import whole_text
 from ringhaul.cql.long_numbers import integer_of
 from ringhaul.cql.numbers import HEX_REAL, hex_decimal, plain_numbers, whole_numbers
-from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.text_format import USUAL, TextFormat
 
 # Possessive, so that a text that does not match costs no more than one that does.
-_USUAL = TextFormat()
 _DECIMAL = re.compile(r"([+-]?)(?:([0-9]++)(?:\.([0-9]*+))?|\.([0-9]++))(?:[eE]([+-]?[0-9]++))?")
 #: At most 18 characters, so that the digits fit in an int64.
 _FAST_DECIMAL = r"^-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)$"
@@ -65,12 +64,12 @@ def encode_decimals(column: TextColumn, fmt: TextFormat) -> Encoded:
     return Encoded(Cells.variable(merged), misspelt + bad)
 
 
-def parse_varint(text: str, fmt: TextFormat = _USUAL) -> bytes:
+def parse_varint(text: str, fmt: TextFormat = USUAL) -> bytes:
     """Return the wire bytes of a varint. Raises `ValueError` with the reason."""
     return _pack(integer_of(whole_text(text, fmt)))
 
 
-def parse_decimal(text: str, fmt: TextFormat = _USUAL) -> bytes:
+def parse_decimal(text: str, fmt: TextFormat = USUAL) -> bytes:
     """Return the wire bytes of a decimal. Raises `ValueError` with the reason."""
     match = _DECIMAL.fullmatch(text)
     if match is None and HEX_REAL.fullmatch(text):

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import Encoded, TextColumn, parse_left, quote
 from ringhaul.cql.hints import hint, reading
-from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.text_format import USUAL, TextFormat
 from ringhaul.cql.vints import signed_vints
 
 _SECOND_NS = 10**9
@@ -66,7 +66,6 @@ _BITS = {"months": 32, "days": 32, "nanoseconds": 64}
 #: More digits than any part can have; int() of very many digits is slow.
 _DIGITS_MAX = 24
 
-_USUAL = TextFormat()
 
 Duration = tuple[int, int, int]
 
@@ -91,7 +90,7 @@ def duration_cells(months: NDArray[Any], days: NDArray[Any], nanoseconds: NDArra
     return Cells.variable(pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary())))
 
 
-def parse_duration(text: str, fmt: TextFormat = _USUAL) -> Duration:
+def parse_duration(text: str, fmt: TextFormat = USUAL) -> Duration:
     """Return (months, days, nanoseconds). Raises `ValueError` with the reason."""
     negative = text.startswith("-")
     match = None

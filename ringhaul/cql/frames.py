@@ -99,7 +99,7 @@ _FLAG_TIMESTAMP = 0x20
 FLAG_COMPRESSION = 0x01
 _FLAG_TRACING = 0x02
 _FLAG_PAYLOAD = 0x04
-_FLAG_WARNING = 0x08
+FLAG_WARNING = 0x08
 
 
 class Frames(NamedTuple):
@@ -337,7 +337,7 @@ def _extras(flags: int, body: bytes) -> tuple[Sequence[str], bytes]:
     reader, warnings = Reader(body), []
     if flags & _FLAG_TRACING:
         reader.take(16)
-    if flags & _FLAG_WARNING:
+    if flags & FLAG_WARNING:
         warnings = [reader.read_string() for _ in range(reader.read_short())]
     if flags & _FLAG_PAYLOAD:
         for _ in range(reader.read_short()):

@@ -20,16 +20,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from ringhaul.cql.types import CqlType
+from ringhaul.cql.types import TEXTS, CqlType
 
 #: The form that `ringhaul.cql.nested` takes: texts, lists and objects of these, and None.
 Value = str | list["Value"] | dict[str, "Value"] | None
 
-_TEXTS = ("ascii", "text", "varchar")
 _BRACKETS = {"list": "[]", "vector": "[]", "set": "{}", "map": "{}", "tuple": "()", "udt": "{}"}
-_BLANKS = re.compile(r"\s*")
+BLANKS = re.compile(r"\s*")
 # Possessive: backtracking would cost some 140 bytes of memory for each character.
-_QUOTED = re.compile(r"'((?:[^']++|'')*+)'")
+QUOTED = re.compile(r"'((?:[^']++|'')*+)'")
 _BARE = re.compile(r"[^\[\](){},'\"]*")
 #: A time contains colons; after a key COPY writes a colon and a blank.
 _BARE_KEY = re.compile(r"[^\[\](){},'\"]*?(?=:\s)|[^\[\](){},'\":]*")
@@ -64,7 +63,7 @@ class _Reader:
         return ValueError(f"not a CQL literal: {wanted} is expected at character {self.at + 1}")
 
     def blanks(self) -> None:
-        self.at = self._match(_BLANKS).end()
+        self.at = self._match(BLANKS).end()
 
     def value(self, kind: CqlType) -> Value:
         """Read a value of any type."""
@@ -82,12 +81,12 @@ class _Reader:
 
     def scalar(self, kind: CqlType, bare: re.Pattern[str]) -> str | None:
         """Read a text in quotes, or a bare word."""
-        quoted = _QUOTED.match(self.text, self.at)
+        quoted = QUOTED.match(self.text, self.at)
         if quoted:
             self.at = quoted.end()
             return quoted[1].replace("''", "'")
         word = self._match(bare)[0].strip()
-        if word and word.lower() != "null" and kind.name in _TEXTS:
+        if word and word.lower() != "null" and kind.name in TEXTS:
             raise self.error("a quote")
         self.at = self._match(bare).end()
         return None if word.lower() in ("", "null") else word

@@ -14,13 +14,10 @@ from __future__ import annotations
 import json
 import re
 
-from ringhaul.cql.literal import Value
+from ringhaul.cql.literal import BLANKS, QUOTED, Value
 from ringhaul.cql.types import CqlType
 
-_BLANKS = re.compile(r"\s*")
 _PAIRS = {"[": "]", "{": "}", "(": ")"}
-# Possessive: backtracking would cost memory for each character.
-_SINGLE = re.compile(r"'((?:[^']++|'')*+)'")
 _DOUBLE = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _BARE = re.compile(r"[^\[\](){},]*")
 #: A key ends at a colon or equals sign; a time in it has colons: one with a blank is preferred.
@@ -56,7 +53,7 @@ class _Reader:
         return ValueError(f"not readable: {wanted} is expected at character {self.at + 1}")
 
     def blanks(self) -> None:
-        found = _BLANKS.match(self.text, self.at)
+        found = BLANKS.match(self.text, self.at)
         assert found is not None
         self.at = found.end()
 
@@ -135,7 +132,7 @@ class _Reader:
 
     def scalar(self, bare: re.Pattern[str]) -> str | None:
         """Read a text in quotes, or a bare word; None for null."""
-        single = _SINGLE.match(self.text, self.at)
+        single = QUOTED.match(self.text, self.at)
         if single:
             self.at = single.end()
             return single[1].replace("''", "'")

@@ -23,7 +23,7 @@ from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import BadValue, Encoded, Mask, TextColumn, parse_left, quote
 from ringhaul.cql.exact_whole import whole_text
 from ringhaul.cql.hints import hint, known, reading
-from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.text_format import USUAL, TextFormat
 
 #: Type -> its big-endian numpy type.
 _INTEGERS = {"tinyint": ">i1", "smallint": ">i2", "int": ">i4", "bigint": ">i8"}
@@ -39,7 +39,6 @@ HEX_REAL = re.compile(
 #: A double has 53 bits: at most 15 such digits between zeros.
 _HEX_DIGITS_MAX = 15
 _LARGEST = {"float": float(np.finfo(np.float32).max), "double": float(np.finfo(np.float64).max)}
-_USUAL = TextFormat()
 _WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
 
 
@@ -154,7 +153,7 @@ def plain_numbers(
     return TextColumn.of(array), misspelt
 
 
-def parse_real(text: str, cql_type: str, fmt: TextFormat = _USUAL) -> float:
+def parse_real(text: str, cql_type: str, fmt: TextFormat = USUAL) -> float:
     """Parse a float or double. Raises `ValueError` with the reason."""
     word = text.lower().removeprefix("-").removeprefix("+")
     if word in _WORDS and not (word == "nan" and len(text) != 3) and text[:2] != "-+":
@@ -174,7 +173,7 @@ def parse_real(text: str, cql_type: str, fmt: TextFormat = _USUAL) -> float:
     return value
 
 
-def hex_decimal(text: str, fmt: TextFormat = _USUAL) -> str:
+def hex_decimal(text: str, fmt: TextFormat = USUAL) -> str:
     """Return the shortest decimal number of a hexadecimal one, which must be a double exactly."""
     value = _double_of_hex(text, fmt, functools.partial(hex_decimal, text))
     if math.isinf(value):
@@ -285,7 +284,7 @@ def _parse_boolean(text: str, fmt: TextFormat) -> bool:
     )
 
 
-_FRACTIONS = replace(_USUAL, accept=("fractions",))
+_FRACTIONS = replace(USUAL, accept=("fractions",))
 
 
 def _whole_word(text: str) -> str:

@@ -40,12 +40,11 @@ from ringhaul.cql.temporal_plans import (
     time_plan,
     timestamp_plan,
 )
-from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.text_format import USUAL, TextFormat
 from ringhaul.option_names import input_option
 
 __all__ = ["encode_dates", "encode_times", "encode_timestamps", "is_date_like", "parse_date"]
 
-_USUAL = TextFormat()
 _YEAR = r"(?P<year>[+-]\d{4,9}|\d{4})"
 _DATE = rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)"
 _TIME = r"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
@@ -245,7 +244,7 @@ def _ns_of(number: re.Match[str], unit: str) -> int:
     return (-value if number["sign"] == "-" else value) // scale
 
 
-def parse_date(text: str, fmt: TextFormat = _USUAL, *, advise: bool = False) -> int:
+def parse_date(text: str, fmt: TextFormat = USUAL, *, advise: bool = False) -> int:
     """Return days in the wire form. Raises `ValueError` with the reason."""
     forms = [form for form, _ in _pattern_forms("date", fmt)] + [_DATE_FORM]
     if fmt.accepts("dates"):
@@ -310,7 +309,7 @@ def _days_from_1970(text: str, fmt: TextFormat) -> int:
     return parse_date(text, fmt) - DATE_BIAS
 
 
-def parse_time(text: str, fmt: TextFormat = _USUAL, *, advise: bool = False) -> int:
+def parse_time(text: str, fmt: TextFormat = USUAL, *, advise: bool = False) -> int:
     """Return nanoseconds since midnight. Raises `ValueError` with the reason."""
     forms = [form for form, _ in _pattern_forms("time", fmt)] + [_TIME_FORM]
     if fmt.accepts("dates"):

@@ -209,3 +209,7 @@ class TextFormat:
             if name != "option_prefix"  # in jobs of earlier versions
         }
         return cls(**known)
+
+
+#: The format that applies where no option says otherwise.
+USUAL = TextFormat()

@@ -42,6 +42,8 @@ DURATION = pa.struct(
     ]
 )
 
+#: Types whose values are any text, and the numbers with a binary exponent.
+TEXTS, FLOATS = ("ascii", "text", "varchar"), ("float", "double")
 #: Scalar type -> Arrow type.
 SCALARS: Mapping[str, pa.DataType] = {
     "ascii": pa.string(),

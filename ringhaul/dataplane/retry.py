@@ -32,6 +32,8 @@ class Verdict(Enum):
 #: First pause before a request is tried again; doubles each time, see `backoff_s`.
 BACKOFF_FIRST_S = 0.1
 BACKOFF_MAX_S = 5.0
+#: The driver's own time-out comes first; a request unanswered this long after it counts as lost.
+LATE_S = 3.0
 
 #: Errors that concern the job as a whole, not one row.
 _FATAL_CODES = (

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ringhaul.destination.base import Destination, UnitBounds
 
+#: Units that a job has at least for each worker process, so that none is idle for long at the end.
 UNITS_PER_SLOT = 4
 UNIT_BYTES_MAX = 64 << 20
 UNIT_BYTES_PACED_MIN = 16 << 10

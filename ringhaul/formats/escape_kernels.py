@@ -6,13 +6,22 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from ringhaul.cql.compiled import COUNT, FLAG, INT64S, PAGE, UINT8S, Int, inlined, kernel
+from ringhaul.cql.compiled import (
+    COUNT,
+    FLAG,
+    INT64_TABLE,
+    INT64S,
+    PAGE,
+    READ_INT64S,
+    UINT8S,
+    Int,
+    inlined,
+    kernel,
+)
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
-_OFFSETS_TABLE = types.int64[:, ::1]
 _READ_UINT8S = types.Array(types.uint8, 1, "C", readonly=True)
-_READ_INT64S = types.Array(types.int64, 1, "C", readonly=True)
 
 #: Whether the first character of a field is a quote.
 UNQUOTED, QUOTED = 0, 1
@@ -31,8 +40,8 @@ def _follows(data: Bytes, at: Int, end: Int, rest: Bytes) -> bool:
 
 @kernel(
     types.void(
-        *(PAGE, _READ_INT64S, _READ_INT64S, COUNT, PAGE, COUNT, COUNT, FLAG, FLAG),
-        *(_OFFSETS_TABLE, _OFFSETS_TABLE, types.uint8[:, ::1], INT64S),
+        *(PAGE, READ_INT64S, READ_INT64S, COUNT, PAGE, COUNT, COUNT, FLAG, FLAG),
+        *(INT64_TABLE, INT64_TABLE, types.uint8[:, ::1], INT64S),
     )
 )
 def find_fields(
@@ -121,7 +130,7 @@ def _digit(byte: Int) -> Int:
 
 @kernel(
     COUNT(
-        *(PAGE, _READ_INT64S, _READ_INT64S, _READ_UINT8S, _READ_UINT8S, COUNT, COUNT),
+        *(PAGE, READ_INT64S, READ_INT64S, _READ_UINT8S, _READ_UINT8S, COUNT, COUNT),
         *(FLAG, _READ_UINT8S, FLAG, UINT8S, types.int32[::1], UINT8S),
     )
 )

@@ -6,11 +6,20 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from ringhaul.cql.compiled import FLAG, INT32_TABLE, INT64S, PAGE, UINT8S, Int, inlined, kernel
+from ringhaul.cql.compiled import (
+    FLAG,
+    INT32_TABLE,
+    INT64S,
+    PAGE,
+    READ_INT64S,
+    UINT8S,
+    Int,
+    inlined,
+    kernel,
+)
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
-_READ_INT64S = types.Array(types.int64, 1, "C", readonly=True)
 
 #: Bits of a field's trim.
 LEFT, RIGHT = 1, 2
@@ -29,7 +38,7 @@ def _after(data: Bytes, at: Int, end: Int) -> Int:
 
 @kernel(
     types.void(
-        *(PAGE, _READ_INT64S, _READ_INT64S, FLAG),
+        *(PAGE, READ_INT64S, READ_INT64S, FLAG),
         *(INT64S, INT64S, UINT8S, INT32_TABLE, INT64S),
     )
 )

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from numba import types
-
-from ringhaul.cql.compiled import COUNT, INT64S, PAGE, kernel
+from ringhaul.cql.compiled import COUNT, INT64_TABLE, INT64S, PAGE, kernel
 from ringhaul.formats import parquet_walk
 
-_TABLE = types.int64[:, ::1]
-
-walk_footer = kernel(COUNT(PAGE, INT64S, _TABLE, _TABLE))(parquet_walk.walk_footer)
+walk_footer = kernel(COUNT(PAGE, INT64S, INT64_TABLE, INT64_TABLE))(parquet_walk.walk_footer)

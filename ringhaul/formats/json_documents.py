@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-#: Below this, plain Python takes less time than loading numba.
-COMPILED_BYTES_MIN = 2**17
+from ringhaul.formats.record_end import COMPILED_BYTES_MIN
+
 #: What `walk` is within: what separates records, an object, text that is neither.
 _NOTHING, _OBJECT, _STRAY = range(3)
 #: What `walk` returns if nothing follows and a comment is open.

@@ -19,7 +19,7 @@ Numbers = NDArray[np.int64]
 
 #: How much of a file's end is read first, as pyarrow does.
 _TAIL_BYTES = 64 << 10
-_MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
+MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 #: Bytes of footers that a process walks in Python, in 0.1 s, before it loads the compiled form.
 _PLAIN_BYTES_MAX = 1 << 20
 #: No file has more: the largest of any file system are smaller.
@@ -166,7 +166,7 @@ def read_footer(file: Stored) -> Footer:
             "its footer is encrypted, which ringhaul cannot read: write the file again without "
             "encryption"
         )
-    if len(tail) < 12 or magic != _MAGIC:
+    if len(tail) < 12 or magic != MAGIC:
         raise pa.ArrowInvalid("it does not end with PAR1, as Parquet files do")
     length = int.from_bytes(tail[-8:-4], "little")
     if length + 12 > file.size_bytes:
@@ -182,7 +182,7 @@ def read_footer(file: Stored) -> Footer:
 
 def parse_footer(data: bytes) -> Footer:
     """Return the footer with these bytes; raises as `read_footer` does."""
-    whole = b"".join((_MAGIC, data, len(data).to_bytes(4, "little"), _MAGIC))
+    whole = b"".join((MAGIC, data, len(data).to_bytes(4, "little"), MAGIC))
     try:
         metadata = pq.read_metadata(pa.BufferReader(whole))
         schema = metadata.schema

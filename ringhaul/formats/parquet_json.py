@@ -32,11 +32,10 @@ from ringhaul.cql.typed.column import udt_names
 from ringhaul.cql.typed.numbers import EXACT_MAX
 from ringhaul.cql.typed.temporal import INTERVAL_BYTES, interval_parts
 from ringhaul.cql.typed.texts import texts_of
-from ringhaul.cql.types import CqlType
+from ringhaul.cql.types import TEXTS, CqlType
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "varint", "decimal", "float", "double")
-_TEXTS = ("ascii", "text", "varchar")
 _FRACTIONS = TextFormat(accept=("fractions",))
 _MS_UTC = pa.timestamp("ms", "UTC")
 
@@ -75,7 +74,7 @@ def _json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
     if pa.types.is_integer(arrow):
         return _integer_json(value, kind, fmt)
     if pa.types.is_floating(arrow):
-        if kind is not None and kind.name in (*_TEXTS, "decimal", "varint"):
+        if kind is not None and kind.name in (*TEXTS, "decimal", "varint"):
             text = str(texts_of(pa.array([value.as_py()], arrow))[0])
             return _whole_json(text) if kind.name == "varint" else text
         return _float_json(float(value.as_py()), kind)
@@ -243,7 +242,7 @@ def _is_bytes(arrow: pa.DataType) -> bool:
 
 
 def _bytes_json(raw: bytes, name: str, fmt: TextFormat) -> str | list[str]:
-    if name in _TEXTS:
+    if name in TEXTS:
         try:
             return raw.decode()
         except UnicodeDecodeError:

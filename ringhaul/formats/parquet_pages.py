@@ -23,7 +23,7 @@ INDEX_ENCODINGS = frozenset({2, 8})
 DELTA_BYTE_ARRAY = 7
 
 #: How much is first read to find a header, and how large one may be: as large as for pyarrow.
-_PEEK_BYTES = 512
+PEEK_BYTES = 512
 HEADER_BYTES_MAX = 16 << 20
 _DEPTH_MAX = 16
 #: Length of a byte array in a page with plain encoding: it precedes the value.
@@ -75,7 +75,7 @@ def pages(read: ReadAt, start: int, end: int, values_count: int) -> Iterator[Pag
     at, seen = start, 0
     held, held_start = b"", start
     while seen < values_count and at < end:
-        page, peek = None, _PEEK_BYTES
+        page, peek = None, PEEK_BYTES
         while page is None:
             if at + peek > held_start + len(held) and held_start + len(held) < end:
                 held, held_start = read(at, min(peek, end - at)), at

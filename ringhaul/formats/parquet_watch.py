@@ -10,11 +10,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from ringhaul.formats.parquet_leaves import Leaf
-from ringhaul.formats.parquet_pages import DICTIONARY, HEADER_BYTES_MAX, parse_page
+from ringhaul.formats.parquet_pages import DICTIONARY, HEADER_BYTES_MAX, PEEK_BYTES, parse_page
 from ringhaul.formats.parquet_sure import Held
-
-#: How much of the data is first searched for a header.
-_PEEK_BYTES = 512
 
 
 class PageWatch:
@@ -47,7 +44,7 @@ class _Trail:
             begin = self._next + len(self._partial) - at
             if not 0 <= begin < len(data):
                 return
-            if not self._partial and self._finds(data[begin : begin + _PEEK_BYTES]):
+            if not self._partial and self._finds(data[begin : begin + PEEK_BYTES]):
                 continue
             part = self._partial + data[begin : begin + HEADER_BYTES_MAX]
             if len(part) >= self._enough and self._finds(part):

@@ -9,9 +9,8 @@ from __future__ import annotations
 import io
 
 from ringhaul.errors import SourceCorrupt
-from ringhaul.formats.parquet_footer import Footer
+from ringhaul.formats.parquet_footer import MAGIC, Footer
 
-_MAGIC = b"PAR1"
 #: Indexes of pages and filters, which may stand before a footer, are searched up to this size.
 _INDEXES_BYTES_MAX = 1 << 20
 _TAIL_BYTES = 8  # size of the footer, magic
@@ -21,21 +20,21 @@ def check_one_file(file: io.RawIOBase, size_bytes: int, footer: Footer, path: st
     """Raise `SourceCorrupt` if other Parquet files precede the last one in `file`."""
     footer_start = size_bytes - _TAIL_BYTES - footer.metadata.serialized_size
     ends = (end for group in range(footer.groups_count) for end in map(sum, footer.spans(group)))
-    data_end = max(ends, default=len(_MAGIC))
+    data_end = max(ends, default=len(MAGIC))
     # What lies between the data and the footer; the size of earlier files adds to it.
     begin = footer_start - data_end
-    if begin < 2 * len(_MAGIC):
+    if begin < 2 * len(MAGIC):
         return
     start = max(0, begin - _INDEXES_BYTES_MAX)
     file.seek(start)
     searched = b""
-    wanted = begin + len(_MAGIC) - start
+    wanted = begin + len(MAGIC) - start
     while len(searched) < wanted and (more := file.read(wanted - len(searched))):
         searched += more
-    at = searched.rfind(2 * _MAGIC)
+    at = searched.rfind(2 * MAGIC)
     if at >= 0:
         raise SourceCorrupt(
-            f"{path}: another Parquet file begins at byte {start + at + len(_MAGIC):,}: several "
+            f"{path}: another Parquet file begins at byte {start + at + len(MAGIC):,}: several "
             "were put one after the other, and only the last one could be read; give the files "
             "one by one"
         )

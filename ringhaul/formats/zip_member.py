@@ -18,10 +18,10 @@ from ringhaul.errors import SourceCorrupt
 STORED, DEFLATED, BZIP2 = 0, 8, 12
 #: Compressed bytes read at a time.
 _CHUNK_BYTES = 128 * 1024
-_LOCAL_HEADER = struct.Struct("<4s5HIIIHH")
-_LOCAL_MAGIC = b"PK\3\4"
+LOCAL_HEADER = struct.Struct("<4s5HIIIHH")
+LOCAL_MAGIC = b"PK\3\4"
 #: A local header with the longest name and the longest extra fields.
-LOCAL_HEADER_BYTES_MAX = _LOCAL_HEADER.size + 2 * 0xFFFF
+LOCAL_HEADER_BYTES_MAX = LOCAL_HEADER.size + 2 * 0xFFFF
 
 
 class ZipMember(NamedTuple):
@@ -76,12 +76,12 @@ def open_member(file: io.RawIOBase, member: ZipMember, path: str) -> io.RawIOBas
     """
     try:
         file.seek(member.header_offset)
-        header = _read_exactly(file, _LOCAL_HEADER.size)
-        if len(header) < _LOCAL_HEADER.size or not header.startswith(_LOCAL_MAGIC):
+        header = _read_exactly(file, LOCAL_HEADER.size)
+        if len(header) < LOCAL_HEADER.size or not header.startswith(LOCAL_MAGIC):
             raise SourceCorrupt(
                 f"{path}: the archive's directory leads to something else: it is damaged or changed"
             )
-        _, _, _, method, _, _, _, _, _, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(header)
+        _, _, _, method, _, _, _, _, _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(header)
         if method != member.method:
             raise SourceCorrupt(
                 f"{path}: is packed by method {method}, and by method {member.method} according to "

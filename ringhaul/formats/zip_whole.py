@@ -12,9 +12,8 @@ import zipfile
 from collections.abc import Sequence
 
 from ringhaul.errors import SourceCorrupt
+from ringhaul.formats.zip_member import LOCAL_HEADER, LOCAL_MAGIC
 
-_LOCAL_MAGIC = b"PK\3\4"
-_LOCAL_HEADER = struct.Struct("<4s5HIIIHH")
 _END_MAGIC = b"PK\5\6"
 _END = struct.Struct("<4s4H2LH")
 #: A comment of the archive may follow the end record.
@@ -38,11 +37,11 @@ def check_whole(
     ordered = sorted(infos, key=lambda info: info.header_offset)
     if not ordered:
         return
-    if ordered[0].header_offset >= _LOCAL_HEADER.size and _read(file, 0, 4) == _LOCAL_MAGIC:
+    if ordered[0].header_offset >= LOCAL_HEADER.size and _read(file, 0, 4) == LOCAL_MAGIC:
         raise _unlisted(path, 0)
     ends = [info.header_offset for info in ordered[1:]] + [directory_at]
     for info, end in zip(ordered, ends, strict=True):
-        least = info.header_offset + _LOCAL_HEADER.size + len(info.filename) + info.compress_size
+        least = info.header_offset + LOCAL_HEADER.size + len(info.filename) + info.compress_size
         if least > end:
             raise SourceCorrupt(
                 f"{path}: its member {info.filename!r} is cut short: the directory says "
@@ -50,14 +49,14 @@ def check_whole(
             )
         if end - least <= _EXTRA_BYTES + _DESCRIPTOR_BYTES_MAX:
             continue
-        header = _read(file, info.header_offset, _LOCAL_HEADER.size)
-        if len(header) < _LOCAL_HEADER.size:
+        header = _read(file, info.header_offset, LOCAL_HEADER.size)
+        if len(header) < LOCAL_HEADER.size:
             continue  # reported when the member is read
-        name_bytes, extra_bytes = _LOCAL_HEADER.unpack(header)[-2:]
-        content = info.header_offset + _LOCAL_HEADER.size + name_bytes + extra_bytes
+        name_bytes, extra_bytes = LOCAL_HEADER.unpack(header)[-2:]
+        content = info.header_offset + LOCAL_HEADER.size + name_bytes + extra_bytes
         behind = content + info.compress_size
-        room = min(end - behind, _DESCRIPTOR_BYTES_MAX + len(_LOCAL_MAGIC))
-        at = _read(file, behind, room).find(_LOCAL_MAGIC) if room > 0 else -1
+        room = min(end - behind, _DESCRIPTOR_BYTES_MAX + len(LOCAL_MAGIC))
+        at = _read(file, behind, room).find(LOCAL_MAGIC) if room > 0 else -1
         if at >= 0:
             raise _unlisted(path, behind + at)
 

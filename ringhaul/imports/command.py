@@ -23,12 +23,11 @@ from typing import IO
 
 from ringhaul.errors import EXIT_FATAL, SetupUnusable, Terminal, Transient
 from ringhaul.streaming.owners import Node
+from ringhaul.streaming.session import NODE_CONNECT_S
 
-#: How long a node may take to accept a connection.
-CONNECT_S = 5.0
 #: What a command may print that is looked at: its end.
 _SAID_BYTES = 64 * 1024
-_SAID_CHARACTERS = 300
+_SAID_CHARS_MAX = 300
 _TOOL = "org.apache.cassandra.tools.NodeTool"
 #: A small JVM that starts fast.
 _JVM = ("-Xmx128M", "-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -168,7 +167,7 @@ class ImportCall:
         """Fail fast, and in plain words, for a node that is down."""
         address = (self._node.address, self._command.port)
         try:
-            socket.create_connection(address, CONNECT_S).close()
+            socket.create_connection(address, NODE_CONNECT_S).close()
         except OSError as error:
             why = "no answer" if isinstance(error, TimeoutError) else error.strerror or error
             raise NodeNotReached(
@@ -260,5 +259,5 @@ def _answer(said: IO[bytes]) -> str:
             return "it refused the files; its system.log says why, in lines with 'import'"
         name, colon, rest = line.partition(": ")
         if colon and name in ("error", "nodetool"):
-            return rest[:_SAID_CHARACTERS]
-    return lines[-1][:_SAID_CHARACTERS] if lines else "its command printed nothing"
+            return rest[:_SAID_CHARS_MAX]
+    return lines[-1][:_SAID_CHARS_MAX] if lines else "its command printed nothing"

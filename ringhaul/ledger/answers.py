@@ -28,7 +28,7 @@ class Refusal(Enum):
     DONE = "DONE"  #: The unit is committed.
     PAUSED = "PAUSED"  #: The job is paused; the unit is issued again when it continues.
     BUSY = "BUSY"  #: Another attempt has it, or it will be issued again in its turn.
-    BAD = "BAD"  #: The unit was quarantined.
+    QUARANTINED = "BAD"  #: The unit was quarantined; the scripts' word for it is older.
     UNKNOWN = "UNKNOWN"  #: There is no such job or unit.
 
 

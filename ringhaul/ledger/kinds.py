@@ -60,3 +60,7 @@ class JobKind(StrEnum):
     def writes_rows(self) -> bool:
         """Whether it gives rows, to files or to the standard output of its command."""
         return self is JobKind.UNLOAD or self.runs_statements
+
+
+#: All kinds, also as texts: an `in` of an enum takes no text before Python 3.12.
+KINDS = frozenset(JobKind)

@@ -37,6 +37,8 @@ from ringhaul.ledger.states import RESUMABLE, JobState
 
 #: Most units that one `issue` returns or one `sweep` examines: limits how long a script runs.
 UNITS_PER_SCRIPT_MAX = 1000
+#: Units that a command appends by one `add_units`.
+BATCH_UNITS = 500
 _REASON_CHARS_MAX = 500
 
 
@@ -59,20 +61,20 @@ class Ledger(Reader):
         self,
         client: redis.Redis,
         *,
-        max_starts: int = 3,
+        starts_max: int = 3,
         fails_max: int = 5,
         unclaimed_ms: int = 30_000,
         patience_ms: int = PATIENCE_MS,
         scripts: Mapping[str, str] | None = None,
     ) -> None:
-        """`max_starts`: attempts of a unit that may die before it is quarantined.
+        """`starts_max`: attempts of a unit that may die before it is quarantined.
 
         `fails_max`: times that a unit may be released with blame; one more fails the job.
         `unclaimed_ms`: a unit not claimed this long after it was issued is issued again.
         `patience_ms`, `scripts`: see `Caller`.
         """
         self.caller = Caller(client, patience_ms=patience_ms, scripts=scripts)
-        self.max_starts = max_starts
+        self.starts_max = starts_max
         self.fails_max = fails_max
         self.unclaimed_ms = unclaimed_ms
 
@@ -80,7 +82,7 @@ class Ledger(Reader):
         """Return the same ledger with another patience, for callers with other work to do."""
         return Ledger(
             self.caller.client,
-            max_starts=self.max_starts,
+            starts_max=self.starts_max,
             fails_max=self.fails_max,
             unclaimed_ms=self.unclaimed_ms,
             patience_ms=patience_ms,
@@ -95,14 +97,14 @@ class Ledger(Reader):
         spec_json: str,
         *,
         error_limit: ErrorLimit | None = None,
-        max_starts: int | None = None,
+        starts_max: int | None = None,
         pace: Pace = NO_PACE,
         priority: str = NORMAL,
         by: str = BY_COMMAND,
     ) -> None:
         """Create a running job without units. Idempotent.
 
-        `labels` are shown by `status`. `max_starts` overrides this ledger's for the job (1 for
+        `labels` are shown by `status`. `starts_max` overrides this ledger's for the job (1 for
         writes that must not be repeated). `priority`: one of `shares.WEIGHTS`. `by`, here and in
         other methods: who does that, for the job's history.
 
@@ -117,7 +119,7 @@ class Ledger(Reader):
             **labels,
             "records_max": limit.records_max,
             "per_million_max": limit.per_million_max,
-            "starts_max": self.max_starts if max_starts is None else max_starts,
+            "starts_max": self.starts_max if starts_max is None else starts_max,
             "fails_max": self.fails_max,
             "unclaimed_ms": self.unclaimed_ms,
             "pace": pace.pack(),

@@ -10,7 +10,7 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.ledger import new_token
 
-_POLL_S = 0.1
+_LOOK_S = 0.1
 
 
 class Openings:
@@ -31,7 +31,7 @@ class Openings:
         token = new_token()
         give_up_at = time.monotonic() + wait_s
         while not self._caller.script("opening", keys.openings_key(name), token, limit, ttl_ms):
-            pause_s = _POLL_S * random.uniform(0.5, 1.5)
+            pause_s = _LOOK_S * random.uniform(0.5, 1.5)
             if time.monotonic() + pause_s > give_up_at:
                 return None
             time.sleep(pause_s)

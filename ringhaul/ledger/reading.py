@@ -35,7 +35,7 @@ OWN_FIELDS = frozenset(
 UNITS_AT_WORK_MAX = 10_000
 #: Extras fetched at once: one can be megabytes.
 _BLOBS_PER_READ = 16
-_REASON_CHARS_MAX = 200
+REASON_CHARS_MAX = 200
 
 
 class JobTaken(UsageError):
@@ -388,7 +388,7 @@ def reading(job: str) -> Iterator[None]:
         raise JobDamaged(job, ["one of its keys has another type"]) from error
     except (ValueError, KeyError, IndexError) as error:
         reason = f"its keys are unreadable ({type(error).__name__}: {error})"
-        raise JobDamaged(job, [reason[:_REASON_CHARS_MAX]]) from error
+        raise JobDamaged(job, [reason[:REASON_CHARS_MAX]]) from error
 
 
 def _counts(found: dict[bytes, bytes]) -> dict[str, int]:

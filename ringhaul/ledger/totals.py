@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
-from ringhaul.ledger.kinds import JobKind
+from ringhaul.ledger.kinds import KINDS, JobKind
 
 #: The newest jobs that `count_job_states` looks at: some 20 ms of the server's time.
 JOBS_COUNTED_MAX = 10_000
@@ -55,7 +55,7 @@ def read_totals(caller: Caller) -> dict[JobKind, KindTotals]:
     latencies: dict[JobKind, dict[int, int]] = {}
     for name, number in found.items():
         kind_name, _, figure = name.decode(errors="replace").partition(":")
-        if kind_name not in _KINDS:
+        if kind_name not in KINDS:
             continue
         kind = JobKind(kind_name)
         figure, _, detail = figure.partition(":")
@@ -74,9 +74,6 @@ def read_totals(caller: Caller) -> dict[JobKind, KindTotals]:
         for kind in JobKind
         if kind in figures.keys() | ended.keys() | latencies.keys()
     }
-
-
-_KINDS = frozenset(JobKind)
 
 
 def count_job_states(caller: Caller) -> dict[str, int]:

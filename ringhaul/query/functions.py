@@ -13,16 +13,15 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from ringhaul.cluster.schema import quote_identifier
-from ringhaul.cql.types import CqlType
+from ringhaul.cql.types import FLOATS, CqlType
 from ringhaul.query import exact
 from ringhaul.query.errors import QueryError
-from ringhaul.query.literals import INTEGER_BITS, Literal, literal_of
+from ringhaul.query.literals import INTEGER_BITS, UNORDERED, Literal, literal_of
 from ringhaul.query.scalars import (
     BIGINT,
     DECIMAL,
     DOUBLE,
     EXACT_TEXTS,
-    FLOATS,
     NUMBERS,
     QUOTIENT_DIGITS,
     VARINT,
@@ -47,7 +46,6 @@ from ringhaul.query.states import (
     sum_of,
 )
 
-_UNORDERED = ("uuid", "timeuuid", "inet")
 _NUMERIC = ("sum", "avg", "stddev", "stddev_pop", "variance", "var_pop", "quantile", "median")
 
 
@@ -216,7 +214,7 @@ def _check_type(function: str, operand: Scalar, label: str) -> None:
         raise QueryError(f"{label}: {operand.label} is {name}, not a number")
     if function != "count" and (name == "duration" or not operand.type.scalar):
         raise QueryError(f"{label}: {operand.label} is {name}: only count() can be computed of it")
-    if function in ("min", "max") and name in _UNORDERED:
+    if function in ("min", "max") and name in UNORDERED:
         raise QueryError(f"{label}: {operand.label} is {name}, which has no order")
 
 

@@ -19,22 +19,23 @@ from ringhaul.cql.long_numbers import digits_of, integer_of
 from ringhaul.cql.moments import moment_text
 from ringhaul.cql.numbers import parse_real
 from ringhaul.cql.temporal import is_date_like, parse_date, parse_time, parse_timestamp
+from ringhaul.cql.temporal_plans import DATE_BIAS
 from ringhaul.cql.text_format import TextFormat
-from ringhaul.cql.types import CqlType
+from ringhaul.cql.types import TEXTS, CqlType
 from ringhaul.query.errors import QueryError
 from ringhaul.query.exact import one_zero
 from ringhaul.query.sql import sql_excerpt, without_parentheses
 
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "counter": 64}
-TEXTS = ("text", "varchar", "ascii")
 
 _WHOLE = re.compile(r"-?[0-9]+")
 _UUID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _BLOB = re.compile(r"0x(?:[0-9a-f]{2})*", re.IGNORECASE)
 #: A fraction of a second finer than milliseconds.
-_FINER = re.compile(r"[.,][0-9]{3}[0-9]*[1-9]")
-_DATE_BIAS = 2**31
+FINER = re.compile(r"[.,][0-9]{3}[0-9]*[1-9]")
 #: Kinds that are also names of CQL types.
+#: Types whose values have no order that a query could mean.
+UNORDERED = ("uuid", "timeuuid", "inet")
 MOMENTS = ("date", "time", "timestamp")
 #: Types whose cast of a text is a literal: DATE '...' parses as one, and `sql` casts bare UUIDs.
 _CASTS = {
@@ -199,7 +200,7 @@ def _timestamp(literal: Literal, _: str) -> tuple[Any, Any]:
             )
     else:
         value = parse_timestamp(literal.text, TextFormat())
-        if _FINER.search(literal.text):
+        if FINER.search(literal.text):
             # A load floors such a timestamp, but a bound of a query must not move.
             raise ValueError(f"{literal} is finer than a timestamp, which has milliseconds")
     return value, value
@@ -207,7 +208,7 @@ def _timestamp(literal: Literal, _: str) -> tuple[Any, Any]:
 
 def _date(literal: Literal, _: str) -> tuple[Any, Any]:
     days = parse_date(_quoted(literal, "a date such as '2024-05-31'", "date"))
-    return days, days - _DATE_BIAS
+    return days, days - DATE_BIAS
 
 
 def _time(literal: Literal, _: str) -> tuple[Any, Any]:

@@ -16,13 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from ringhaul.cql.types import CqlType
+from ringhaul.cql.types import FLOATS, TEXTS, CqlType
 from ringhaul.query import exact
 from ringhaul.query.errors import QueryError
-from ringhaul.query.literals import MOMENTS, TEXTS, Literal, literal_of, typed
+from ringhaul.query.literals import MOMENTS, UNORDERED, Literal, literal_of, typed
 from ringhaul.query.scalars import (
     EXACT_TEXTS,
-    FLOATS,
     NUMBERS,
     Scalar,
     as_doubles,
@@ -43,7 +42,6 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
 }
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_UNORDERED = ("uuid", "timeuuid", "inet")
 _NULL = pa.scalar(None, pa.bool_())
 
 Evaluate = Callable[[pa.RecordBatch], pa.Array]
@@ -182,7 +180,7 @@ def _check_order(operation: str, side: Scalar) -> None:
         raise QueryError(
             f"{side.label} is {name}: it cannot be compared, only tested with IS [NOT] NULL"
         )
-    if operation not in ("=", "!=") and name in _UNORDERED:
+    if operation not in ("=", "!=") and name in UNORDERED:
         raise QueryError(f"{side.label} is {name}, which has no order: use =, != or IN")
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from ringhaul.cql.types import CqlType
+from ringhaul.cql.types import FLOATS, CqlType
 from ringhaul.query import exact
 from ringhaul.query.errors import QueryError
 from ringhaul.query.literals import INTEGER_BITS, Literal, literal_of, typed
@@ -27,7 +27,6 @@ from ringhaul.query.sql import label_of, name_of, sql_excerpt, without_parenthes
 
 BIGINT, VARINT, DECIMAL, DOUBLE = map(CqlType, ("bigint", "varint", "decimal", "double"))
 EXACT_TEXTS = ("varint", "decimal")
-FLOATS = ("float", "double")
 NUMBERS = (*INTEGER_BITS, *EXACT_TEXTS, *FLOATS)
 #: Extra digits after the point of a quotient of decimals, beyond those of its operands.
 QUOTIENT_DIGITS = 6

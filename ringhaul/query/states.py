@@ -24,12 +24,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ringhaul.cql.types import CqlType
+from ringhaul.cql.types import FLOATS, CqlType
 from ringhaul.query import exact
 from ringhaul.query.groups import Groups, Ids
 from ringhaul.query.literals import INTEGER_BITS
 from ringhaul.query.predicates import normaliser
-from ringhaul.query.scalars import EXACT_TEXTS, FLOATS, as_doubles
+from ringhaul.query.scalars import EXACT_TEXTS, as_doubles
 from ringhaul.query.sketches import buckets_of, not_null, registers_of
 
 _LIMB = np.int64(0xFFFFFFFF)

@@ -17,12 +17,11 @@ import pyarrow.compute as pc
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.cells import NULL_LENGTH, Cells, join_rows
 from ringhaul.cql.decode import PageDecoder
+from ringhaul.cql.result_codes import KIND_ROWS, NO_METADATA
 from ringhaul.errors import UsageError
 from ringhaul.option_names import job_option
 from ringhaul.query.where import Where, parse_where
 
-#: Header of a result of rows without metadata (native protocol v4, section 4.2.5.2).
-_ROWS_KIND, _NO_METADATA = 2, 4
 #: A list, set or map of this many bytes holds only its count of elements, which is 0.
 _NO_ELEMENTS_BYTES = 4
 
@@ -75,7 +74,7 @@ class Condition:
         if not cells:  # a condition that is the same for every row
             nothing = pa.struct([])
             return pa.RecordBatch.from_struct_array(pa.array([{}] * rows_count, nothing))
-        head = struct.pack(">iiii", _ROWS_KIND, _NO_METADATA, len(cells), rows_count)
+        head = struct.pack(">iiii", KIND_ROWS, NO_METADATA, len(cells), rows_count)
         rows = join_rows(list(map(_with_nulls, cells, self._many)))
         _, offsets, data = rows.buffers()
         # All values together are one run of bytes.

@@ -26,8 +26,10 @@ import pyarrow as pa
 from ringhaul.cql.nested import encode_json
 from ringhaul.cql.spelt_json import Json, unique_names
 from ringhaul.cql.text import TextFormat, encode_text
+from ringhaul.cql.text_format import USUAL
 from ringhaul.cql.types import parse_type
 from ringhaul.option_names import input_option, job_option
+from ringhaul.query.literals import FINER
 from ringhaul.records.spelt_kinds import (
     DATE,
     MOMENT,
@@ -42,9 +44,6 @@ from ringhaul.records.spelt_kinds import (
 
 _INT64_MAX = 2**63 - 1
 _NOT_FINITE = re.compile("[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
-#: A fraction of a second that milliseconds cannot hold.
-_FINER = re.compile("[.,][0-9]{3}[0-9]*[1-9]")
-_USUAL = TextFormat()
 _TIMES_TOO_FINE = "times finer than a millisecond, which a timestamp cannot hold"
 
 
@@ -99,7 +98,7 @@ def infer_text(values: pa.BinaryArray, fmt: TextFormat) -> Inferred:
 
 
 def infer_json(
-    values: Sequence[Json], fmt: TextFormat = _USUAL, *, vectors: bool = True
+    values: Sequence[Json], fmt: TextFormat = USUAL, *, vectors: bool = True
 ) -> Inferred:
     """Return the type for values that `TYPED_JSON` decoded; None is null. `vectors`: whether the
     cluster has them.
@@ -180,7 +179,7 @@ def _candidates(texts: Sequence[str], fmt: TextFormat) -> Iterator[Inferred]:
 
 
 def _of_words(texts: Sequence[str], fmt: TextFormat) -> Inferred | None:
-    own = (fmt.true_words, fmt.false_words) != (_USUAL.true_words, _USUAL.false_words)
+    own = (fmt.true_words, fmt.false_words) != (USUAL.true_words, USUAL.false_words)
     words = {*fmt.true_words, *fmt.false_words} if own else {"true", "false"}
     if {text.lower() for text in texts} <= {word.lower() for word in words}:
         return Inferred("boolean", " and ".join(sorted(texts)[:2]))
@@ -244,7 +243,7 @@ def _of_moments(texts: Sequence[str], fmt: TextFormat) -> Inferred | None:
     if all(map(TIME.fullmatch, texts)):
         return Inferred("time", "times of the day")
     if all(MOMENT.fullmatch(text) or DATE.fullmatch(text) for text in texts):
-        if any(map(_FINER.search, texts)):
+        if any(map(FINER.search, texts)):
             return Inferred("text", _TIMES_TOO_FINE)
         return Inferred("timestamp", "dates with a time")
     return None

@@ -12,12 +12,9 @@ from ringhaul.cql.column import quote
 from ringhaul.cql.decode.heavy import HEAVY
 from ringhaul.cql.empties import EMPTIABLE, EMPTY, marked_column
 from ringhaul.cql.spell import text_of
-from ringhaul.cql.types import CqlType
+from ringhaul.cql.types import TEXTS, CqlType
 from ringhaul.output.unloadable import IN_LIST, TOO_HEAVY, TOO_LONG, Unloadable, nul_reason
 from ringhaul.query.select import Select
-
-#: Types whose text is written as it is; elsewhere a NUL is spelt.
-TEXTS = ("text", "ascii", "varchar")
 
 
 def unloadable_rows(

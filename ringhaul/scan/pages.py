@@ -20,10 +20,10 @@ from cassandra.query import PreparedStatement
 
 from ringhaul.cluster.connect import Reconnecting
 from ringhaul.cql.decode.head import read_head, result_body
+from ringhaul.cql.result_codes import KIND_ROWS
 from ringhaul.scan.ranges import TokenRange
 
 _INT = struct.Struct(">i")
-_KIND_ROWS = 2
 #: A request that takes the server no time: its answer shows how far the server is.
 _SOUND = "SELECT key FROM system.local"
 #: How many of the latest round trips are kept; the shortest counts as the distance.
@@ -160,7 +160,7 @@ class RawPages(ProtocolHandler):  # type: ignore[misc]
             # Warnings, such as about many tombstones, are dropped: the server's log has more
             # detail.
             rows, _ = result_body(flags, body)
-            if _INT.unpack_from(rows)[0] == _KIND_ROWS:
+            if _INT.unpack_from(rows)[0] == KIND_ROWS:
                 return _message(bytes(rows), stream_id)
         return super().decode_message(
             protocol_version,
@@ -177,7 +177,7 @@ class RawPages(ProtocolHandler):  # type: ignore[misc]
 def _message(body: bytes, stream_id: int) -> ResultMessage:
     """Return the driver's message for a result, with its page in the place of the rows."""
     head = read_head(body)
-    message = ResultMessage(_KIND_ROWS)
+    message = ResultMessage(KIND_ROWS)
     message.stream_id = stream_id
     message.column_names = ()
     message.paging_state = head.paging_state

@@ -7,7 +7,6 @@ tests call it directly. A unit holds only a few pages at a time, so memory does 
 from __future__ import annotations
 
 import json
-import resource
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from ringhaul.errors import UnitPaused
 from ringhaul.output.missing import MissingRange, join_missing
 from ringhaul.output.parts import PartInfo
 from ringhaul.output.unloadable import Unloadable, join_unloadable
+from ringhaul.process_memory import rss_peak_bytes
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.options import ScanOptions, ScanTarget
 from ringhaul.scan.partition import partition_key_text
@@ -240,7 +240,7 @@ def run_read_unit(
         undo=sink.abandon,
         elapsed_ms=int((time.monotonic() - started) * 1000),
         cpu_ms=int((time.process_time() - cpu_started) * 1000),
-        rss_bytes_max=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        rss_bytes_max=rss_peak_bytes(),
     )
 
 

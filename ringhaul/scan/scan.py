@@ -34,7 +34,7 @@ from ringhaul.breadcrumb import TRAIL
 from ringhaul.cluster.errors import translate_error
 from ringhaul.dataplane import latency
 from ringhaul.dataplane.pacing import Leave, free
-from ringhaul.dataplane.retry import Verdict, backoff_s, classify, message
+from ringhaul.dataplane.retry import LATE_S, Verdict, backoff_s, classify, message
 from ringhaul.errors import ClusterError, Transient
 from ringhaul.option_names import job_option
 from ringhaul.output.missing import MissingRange, place_text
@@ -50,8 +50,6 @@ from ringhaul.scan.sizing import FIRST_ROWS, Brake, PageSize
 
 #: How often `tick` is called while the scan waits.
 TICK_S = 0.2
-#: The driver's own timeout comes first; a request unanswered for this much longer is lost.
-LATE_S = 3.0
 #: Consecutive reads of a range that took too long before it is split.
 SPLIT_TRIES = 3
 #: From this distance on, a scan begins with pages as long as those of the previous one: the three

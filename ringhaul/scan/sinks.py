@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.text_format import USUAL
 from ringhaul.errors import OutputUnavailable, OutputUnusable, TooManyRejects
 from ringhaul.formats.parquet_json import record_json
 from ringhaul.output.partitions import PartitionedParts
@@ -34,9 +34,6 @@ from ringhaul.scan.spill import check_memory, forget_spilled, spill, spilled_nam
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
-
-#: The text of a table needs no further formatting.
-_NO_SPELLING = TextFormat()
 
 
 @dataclass(frozen=True)
@@ -195,7 +192,7 @@ class TransformedParts(PartsSink):
         return super().result() + b"\n" + self._rejects.so_far()
 
     def _reject(self, batch: pa.RecordBatch, row: int, reason: str) -> Reject:
-        data = record_json(batch, row, self._select.types, _NO_SPELLING)
+        data = record_json(batch, row, self._select.types, USUAL)
         return Reject(
             file=self._table,
             offset=0,

@@ -6,14 +6,13 @@ at :00, :15, :30 and :45), so that every beat has the same due times, whenever i
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date, time, timedelta
+from datetime import date, time
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from ringhaul.schedule.cron import Cron
-from ringhaul.schedule.windows import Window, local_day, wall_moments
+from ringhaul.schedule.windows import DAY, Window, local_day, wall_moments
 
-_DAY = timedelta(days=1)
 #: 29 February comes within eight years; on a given day of the week, within 40.
 _DAYS_AHEAD_MAX = 41 * 366
 #: No interval is longer than its window, so one of the next few windows has a due time.
@@ -35,9 +34,9 @@ class Timing:
     def due_after(self, after_ms: int) -> int | None:
         """Return the first due time after `after_ms`; None: not within decades."""
         if self.cron is not None:
-            day = local_day(after_ms, self.zone) - _DAY  # a jump may move a time to the next day
+            day = local_day(after_ms, self.zone) - DAY  # a jump may move a time to the next day
             for ahead in range(_DAYS_AHEAD_MAX):
-                for due in _cron_day(self, day + ahead * _DAY):
+                for due in _cron_day(self, day + ahead * DAY):
                     if due > after_ms:
                         return due
             return None
@@ -55,13 +54,13 @@ class Timing:
         """
         after_ms = max(after_ms, until_ms - LOOK_BACK_MS)
         if self.cron is not None:
-            day = local_day(until_ms, self.zone) + _DAY
-            first = local_day(after_ms, self.zone) - _DAY
+            day = local_day(until_ms, self.zone) + DAY
+            first = local_day(after_ms, self.zone) - DAY
             while day >= first:
                 for due in reversed(_cron_day(self, day)):
                     if after_ms < due <= until_ms:
                         return due
-                day -= _DAY
+                day -= DAY
             return None
         step = self.every_s * 1000
         for opens, closes in reversed(list(self._open(after_ms, until_ms))):
@@ -91,13 +90,13 @@ class Timing:
         if self.window is None:
             yield 0, _FOREVER_MS
             return
-        day = local_day(from_ms, self.zone) - 2 * _DAY
-        last = local_day(to_ms, self.zone) + _DAY
+        day = local_day(from_ms, self.zone) - 2 * DAY
+        last = local_day(to_ms, self.zone) + DAY
         while day <= last:
             opens, closes = self.window.on(day, self.zone)
             if closes > from_ms and opens <= to_ms:
                 yield opens, closes
-            day += _DAY
+            day += DAY
 
 
 @lru_cache(maxsize=256)

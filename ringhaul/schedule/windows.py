@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from ringhaul.schedule.times import moment, to_ms
 
-_DAY = timedelta(days=1)
+DAY = timedelta(days=1)
 _NONE = timedelta()
 _WINDOW = re.compile(r"(\d\d):(\d\d) ?- ?(\d\d):(\d\d)")
 
@@ -48,7 +48,7 @@ def offset_changes(after_ms: int, zone: ZoneInfo) -> Iterator[tuple[int, int]]:
     """Yield the moments within two years at which the clocks jump, and by how much; both in ms."""
     before = moment(after_ms).astimezone(UTC)
     for _ in range(2 * 366):
-        after = before + _DAY
+        after = before + DAY
         old, new = (when.astimezone(zone).utcoffset() or _NONE for when in (before, after))
         if old != new:
             at_s = _jump(to_ms(before) // 1000, to_ms(after) // 1000, zone)
@@ -85,7 +85,7 @@ class Window:
 
     def on(self, day: date, zone: ZoneInfo) -> tuple[int, int]:
         """Return the moments at which the window of a day opens and closes."""
-        last = day if self.start < self.end else day + _DAY
+        last = day if self.start < self.end else day + DAY
         return wall_moments(day, self.start, zone)[0], wall_moments(last, self.end, zone)[0]
 
     @property

@@ -28,7 +28,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from ringhaul.cql.compiled import INT32S, INT64S, UINT8S, Int, inlined, kernel
+from ringhaul.cql.compiled import INT32_TABLE, INT32S, INT64S, UINT8S, Int, inlined, kernel
 
 #: `begins` of a row: it repeats the primary key before it, begins a row, or begins a partition.
 REPEATS, ROW, PARTITION = 0, 1, 2
@@ -273,12 +273,13 @@ def _differs(
     return False
 
 
-_TABLE8, _TABLE32 = types.uint8[:, ::1], types.int32[:, ::1]
+_TABLE8 = types.uint8[:, ::1]
 
 
 @kernel(
     types.UniTuple(types.int64, 2)(  # type: ignore[no-untyped-call]
-        UINT8S, UINT8S, UINT8S, INT32S, UINT8S, _TABLE32, INT64S, UINT8S, UINT8S, _TABLE32, INT64S,
+        UINT8S, UINT8S, UINT8S, INT32S, UINT8S, INT32_TABLE, INT64S, UINT8S, UINT8S, INT32_TABLE,
+        INT64S,
         UINT8S, _TABLE8, UINT8S, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S,
         types.int64[:, ::1], types.boolean, UINT8S, INT64S, UINT8S,
     )

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from ringhaul.cql.compiled import INT32S, INT64S, UINT8S, Int, inlined, kernel
-
-_TABLE32 = types.int32[:, ::1]
+from ringhaul.cql.compiled import INT32_TABLE, INT32S, INT64S, UINT8S, Int, inlined, kernel
 
 
 @inlined
@@ -41,7 +39,7 @@ def _compare(
 
 @kernel(
     types.int64(
-        INT64S, INT64S, UINT8S, INT32S, UINT8S, _TABLE32, INT64S, UINT8S, UINT8S, INT64S,
+        INT64S, INT64S, UINT8S, INT32S, UINT8S, INT32_TABLE, INT64S, UINT8S, UINT8S, INT64S,
     )
 )  # fmt: skip
 def arrange(

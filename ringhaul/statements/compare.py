@@ -21,9 +21,9 @@ from ringhaul.cql.cells import NULL_LENGTH, Cells, join_rows
 from ringhaul.cql.column import SHOWN_CHARACTERS_MAX, quote
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.empties import marked_column
+from ringhaul.cql.result_codes import KIND_ROWS, NO_METADATA
 from ringhaul.cql.spell import text_of
 from ringhaul.cql.types import CqlType
-from ringhaul.statements.replies import FLAG_NO_METADATA, KIND_ROWS
 
 Mask = NDArray[np.bool_]
 #: A value in a form in which equal values are equal.
@@ -174,7 +174,7 @@ def shown_cells(kind: CqlType, cells: Cells) -> list[Shown]:
 
 def texts(kind: CqlType, cells: Cells) -> list[str | None]:
     """Return values as text, as an unload writes them; None for no value."""
-    head = struct.pack(">iiii", KIND_ROWS, FLAG_NO_METADATA, 1, len(cells))
+    head = struct.pack(">iiii", KIND_ROWS, NO_METADATA, 1, len(cells))
     page = head + b"".join(join_rows([cells]).to_pylist())
     batch = PageDecoder([""], [kind], marks=True).decode(page)
     found: list[str | None] = text_of(kind, marked_column(batch, "")).to_pylist()

@@ -20,10 +20,21 @@ import pyarrow as pa
 
 from ringhaul.cql.decode import HostilePage, PageDecoder
 from ringhaul.cql.frames import FrameError, Reader
+from ringhaul.cql.result_codes import (
+    CUSTOM,
+    GLOBAL_TABLE,
+    HAS_MORE_PAGES,
+    KIND_ROWS,
+    LIST,
+    MAP,
+    NO_METADATA,
+    SET,
+    TUPLE,
+    UDT,
+)
 from ringhaul.cql.types import CqlType
 from ringhaul.formats.write import OutputFormat
 from ringhaul.formats.write.jsonl import JsonLines
-from ringhaul.statements.replies import FLAG_NO_METADATA, KIND_ROWS
 
 #: Most characters reported of the current values.
 CURRENT_CHARACTERS_MAX = 500
@@ -31,8 +42,6 @@ CURRENT_CHARACTERS_MAX = 500
 REPORTED_TOGETHER = 1024
 REPORTED_TOGETHER_BYTES = 1 << 20
 
-_GLOBAL_TABLE, _HAS_MORE_PAGES = 0x01, 0x02
-_CUSTOM, _LIST, _MAP, _SET, _UDT, _TUPLE = 0x00, 0x20, 0x21, 0x22, 0x30, 0x31
 _SCALARS = {
     0x01: "ascii",
     0x02: "bigint",
@@ -152,14 +161,14 @@ def _head(body: bytes) -> _Head:
     kind, flags, columns = reader.read_int(), reader.read_int(), reader.read_int()
     if kind != KIND_ROWS or columns < 1:
         raise FrameError(f"a response of kind {kind} with {columns} columns")
-    if flags & _HAS_MORE_PAGES:
+    if flags & HAS_MORE_PAGES:
         reader.read_bytes()
     names, types = [], []
-    if not flags & FLAG_NO_METADATA:
-        if flags & _GLOBAL_TABLE:
+    if not flags & NO_METADATA:
+        if flags & GLOBAL_TABLE:
             _skip_strings(reader, 2)
         for _ in range(columns):
-            if not flags & _GLOBAL_TABLE:
+            if not flags & GLOBAL_TABLE:
                 _skip_strings(reader, 2)
             names.append(reader.read_string())
             types.append(_read_type(reader))
@@ -176,16 +185,16 @@ def _skip_strings(reader: Reader, count: int) -> None:
 def _read_type(reader: Reader) -> CqlType:
     """Parse an [option]."""
     kind = reader.read_short()
-    if kind == _CUSTOM:
+    if kind == CUSTOM:
         return _CUSTOM_TYPES.get(reader.read_string(), _BYTES)
-    if kind in (_LIST, _SET):
-        return CqlType("list" if kind == _LIST else "set", (_read_type(reader),))
-    if kind == _MAP:
+    if kind in (LIST, SET):
+        return CqlType("list" if kind == LIST else "set", (_read_type(reader),))
+    if kind == MAP:
         return CqlType("map", (_read_type(reader), _read_type(reader)))
-    if kind == _UDT:
+    if kind == UDT:
         _skip_strings(reader, 2)
         fields = [(reader.read_string(), _read_type(reader)) for _ in range(reader.read_short())]
         return CqlType("udt", tuple(of for _, of in fields), tuple(name for name, _ in fields))
-    if kind == _TUPLE:
+    if kind == TUPLE:
         return CqlType("tuple", tuple(_read_type(reader) for _ in range(reader.read_short())))
     return CqlType(_SCALARS[kind]) if kind in _SCALARS else _BYTES

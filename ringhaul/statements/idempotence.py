@@ -42,6 +42,10 @@ _CHANGING = re.compile(r"\b(?:now|uuid|current\w+)\s*\(")
 _ADDING = re.compile(r"[+-]\s*=|[\w\]})?'\"]\s*[+-]\s*[\w\[{(?'\":]")
 
 
+#: The effect of a SELECT.
+READ = Effect("select", repeatable=True, conditional=False, single=True)
+
+
 def effect_of(statement: str) -> Effect:
     """Return what `statement` does. Raises `UsageError` if it is not about rows."""
     text = _NO_WORDS.sub(_stand_in, statement).strip().lower()
@@ -55,7 +59,7 @@ def effect_of(statement: str) -> Effect:
             "exec takes SELECT, INSERT, UPDATE, DELETE and batches of them, cqlsh any statement"
         )
     if verb == "select":
-        return Effect(verb, repeatable=True, conditional=False, single=True)
+        return READ
     conditional = _has_condition(words)
     repeatable = not conditional and not _CHANGING.search(text) and not _adds(text)
     single = verb != "batch" and "in" not in words

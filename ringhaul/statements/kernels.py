@@ -11,7 +11,17 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from ringhaul.cql.compiled import COUNT, FLAG, INT32S, INT64S, PAGE, UINT8S, inlined, kernel
+from ringhaul.cql.compiled import (
+    COUNT,
+    FLAG,
+    INT32S,
+    INT64_TABLE,
+    INT64S,
+    PAGE,
+    UINT8S,
+    inlined,
+    kernel,
+)
 from ringhaul.cql.frames import BODY_BYTES_MAX, HEADER_BYTES, RESPONSE_VERSION
 
 Bytes = NDArray[np.uint8]
@@ -27,7 +37,6 @@ HAS_MORE_PAGES = 0x02
 NO_METADATA = 0x04
 
 _FLAGS = types.boolean[::1]
-_TABLE = types.int64[:, ::1]
 _SCANNED: Any = types.Tuple(  # type: ignore[no-untyped-call]
     (types.int64, types.int64, types.boolean)
 )
@@ -60,7 +69,7 @@ def _past_warnings(data: Bytes, at: Any, end: int) -> Any:
     return at
 
 
-@kernel(_SCANNED(PAGE, COUNT, _TABLE))
+@kernel(_SCANNED(PAGE, COUNT, INT64_TABLE))
 def scan_frames(data: Bytes, columns: int, table: NDArray[np.int64]) -> tuple[int, int, bool]:
     """Return frames found, bytes consumed, and whether what follows may be a frame."""
     size = len(data)

@@ -34,7 +34,7 @@ from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.errors import UsageError
 from ringhaul.statements.answers import Answers
 from ringhaul.statements.exec import Bound
-from ringhaul.statements.idempotence import Effect
+from ringhaul.statements.idempotence import READ
 from ringhaul.statements.in_order import InOrder, Rows
 from ringhaul.statements.key_block import KeyBlock
 from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats
@@ -43,8 +43,6 @@ from ringhaul.statements.requests import Requests, Values
 
 #: Most unanswered lists on one connection: more would only wait in the server.
 LISTS_MAX = 32
-
-_READ = Effect("select", repeatable=True, conditional=False, single=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +160,7 @@ class Lookup:
             take_over=self._take_over,
             cut_off=self._cut_off,
         )
-        self._requests = Requests(target, _READ, len(plan.fetched), options, request_hooks)
+        self._requests = Requests(target, READ, len(plan.fetched), options, request_hooks)
 
     @property
     def schema(self) -> pa.Schema:

@@ -10,13 +10,21 @@ from __future__ import annotations
 
 import struct
 
-from ringhaul.cql.frames import RESPONSE_VERSION, FrameError, Opcode, Reader, Reply, frame
+from ringhaul.cql.frames import (
+    RESPONSE_VERSION,
+    FrameError,
+    Opcode,
+    Reader,
+    Reply,
+    frame,
+)
+from ringhaul.cql.result_codes import KIND_ROWS, NO_METADATA
 from ringhaul.errors import ClusterError
 from ringhaul.statements.conditions import applied_row
-from ringhaul.statements.replies import FLAG_NO_METADATA, KIND_ROWS, OTHER, Found, scan
+from ringhaul.statements.replies import OTHER, Found, scan
 
 #: The head of a result of one row with one cell.
-_ONE_CELL = struct.pack(">iiii", KIND_ROWS, FLAG_NO_METADATA, 1, 1)
+_ONE_CELL = struct.pack(">iiii", KIND_ROWS, NO_METADATA, 1, 1)
 
 
 def restated(reply: Reply, columns: int) -> tuple[bytes, Found]:

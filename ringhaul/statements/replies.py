@@ -23,11 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringhaul.cql.frames import (
+    FLAG_WARNING,
     HEADER_BYTES,
     PROTOCOL_VERSION,
     FrameError,
     Reader,
 )
+from ringhaul.cql.result_codes import KIND_ROWS, NO_METADATA
 
 #: Kinds of frames; as in `kernels.py`, which is imported on demand because it loads numba.
 OTHER = 0  #: for `parse_replies`: an error, an event, a response with metadata
@@ -35,10 +37,6 @@ VOID = 1
 ROWS = 2  #: the rows of a response, all or the last of them
 MORE = 3  #: a page of rows that is not the last
 
-#: For a RESULT with rows: its kind, and the flag for missing metadata.
-KIND_ROWS = 2
-FLAG_NO_METADATA = 0x04
-_FLAG_WARNING = 0x08
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -110,7 +108,7 @@ def page(pieces: Sequence[Piece], columns: int) -> bytes:
     rows = sum(int(piece.counts.sum()) for piece in pieces)
     if rows > size:  # each row has a cell, and a cell has a length of four bytes
         raise FrameError(f"responses of {size} bytes cannot hold {rows} rows")
-    head = struct.pack(">iiii", KIND_ROWS, FLAG_NO_METADATA, columns, rows)
+    head = struct.pack(">iiii", KIND_ROWS, NO_METADATA, columns, rows)
     out = np.empty(len(head) + size, np.uint8)
     out[: len(head)] = np.frombuffer(head, np.uint8)
     at = len(head)
@@ -133,7 +131,7 @@ def paging_state(data: bytes, frame: int) -> bytes:
     (length,) = struct.unpack_from(">i", data, frame + 5)
     body = data[frame + HEADER_BYTES : frame + HEADER_BYTES + length]
     reader = Reader(body)
-    if data[frame + 1] & _FLAG_WARNING:
+    if data[frame + 1] & FLAG_WARNING:
         for _ in range(reader.read_short()):
             reader.read_string()
     reader.take(12)

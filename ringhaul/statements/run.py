@@ -7,7 +7,6 @@ their place in the input; the last two may be nearly all rows, so only as many a
 
 from __future__ import annotations
 
-import resource
 import secrets
 import time
 from collections import Counter
@@ -28,6 +27,7 @@ from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.output.parts import PartInfo, PartSet
+from ringhaul.process_memory import rss_peak_bytes
 from ringhaul.records.careful import careful_blocks
 from ringhaul.records.rejects import Reject, RejectLog
 from ringhaul.records.rows import EncodedRows, RowEncoder
@@ -167,7 +167,7 @@ class _StatementUnit:
             self._engine.close()
         outcome.elapsed_ms = int((time.monotonic() - started) * 1000)
         outcome.cpu_ms = int((time.process_time() - cpu_started) * 1000)
-        outcome.rss_bytes_max = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        outcome.rss_bytes_max = rss_peak_bytes()
         return outcome
 
     def _open(self, target: StatementTarget) -> Exec | Lookup:

@@ -32,7 +32,7 @@ from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit
 from ringhaul.statements.answers import Answers
 from ringhaul.statements.compare import describe_difference, differing, shorter, shown_cells
-from ringhaul.statements.idempotence import Effect
+from ringhaul.statements.idempotence import READ
 from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats, ignore_row
 from ringhaul.statements.replies import Ints, page, row_numbers
 from ringhaul.statements.requests import Requests, Values
@@ -41,7 +41,6 @@ from ringhaul.units.account import Account, UnitHooks, UnitOutcome
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
-_READ = Effect("select", repeatable=True, conditional=False, single=True)
 _BLOB = CqlType("blob")
 #: Most columns named in a difference besides the one that is shown.
 _NAMED_MAX = 5
@@ -177,7 +176,7 @@ class _Verification:
             leave=account.leave,
             takes_more=self._takes_more,
         )
-        self._requests = Requests(target, _READ, len(plan.fetched), options, request_hooks)
+        self._requests = Requests(target, READ, len(plan.fetched), options, request_hooks)
         self._stats = account.stats
 
     def run(self, blocks: Iterable[EncodedRows]) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from ringhaul.errors import (
     RinghaulError,
@@ -34,6 +34,7 @@ from ringhaul.storage.access import (
     split_url,
 )
 from ringhaul.storage.addresses import refusal
+from ringhaul.web_client import get, open_connection, split
 
 CONNECT_TIMEOUT_S = 5.0
 #: Time without any data, not for a complete answer.
@@ -44,8 +45,6 @@ _PAUSES_S = (0.2, 1.0)
 
 _TOTAL = re.compile(r"bytes (?:\*|\d+-\d+)/(\d+)")
 _PART = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
-#: All characters that a URL may contain unquoted, `%` among them: it is quoted already.
-_AS_IT_IS = "%/:=&?~#+!$,;'@()*[]"
 _MOVED = (301, 302, 303, 307, 308)
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 
@@ -153,7 +152,7 @@ class WebRanges:
             except IndexError:
                 return None
             try:
-                response = _send(before.connection, before.url, fields)
+                response = get(before.connection, split(before.url), fields)
             except (OSError, http.client.HTTPException):
                 before.connection.close()
                 continue
@@ -257,9 +256,10 @@ def _ask(url: str, fields: Mapping[str, str]) -> _Answer:
     """Return the answer to a GET, after redirections: 200, 206 or 416. Its body is not read."""
     requested = url
     for _ in range(REDIRECTIONS_MAX + 1):
-        connection = _connection(url)
+        parts = _split(url)
+        connection = open_connection(parts, _connected)
         try:
-            response = _send(connection, url, fields)
+            response = get(connection, parts, fields)
         except _AddressRefused as error:
             raise SourceMissing(f"{mask_url(requested)}: {error}") from error
         except (OSError, http.client.HTTPException) as error:
@@ -330,45 +330,11 @@ def _next(requested: str, url: str, location: str) -> str:
     return target
 
 
-def _connection(url: str) -> http.client.HTTPConnection:
-    parts = urlsplit(url)
+def _split(url: str) -> SplitResult:
     try:
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise SourceMissing(f"{mask_url(url)}: is not a URL: {error}") from error
-    if not host:
-        raise SourceMissing(f"{mask_url(url)}: names no host")
-    if parts.scheme == "https":
-        return _Secure(host, port or 443, context=ssl.create_default_context())
-    return _Plain(host, port or 80)
-
-
-def _send(
-    connection: http.client.HTTPConnection, url: str, fields: Mapping[str, str]
-) -> http.client.HTTPResponse:
-    parts = urlsplit(url)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    # As stored: compression in transit changes sizes and positions.
-    headers = {"Accept-Encoding": "identity", "User-Agent": "ringhaul", **fields}
-    connection.request("GET", quote(target, safe=_AS_IT_IS), headers=headers)
-    return connection.getresponse()
-
-
-class _Plain(http.client.HTTPConnection):
-    """A connection to an address that was checked."""
-
-    def connect(self) -> None:
-        self.sock = _connected(self.host, self.port)
-
-
-class _Secure(http.client.HTTPSConnection):
-    def __init__(self, host: str, port: int, *, context: ssl.SSLContext) -> None:
-        super().__init__(host, port, context=context)
-        self._verified = context
-
-    def connect(self) -> None:
-        plain = _connected(self.host, self.port)
-        self.sock = self._verified.wrap_socket(plain, server_hostname=self.host)
+        return split(url)
+    except http.client.InvalidURL as error:
+        raise SourceMissing(f"{mask_url(url)}: {error}") from error
 
 
 class _AddressRefused(Exception):

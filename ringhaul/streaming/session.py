@@ -27,7 +27,8 @@ from ringhaul.streaming.allowance import unlimited
 from ringhaul.streaming.messages import HandshakeDamaged, Kind, Versions
 from ringhaul.streaming.owners import Node
 
-CONNECT_S = 5.0
+#: How long a node may take to accept a connection.
+NODE_CONNECT_S = 5.0
 #: Without a byte sent or received a connection counts as dead.
 STALL_S = 30.0
 #: Once it has all bytes a node opens the SSTable, and builds the table's indexes of its rows.
@@ -286,7 +287,7 @@ def connect(
     Raises `OSError`, or `StreamingUnsupported` for a node that speaks another version or wants
     encryption.
     """
-    connection: socket.socket = socket.create_connection((node.address, node.port), CONNECT_S)
+    connection: socket.socket = socket.create_connection((node.address, node.port), NODE_CONNECT_S)
     try:
         connection.settimeout(STALL_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -318,9 +319,9 @@ def wants_encryption(node: Node) -> bool:
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with (
         suppress(OSError),
-        closing(socket.create_connection((node.address, node.port), CONNECT_S)) as plain,
+        closing(socket.create_connection((node.address, node.port), NODE_CONNECT_S)) as plain,
     ):
-        plain.settimeout(CONNECT_S)
+        plain.settimeout(NODE_CONNECT_S)
         try:
             context.wrap_socket(plain).close()
         except ssl.SSLError as error:

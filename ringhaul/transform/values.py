@@ -25,9 +25,7 @@ from ringhaul.cql.join import Column, Fault, Faults
 from ringhaul.cql.long_numbers import digits_of
 from ringhaul.cql.nested import encode_column, encode_json
 from ringhaul.cql.text_format import TextFormat
-from ringhaul.cql.types import CqlType
-
-_TEXTS = ("ascii", "text", "varchar")
+from ringhaul.cql.types import TEXTS, CqlType
 
 
 def encode_values(
@@ -161,7 +159,7 @@ def _bytes_text(raw: bytes, kind: CqlType | None) -> str:
         return str(uuid.UUID(bytes=raw))
     if name == "inet":
         return str(ipaddress.ip_address(raw))
-    if name in _TEXTS:
+    if name in TEXTS:
         return raw.decode()
     return "0x" + raw.hex()
 

@@ -7,7 +7,6 @@ counting, and the outcome at the end.
 
 from __future__ import annotations
 
-import resource
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from ringhaul.dataplane.base import RequestStats
 from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.dataplane.window import WindowStats
 from ringhaul.errors import Terminal, TooManyRejects
+from ringhaul.process_memory import rss_peak_bytes
 from ringhaul.records.careful import careful_blocks
 from ringhaul.records.field_readers import Fault
 from ringhaul.records.job import LoadJob
@@ -186,7 +186,7 @@ class Account:
             window=self.stats.window,
             elapsed_ms=int((time.monotonic() - self._started) * 1000),
             cpu_ms=int((time.process_time() - self._cpu_started) * 1000),
-            rss_bytes_max=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            rss_bytes_max=rss_peak_bytes(),
             repeated_times=REPEATED.count - self._repeated_before,
         )
 

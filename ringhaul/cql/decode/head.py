@@ -10,14 +10,23 @@ import struct
 from typing import NamedTuple
 
 from ringhaul.cql.decode.hostile import HostilePage
+from ringhaul.cql.result_codes import (
+    CUSTOM,
+    GLOBAL_TABLE,
+    HAS_MORE_PAGES,
+    KIND_ROWS,
+    LIST,
+    MAP,
+    METADATA_CHANGED,
+    NO_METADATA,
+    SET,
+    TUPLE,
+    UDT,
+)
 
 Body = bytes | bytearray | memoryview
 
 _TRACING, _PAYLOAD, _WARNING = 0x02, 0x04, 0x08
-_ROWS_KIND = 2
-_GLOBAL_TABLE, _MORE_PAGES, _NO_METADATA, _METADATA_CHANGED = 0x1, 0x2, 0x4, 0x8
-#: Types in metadata that consist of more than an id (section 4.2.5.2).
-_CUSTOM, _LIST, _MAP, _SET, _UDT, _TUPLE = 0x00, 0x20, 0x21, 0x22, 0x30, 0x31
 #: Deepest nesting of types in metadata: far more than the server allows.
 _TYPES_DEPTH_MAX = 100
 
@@ -84,8 +93,8 @@ def read_head(body: Body) -> Head:
     """Read the head of a Rows result. Raises `HostilePage`."""
     try:
         flags, columns_count, state, at = _start(body)
-        if not flags & _NO_METADATA:
-            at = _past_specs(body, at, columns_count, bool(flags & _GLOBAL_TABLE))
+        if not flags & NO_METADATA:
+            at = _past_specs(body, at, columns_count, bool(flags & GLOBAL_TABLE))
         (rows_count,) = _INT.unpack_from(body, at)
     except struct.error:
         raise HostilePage("a page ends in its head") from None
@@ -95,16 +104,16 @@ def read_head(body: Body) -> Head:
 def _start(body: Body) -> tuple[int, int, bytes | None, int]:
     """Return flags, columns count, paging state, and the offset of what follows."""
     kind, flags, columns_count = _START.unpack_from(body)
-    if kind != _ROWS_KIND:
+    if kind != KIND_ROWS:
         raise HostilePage(f"expected a Rows result, got kind {kind}")
     at, state = 12, None
-    if flags & _MORE_PAGES:
+    if flags & HAS_MORE_PAGES:
         end = _past_bytes(body, at)
         state = bytes(body[at + 4 : end])
         if not state:
             raise HostilePage("a page announces more pages without a paging state")
         at = end
-    if flags & _METADATA_CHANGED:
+    if flags & METADATA_CHANGED:
         at = _past_string(body, at)
     return flags, columns_count, state, at
 
@@ -126,15 +135,15 @@ def _past_type(body: Body, at: int, depth: int = 0) -> int:
     if depth > _TYPES_DEPTH_MAX:
         raise HostilePage("a column's type is nested too deeply")
     (kind,), at = _SHORT.unpack_from(body, at), at + 2
-    if kind == _CUSTOM:
+    if kind == CUSTOM:
         return _past_string(body, at)
-    fields_count = {_LIST: 1, _SET: 1, _MAP: 2}.get(kind, 0)
-    if kind == _UDT:
+    fields_count = {LIST: 1, SET: 1, MAP: 2}.get(kind, 0)
+    if kind == UDT:
         at = _past_string(body, _past_string(body, at))
-    if kind in (_UDT, _TUPLE):
+    if kind in (UDT, TUPLE):
         (fields_count,), at = _SHORT.unpack_from(body, at), at + 2
     for _ in range(fields_count):
-        if kind == _UDT:
+        if kind == UDT:
             at = _past_string(body, at)
         at = _past_type(body, at, depth + 1)
     return at

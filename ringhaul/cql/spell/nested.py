@@ -19,12 +19,11 @@ import pyarrow.compute as pc
 
 from ringhaul.cql.empties import is_marked
 from ringhaul.cql.spell.quoting import json_strings
-from ringhaul.cql.types import CqlType
+from ringhaul.cql.types import FLOATS, CqlType
 
 Spellers = Mapping[str, Callable[[pa.Array], pa.StringArray]]
 
 _BARE = ("tinyint", "smallint", "int", "bigint", "counter", "boolean")
-_FLOATS = ("float", "double")
 
 
 def spell_json(cql_type: CqlType, array: pa.Array, spellers: Spellers) -> pa.StringArray:
@@ -55,7 +54,7 @@ def _scalars(name: str, array: pa.Array, spellers: Spellers) -> pa.StringArray:
     text = spellers[name](array)
     if name in _BARE:
         return text
-    if name in _FLOATS:
+    if name in FLOATS:
         return _json_reals(text, array)
     return json_strings(text)
 
@@ -63,9 +62,9 @@ def _scalars(name: str, array: pa.Array, spellers: Spellers) -> pa.StringArray:
 def _marked(name: str, text: pa.StringArray) -> pa.StringArray:
     """Return the JSON of a column in its marked form."""
     strings = json_strings(text)
-    if name not in _BARE and name not in _FLOATS:
+    if name not in _BARE and name not in FLOATS:
         return strings
-    if name in _FLOATS:
+    if name in FLOATS:
         text = pc.if_else(pc.equal(text, "-0"), "-0.0", text)
     bare = pc.match_substring_regex(text, "^(-?[0-9.]+([eE][-+]?[0-9]+)?|true|false)$")
     return pc.if_else(bare, text, strings)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringhaul.cql.spell.formats import Speller
-from ringhaul.cql.types import CqlType
+from ringhaul.cql.types import TEXTS, CqlType
 from ringhaul.errors import OutputUnusable
 from ringhaul.formats.dialect import BLANKS
 from ringhaul.formats.escapes import QUOTED, spellings
@@ -22,8 +22,6 @@ from ringhaul.formats.write.options import OutputFormat, null_guard
 from ringhaul.formats.write.rows import rows_of
 from ringhaul.option_names import job_option
 
-#: Types whose text may hold any character.
-_TEXTS = ("ascii", "text", "varchar")
 #: The characters in the texts of the other scalar types.
 _VALUE = re.compile(r"[-+.:0-9A-Za-z]*")
 #: Texts of such characters that are not a value of any type.
@@ -125,9 +123,9 @@ class CsvLines:
 
     def _field(self, cql_type: CqlType, column: pa.Array, name: str) -> pa.StringArray:
         text = self._speller.text_of(cql_type, column)
-        if cql_type.scalar and cql_type.name not in _TEXTS:
+        if cql_type.scalar and cql_type.name not in TEXTS:
             return text if self._harmless else self._marked(text, f"column {name}")
-        if cql_type.name not in _TEXTS:
+        if cql_type.name not in TEXTS:
             return self._marked(text, f"column {name}")
         if self._trimmed:
             text = pc.ascii_trim(text, characters=BLANKS)

@@ -40,16 +40,13 @@ from ringhaul.dataplane.blame import Blame, Cause, Controlled, Ruling, Suspect, 
 from ringhaul.dataplane.control import Control
 from ringhaul.dataplane.distance import Distance
 from ringhaul.dataplane.pacing import TICK_S
-from ringhaul.dataplane.retry import Verdict, backoff_s, classify, message
+from ringhaul.dataplane.retry import LATE_S, Verdict, backoff_s, classify, message
 from ringhaul.dataplane.routing import Routing
 from ringhaul.errors import ClusterError
 from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.batch_sizes import BatchSizes
 from ringhaul.load.write.grouping import group_rows, order_rows
 from ringhaul.records.rows import EncodedRows, bound_values
-
-#: The driver's own time-out comes first; a request unanswered this long after it counts as lost.
-LATE_S = 3.0
 
 
 class Group(NamedTuple):

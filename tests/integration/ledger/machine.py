@@ -67,14 +67,14 @@ class LedgerMachine(RuleBasedStateMachine):
         self.attempts: list[Attempt] = []
         self.counted: dict[int, Attempt] = {}
         self.kept: dict[int, Attempt] = {}  #: attempts that stopped the job with a unit's rejects
-        self.max_starts = 0
+        self.starts_max = 0
         self.numbers = itertools.count(1)
 
-    @initialize(limit=st.sampled_from(["-1", "40"]), max_starts=st.sampled_from([1, 3]))
-    def create(self, limit: str, max_starts: int) -> None:
-        self.max_starts = max_starts
+    @initialize(limit=st.sampled_from(["-1", "40"]), starts_max=st.sampled_from([1, 3]))
+    def create(self, limit: str, starts_max: int) -> None:
+        self.starts_max = starts_max
         error_limit = ErrorLimit.parse(limit)
-        self.ledger.create(self.job, {}, "{}", error_limit=error_limit, max_starts=max_starts)
+        self.ledger.create(self.job, {}, "{}", error_limit=error_limit, starts_max=starts_max)
 
     # The producer
 
@@ -132,13 +132,13 @@ class LedgerMachine(RuleBasedStateMachine):
             assert not self.paused
             assert owner is None or (expiry is not None and expiry <= self.clock.now_ms)
             assert not_before is None or not_before <= self.clock.now_ms
-            assert 1 <= answer.attempt <= self.max_starts
+            assert 1 <= answer.attempt <= self.starts_max
             assert answer.spec == f"spec-{unit}"
             again = self.ledger.claim(self.job, unit, epoch, attempt.token, LEASE_MS)
             assert again == answer
             self.attempts.append(attempt)
         else:
-            assert answer in (Refusal.BUSY, Refusal.BAD, Refusal.PAUSED)
+            assert answer in (Refusal.BUSY, Refusal.QUARANTINED, Refusal.PAUSED)
             assert (answer is not Refusal.PAUSED) or self.paused
 
     @rule(pick=PICK, newest=st.booleans(), times=st.integers(1, 2))
@@ -326,7 +326,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert not starts.keys() & self.counted.keys()
         noted = {int(field.split(b":")[0]) for field in self.client.hkeys(self._key("losses"))}
         assert not noted & self.counted.keys()
-        assert all(1 <= starts[unit] <= self.max_starts for unit in leased)
+        assert all(1 <= starts[unit] <= self.starts_max for unit in leased)
 
     def teardown(self) -> None:
         """Let well-behaved workers finish the job from its current state."""

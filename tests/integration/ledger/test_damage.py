@@ -35,7 +35,7 @@ def commit(ledger: Ledger, job: str, unit: int) -> None:
 
 def running(ledger: Ledger) -> str:
     """Create a job with two done units, one running with a cursor, one given up, others waiting."""
-    job = new_job(ledger, 6, max_starts=1)
+    job = new_job(ledger, 6, starts_max=1)
     commit(ledger, job, 0)
     commit(ledger, job, 1)
     ledger.claim(job, 2, 1, "t2", LEASE_MS)
@@ -151,7 +151,7 @@ def test_units_lost_from_every_set_are_issued_again(ledger: Ledger, client: redi
 def test_a_unit_that_may_start_once_does_not_start_twice(
     ledger: Ledger, client: redis.Redis
 ) -> None:
-    job = new_job(ledger, 1, max_starts=1)
+    job = new_job(ledger, 1, starts_max=1)
     ledger.issue(job, 1)
     ledger.claim(job, 0, 1, "a", LEASE_MS)
     client.delete(keys.job_key(job, "starts"))
@@ -162,7 +162,7 @@ def test_a_unit_that_may_start_once_does_not_start_twice(
 def test_a_job_with_lost_quarantined_units_is_never_complete(
     ledger: Ledger, client: redis.Redis
 ) -> None:
-    job = new_job(ledger, 2, max_starts=1)
+    job = new_job(ledger, 2, starts_max=1)
     ledger.issue(job, 2)
     ledger.claim(job, 0, 1, "a", LEASE_MS)
     ledger.lost(job, 0, "a")

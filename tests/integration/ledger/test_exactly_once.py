@@ -155,7 +155,7 @@ def test_without_the_guard_a_repeated_commit_counts_double(client: redis.Redis) 
 def test_many_workers_at_once(shared_server: Server, client: redis.Redis) -> None:
     """Eight threads, each with a connection: leases of milliseconds, messages delivered to several
     threads, one attempt in four dying or stalling. Every thread also sweeps and issues."""
-    ledger = Ledger(client, max_starts=1000, unclaimed_ms=5)
+    ledger = Ledger(client, starts_max=1000, unclaimed_ms=5)
     job = new_job(ledger, 300)
     counted: list[tuple[int, int]] = []
     failures: list[BaseException] = []

@@ -103,7 +103,7 @@ def test_the_events_of_a_life(clocked: Ledger, clock: Clock) -> None:
 
 
 def test_a_unit_that_is_given_up_and_ends_that_have_a_reason(clocked: Ledger) -> None:
-    job = new_job(clocked, 1, max_starts=1)
+    job = new_job(clocked, 1, starts_max=1)
     clocked.issue(job, 1)
     clocked.claim(job, 0, 1, TOKEN, LEASE_MS)
     clocked.lost(job, 0, TOKEN)
@@ -111,7 +111,7 @@ def test_a_unit_that_is_given_up_and_ends_that_have_a_reason(clocked: Ledger) ->
         ("unit given up", "its process died", "host1", 0),
         ("ended", "QUARANTINED", "", None),
     ]
-    job = new_job(clocked, 1, max_starts=1)
+    job = new_job(clocked, 1, starts_max=1)
     clocked.issue(job, 1)
     clocked.claim(job, 0, 1, TOKEN, LEASE_MS)
     clocked.lost(job, 0, TOKEN, fatal="it may have been applied")

@@ -90,7 +90,7 @@ def test_no_loss_is_recorded_for_a_done_unit(ledger: Ledger, client: redis.Redis
 
 
 def test_a_loss_does_not_change_a_unit_that_was_given_up(clocked: Ledger, clock: Clock) -> None:
-    job = new_job(clocked, 2, max_starts=1)
+    job = new_job(clocked, 2, starts_max=1)
     claim(clocked, job, "a")
     run_out(clocked, clock, job)
     assert clocked.lost(job, 0, "a", loss=loss(0, 64), epoch=1, fatal="gone") is Lease.LOST

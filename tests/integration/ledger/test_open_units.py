@@ -81,7 +81,7 @@ def test_a_paused_job_has_no_open_units_until_it_continues(
 
 
 def test_given_up_units_are_not_open(client: redis.Redis) -> None:
-    ledger = Ledger(client, max_starts=1, patience_ms=5000)
+    ledger = Ledger(client, starts_max=1, patience_ms=5000)
     job = new_job(ledger, 2)
     first, second = ledger.issue(job, 2).units
     ledger.claim(job, first, 1, "t", 60_000)

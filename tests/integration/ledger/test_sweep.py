@@ -181,12 +181,12 @@ def test_a_unit_that_kills_every_worker_is_given_up(clocked: Ledger) -> None:
 
 def test_a_quarantined_unit_of_a_running_job_may_still_be_committed(clocked: Ledger) -> None:
     job = new_job(clocked, 2)
-    clocked.create("ld-once", {}, "{}", max_starts=1)
+    clocked.create("ld-once", {}, "{}", starts_max=1)
     clocked.add_units("ld-once", 1, 0, ["x", "y"])
     clocked.seal("ld-once", 1, 2)
     clocked.issue("ld-once", 2)
     die(clocked, "ld-once", 0, "a")
-    assert clocked.claim("ld-once", 0, 1, "b", LEASE_MS) is Refusal.BAD
+    assert clocked.claim("ld-once", 0, 1, "b", LEASE_MS) is Refusal.QUARANTINED
     assert clocked.status("ld-once").pending == 1
     assert clocked.commit("ld-once", 0, 1, "a", "r", {"rows": 3}) == 1  # its worker was alive
     status = clocked.status("ld-once")
@@ -195,7 +195,7 @@ def test_a_quarantined_unit_of_a_running_job_may_still_be_committed(clocked: Led
 
 
 def test_the_counts_of_a_quarantined_job_are_final(clocked: Ledger) -> None:
-    clocked.create("ld-once", {}, "{}", max_starts=1)
+    clocked.create("ld-once", {}, "{}", starts_max=1)
     clocked.add_units("ld-once", 1, 0, ["x"])
     clocked.seal("ld-once", 1, 1)
     clocked.issue("ld-once", 1)

@@ -135,7 +135,7 @@ def test_an_attempt_that_lost_its_unit_does_not_fail_the_job(ledger: Ledger) -> 
 
 def test_a_job_whose_only_unit_cannot_be_done_keeps_the_reason(ledger: Ledger) -> None:
     # Given a job that must not run twice, with all units started
-    job = new_job(ledger, 1, max_starts=1)
+    job = new_job(ledger, 1, starts_max=1)
     ledger.issue(job, 1)
     ledger.claim(job, 0, 1, "a", LEASE_MS)
     # When its unit fails half way with a permanent error

@@ -11,11 +11,11 @@ import pytest
 import redis
 
 from producer.plan.units import split_sources
-from producer.run.feed import BATCH_UNITS, Feeder
+from producer.run.feed import Feeder
 from producer.text import count_text
 from ringhaul.formats.split import Position
 from ringhaul.ledger.connection import LedgerRefused
-from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.ledger import BATCH_UNITS, Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.records.job import LoadJob
 from ringhaul.records.unit import LoadUnit

@@ -59,7 +59,7 @@ def resume_options(**given: Any) -> ResumeOptions:
 
 def create(ledger: Ledger, job: ReadJob, units: int) -> None:
     """Create the job and issue its units. A unit whose worker dies is given up at once."""
-    ledger.create(JOB, {KIND_LABEL: job.kind}, json.dumps(job.to_json()), max_starts=1)
+    ledger.create(JOB, {KIND_LABEL: job.kind}, json.dumps(job.to_json()), starts_max=1)
     ledger.add_units(JOB, 1, 0, ["{}"] * units)
     ledger.seal(JOB, 1, units)
     ledger.issue(JOB, units)

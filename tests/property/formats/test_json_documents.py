@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -109,11 +110,8 @@ def test_comments_are_passed_over(objects: list[Any], comments: list[str], size:
 def test_the_compiled_walk_is_the_plain_one(data: str, comments: bool, final: bool) -> None:
     raw = data.encode()
     plain = scan_documents(raw, len(raw), comments=comments, final=final)
-    usual, json_documents.COMPILED_BYTES_MIN = json_documents.COMPILED_BYTES_MIN, 0
-    try:
+    with mock.patch.object(json_documents, "COMPILED_BYTES_MIN", 0):
         compiled = scan_documents(raw, len(raw), comments=comments, final=final)
-    finally:
-        json_documents.COMPILED_BYTES_MIN = usual
     assert plain.starts.tolist() == compiled.starts.tolist()
     assert plain.ends.tolist() == compiled.ends.tolist()
     assert plain.consumed_bytes == compiled.consumed_bytes

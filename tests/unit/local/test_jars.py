@@ -8,7 +8,7 @@ import pytest
 
 from producer.local import jars
 from producer.local.errors import ExtraMissing, LocalStackError
-from producer.local.jar_list import CASSANDRA_VERSION, JARS
+from producer.local.jar_list import JarList, jar_list
 from producer.local.jars import cassandra_jars, jar_name
 
 SMALL = {"org.example:one:1.0": b"first jar", "org.example:two:1.0:linux": b"second jar"}
@@ -26,7 +26,7 @@ def two_jars(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return folder / "it.jar"
 
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in SMALL.items()}
-    monkeypatch.setattr(jars, "JARS", digests)
+    monkeypatch.setattr(jars, "jar_list", lambda: JarList("5", digests))
     monkeypatch.setattr(jars, "_download", download)
     return requested
 
@@ -45,11 +45,12 @@ def test_without_its_extra_the_extra_is_named_and_not_the_network(
 
 
 def test_the_list_is_sound() -> None:
-    assert len(JARS) == 100
-    assert f"org.apache.cassandra:cassandra-all:{CASSANDRA_VERSION}" in JARS
-    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in JARS.values())
-    assert len({jar_name(coordinate) for coordinate in JARS}) == len(JARS)
-    assert sum("jamm" in jar_name(coordinate) for coordinate in JARS) == 1
+    version, digests = jar_list()
+    assert len(digests) == 100
+    assert f"org.apache.cassandra:cassandra-all:{version}" in digests
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests.values())
+    assert len({jar_name(coordinate) for coordinate in digests}) == len(digests)
+    assert sum("jamm" in jar_name(coordinate) for coordinate in digests) == 1
 
 
 def test_jars_are_fetched_once(tmp_path: Path, two_jars: list[str]) -> None:
@@ -73,7 +74,8 @@ def test_another_file_than_the_pinned_one_is_refused(
     tmp_path: Path, two_jars: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinate = next(iter(SMALL))
-    monkeypatch.setattr(jars, "JARS", dict.fromkeys(SMALL, "0" * 64))
+    wrong = JarList("5", dict.fromkeys(SMALL, "0" * 64))
+    monkeypatch.setattr(jars, "jar_list", lambda: wrong)
     with pytest.raises(LocalStackError, match=r"org\.example:.* was fetched, but its SHA-256 is"):
         cassandra_jars(tmp_path)
     left = [path.name for path in tmp_path.rglob("*") if path.is_file()]

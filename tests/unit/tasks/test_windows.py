@@ -5,7 +5,7 @@ from __future__ import annotations
 from ringhaul.ledger.fleet import Fleet, OpenJob
 from ringhaul.ledger.pace import NO_LIMITS, Limits
 from ringhaul.ledger.workers import Worker
-from tasks.publish import UNITS_PER_SLOT, fleet_windows
+from tasks.publish import PUBLISHED_PER_SLOT, fleet_windows
 
 LOAD = "ringhaul.load"
 
@@ -24,12 +24,12 @@ def fleet(jobs: dict[str, OpenJob], *queues: str) -> Fleet:
 def test_jobs_of_a_queue_share_its_workers() -> None:
     jobs = {"a": job(), "b": job(), "own": job(queue="ringhaul.load.own")}
     found = fleet_windows(fleet(jobs, LOAD, LOAD, "ringhaul.load.own"))
-    assert UNITS_PER_SLOT == 2
+    assert PUBLISHED_PER_SLOT == 2
     assert found == {"a": 6, "b": 6, "own": 6}
 
 
 def test_a_job_without_a_worker_may_publish_its_first_units() -> None:
-    assert fleet_windows(fleet({"a": job()})) == {"a": UNITS_PER_SLOT}
+    assert fleet_windows(fleet({"a": job()})) == {"a": PUBLISHED_PER_SLOT}
 
 
 def test_no_more_units_are_published_than_may_be_in_flight() -> None:

@@ -166,7 +166,7 @@ def test_a_unit_that_must_not_run_twice_starts_once(
     status = ledger.status(JOB)
     assert (status.labels["kind"], status.units, status.sealed) == ("exec", 1, True)
     allowed = int(ledger.caller.client.hget(job_key(JOB, "meta"), "starts_max"))
-    assert allowed == (ledger.max_starts if starts is None else starts)
+    assert allowed == (ledger.starts_max if starts is None else starts)
 
 
 def test_the_end_of_a_job_without_units_is_published(
