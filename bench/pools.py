@@ -38,10 +38,10 @@ from ringhaul.cql.tokens import murmur3_tokens
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import Position
 from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.reading import read_records
 from ringhaul.records.rows import RowEncoder
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.source import SourceFile
-from ringhaul.units.reading import read_records
 
 ROWS = 400_000
 #: Ways to encode, and how many units at a time.

@@ -34,13 +34,13 @@ from ringhaul.cql.tokens import murmur3_tokens
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import Position
 from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.reading import read_records
 from ringhaul.records.rows import RowEncoder
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.source import SourceFile
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
 from ringhaul.transform.examples import split_wide
-from ringhaul.units.reading import read_records
 
 FIELDS = tuple(f"p{number:03}" for number in range(1, 201))
 RECORDS = 5_000

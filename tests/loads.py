@@ -10,10 +10,10 @@ from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cql.text import TextFormat
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import START, Block, Position, read_blocks
+from ringhaul.records.account import UnitOutcome
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import Reject, unpack_rejects
 from ringhaul.sources.source import SourceFile
-from ringhaul.units.account import UnitOutcome
 
 
 def table_schema(

@@ -29,9 +29,9 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.records.mapping_text import EVERY
+from ringhaul.records.reading import parquet_footer
 from ringhaul.sources.estimate import Estimate, estimate, most_records
 from ringhaul.sources.source import SourceFile
-from ringhaul.units.reading import parquet_footer
 
 if TYPE_CHECKING:
     from cassandra.metadata import Metadata

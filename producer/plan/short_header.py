@@ -17,9 +17,9 @@ from ringhaul.cluster.schema import TableSchema
 from ringhaul.formats.split import Position, read_blocks
 from ringhaul.formats.suffixes import format_of
 from ringhaul.option_names import input_option
+from ringhaul.records.reading import open_records
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.source import SourceFile
-from ringhaul.units.reading import open_records
 
 #: How many records are looked at.
 RECORDS_MAX = 100

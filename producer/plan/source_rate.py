@@ -8,10 +8,10 @@ from producer.tuning.limits import SourceRate
 from ringhaul.errors import UsageError
 from ringhaul.formats.split import Position
 from ringhaul.records.job import LoadJob
+from ringhaul.records.reading import read_records
 from ringhaul.records.rows import RowEncoder
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.transform.chain import Transform
-from ringhaul.units.reading import read_records
 
 
 def measure_source(

@@ -34,10 +34,10 @@ from ringhaul.records.infer import TYPED_JSON, Inferred, infer_json, infer_text
 from ringhaul.records.infer_arrow import infer_arrow, may_need_values
 from ringhaul.records.mapping import NO_ROW_FIELDS, mapped_fields, refuse_row_functions
 from ringhaul.records.new_table import column_names
+from ringhaul.records.reading import open_records
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.files import open_parquet
 from ringhaul.sources.source import SourceFile
-from ringhaul.units.reading import open_records
 
 #: Bytes of text read at a time from each sampled file.
 SAMPLE_BYTES = 2 << 20

@@ -26,6 +26,7 @@ from ringhaul.formats.split import Position
 from ringhaul.records.field_readers import field_reader
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.mapping import other_case
+from ringhaul.records.reading import parquet_footer, read_records
 from ringhaul.records.shape import misfit, source_batch
 from ringhaul.records.targets import find_targets
 from ringhaul.records.unit import TO_THE_END
@@ -34,7 +35,6 @@ from ringhaul.transform import RECORD
 from ringhaul.transform.chain import Chain, Transform, declared_columns
 from ringhaul.transform.errors import TransformError
 from ringhaul.transform.loading import check_names
-from ringhaul.units.reading import parquet_footer, read_records
 from tasks.transforms import transforms_of
 
 #: Bytes read to find a record that is readable and wanted.

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from ringhaul.formats.parquet_read import row_groups
 from ringhaul.formats.split import Position, Stream, split_units
 from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.reading import open_records, parquet_footer
 from ringhaul.records.unit import TO_THE_END, UNCOUNTED, LoadUnit
-from ringhaul.units.reading import open_records, parquet_footer
 
 #: Bytes of a compressed file that are counted between two checks whether the job has ended.
 COUNT_BYTES = 16 * 2**20

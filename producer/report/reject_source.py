@@ -16,9 +16,9 @@ from ringhaul.formats.parquet_read import RowBlock, row_groups
 from ringhaul.formats.split import Position, Stream
 from ringhaul.records.field_readers import AnyBlock
 from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.reading import SKIP_BYTES, open_records, parquet_footer, read_records
 from ringhaul.records.rejects import Reject
 from ringhaul.records.unit import TO_THE_END
-from ringhaul.units.reading import SKIP_BYTES, open_records, parquet_footer, read_records
 
 
 @dataclass

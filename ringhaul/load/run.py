@@ -18,10 +18,10 @@ from ringhaul.dataplane.base import ConnectionsRefused
 from ringhaul.dataplane.connection import WireUnsupported
 from ringhaul.errors import UsageError
 from ringhaul.load.write import WRITERS, RequestBounds, Target, Writer, WriterHooks
+from ringhaul.records.account import Account, UnitHooks, UnitOutcome
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit
-from ringhaul.units.account import Account, UnitHooks, UnitOutcome
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform

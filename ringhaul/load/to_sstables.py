@@ -15,12 +15,12 @@ from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.collector import RowCollector
 from ringhaul.load.write.sstables import SSTableWriter
 from ringhaul.load.write.streaming import StreamTarget, StreamWriter
+from ringhaul.records.account import Account, UnitHooks, UnitOutcome
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit
 from ringhaul.storage.access import check_place
 from ringhaul.storage.sorting import SpillBounds
-from ringhaul.units.account import Account, UnitHooks, UnitOutcome
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform

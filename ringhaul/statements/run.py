@@ -29,6 +29,7 @@ from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.output.parts import PartInfo, PartSet
 from ringhaul.process_memory import rss_peak_bytes
 from ringhaul.records.careful import careful_blocks
+from ringhaul.records.reading import check_source, read_unit
 from ringhaul.records.rejects import Reject, RejectLog
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit
@@ -39,7 +40,6 @@ from ringhaul.statements.lookup import Lookup, LookupHooks, LookupPlan
 from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats
 from ringhaul.statements.parameter_ranges import parse_span, rows_between
 from ringhaul.statements.result import join_extra
-from ringhaul.units.reading import check_source, read_unit
 
 #: Rows of values of ranges that are bound together.
 SPAN_BLOCK_ROWS = 4096

@@ -26,6 +26,7 @@ from ringhaul.dataplane.base import RequestBounds, Target
 from ringhaul.dataplane.connection import WireUnsupported
 from ringhaul.load.statement import Statements
 from ringhaul.load.write.pipeline import BLOCKS_KEPT_MAX
+from ringhaul.records.account import Account, UnitHooks, UnitOutcome
 from ringhaul.records.field_readers import Fault
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rows import EncodedRows, RowEncoder
@@ -36,7 +37,6 @@ from ringhaul.statements.idempotence import READ
 from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats, ignore_row
 from ringhaul.statements.replies import Ints, page, row_numbers
 from ringhaul.statements.requests import Requests, Values
-from ringhaul.units.account import Account, UnitHooks, UnitOutcome
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ringhaul.load.statement import Statements
+from ringhaul.records.account import UnitHooks, UnitOutcome
 from ringhaul.records.job import LoadJob
 from ringhaul.records.unit import LoadUnit, UnitResult
-from ringhaul.units.account import UnitHooks, UnitOutcome
 from tasks.child.process import Child
 from tasks.child.unit import Attempt, Done
 from tasks.transforms import transforms_of

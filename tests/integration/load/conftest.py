@@ -23,8 +23,8 @@ from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
 from ringhaul.load.write import RequestBounds, Target
+from ringhaul.records.account import UnitHooks, UnitOutcome
 from ringhaul.records.unit import LoadUnit
-from ringhaul.units.account import UnitHooks, UnitOutcome
 from tests.integration.load.pipeline_client import client as client
 from tests.integration.load.pipeline_client import server as server
 from tests.integration.load.pipeline_client import servers as servers

@@ -15,8 +15,8 @@ from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
 from ringhaul.load.write import RequestBounds
+from ringhaul.records.account import UnitHooks
 from ringhaul.records.unit import LoadUnit
-from ringhaul.units.account import UnitHooks
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.conftest import cluster_env
 from tests.acceptance.oracle import assert_report, assert_table, create_table

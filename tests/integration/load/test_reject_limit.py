@@ -10,9 +10,9 @@ import pytest
 from ringhaul.errors import TooManyRejects
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.write import RequestBounds, Target
+from ringhaul.records.account import UnitHooks, UnitOutcome
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import TO_THE_END, LoadUnit
-from ringhaul.units.account import UnitHooks, UnitOutcome
 from tests.integration.load.conftest import Ticks
 from tests.integration.load.pipeline_client import KEYSPACE, PREPARED, Client
 from tests.loads import load_job, load_source, table_schema

@@ -15,10 +15,10 @@ from ringhaul.errors import ClusterError, SourceChanged
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
 from ringhaul.load.write import WRITERS, RequestBounds
+from ringhaul.records.account import UnitHooks
 from ringhaul.records.row_fields import TTL_S_MAX
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.sources.source import SourceFile
-from ringhaul.units.account import UnitHooks
 from tests.integration.load.conftest import (
     Ticks,
     connected_target,

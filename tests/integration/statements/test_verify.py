@@ -13,12 +13,12 @@ from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import ClusterError, TooManyRejects
 from ringhaul.load.write import RequestBounds
 from ringhaul.load.write.pipeline import BLOCKS_KEPT_MAX
+from ringhaul.records.account import UnitHooks, UnitOutcome
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import LoadUnit
 from ringhaul.statements import verify as verify_module
 from ringhaul.statements.requests import QUEUED_ROWS_MAX
 from ringhaul.statements.verify import VerifyPlan, run_verify_unit
-from ringhaul.units.account import UnitHooks, UnitOutcome
 from tests.integration.load.conftest import connected_target, make_table
 from tests.integration.load.conftest import worker_session as worker_session
 from tests.loads import load_job, load_source, rejects_of

@@ -15,9 +15,9 @@ from cassandra.query import PreparedStatement
 
 from ringhaul.load.write import RequestBounds, Target
 from ringhaul.load.write.pipeline import BLOCKS_KEPT_MAX
+from ringhaul.records.account import UnitHooks
 from ringhaul.records.unit import LoadUnit
 from ringhaul.statements.verify import VerifyPlan, run_verify_unit
-from ringhaul.units.account import UnitHooks
 from tests.integration.load.pipeline_client import KEYSPACE, connected_client
 from tests.integration.statements.test_request_faults import INVALID, one_row
 from tests.loads import load_job, load_source, rejects_of, table_schema

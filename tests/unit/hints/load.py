@@ -14,10 +14,10 @@ from producer.request.load import load_request
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
 from ringhaul.formats.split import Position
+from ringhaul.records.reading import read_records
 from ringhaul.records.rows import RowEncoder
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.find import find_sources
-from ringhaul.units.reading import read_records
 from tests.loads import load_job
 from tests.options import parse_options
 from tests.unit.records.test_rows import values

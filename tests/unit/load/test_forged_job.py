@@ -14,15 +14,15 @@ from config.settings import load_settings
 from ringhaul.destination.files import Files
 from ringhaul.errors import UsageError
 from ringhaul.load.to_sstables import run_unit_to_sstables
+from ringhaul.records.account import UnitHooks
 from ringhaul.records.job import LoadJob
+from ringhaul.records.reading import read_unit
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.sources.files import check_unchanged
 from ringhaul.sstables.layout import Layout
 from ringhaul.storage.access import Access, set_access
 from ringhaul.storage.folders import open_folder
 from ringhaul.storage.sorting import SpillBounds
-from ringhaul.units.account import UnitHooks
-from ringhaul.units.reading import read_unit
 from tasks.child import process
 from tests.loads import load_job, load_source, table_schema
 

@@ -11,9 +11,9 @@ import pytest
 from ringhaul.errors import Terminal
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.write import RequestBounds, Target
+from ringhaul.records.account import UnitHooks
 from ringhaul.records.job import LoadJob
 from ringhaul.records.unit import LoadUnit
-from ringhaul.units.account import UnitHooks
 from tests.loads import load_job, load_source, table_schema
 
 

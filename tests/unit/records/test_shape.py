@@ -19,6 +19,7 @@ from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.parquet_read import RowBlock
 from ringhaul.formats.split import Position, read_blocks
 from ringhaul.query.errors import QueryError
+from ringhaul.records.account import Tally, UnitMiscounted
 from ringhaul.records.condition import record_condition
 from ringhaul.records.field_readers import AnyBlock
 from ringhaul.records.job import LoadJob, LoadSource
@@ -28,7 +29,6 @@ from ringhaul.sources.source import SourceFile
 from ringhaul.transform import RECORD, each_row
 from ringhaul.transform.chain import Transform
 from ringhaul.transform.errors import TransformError
-from ringhaul.units.account import Tally, UnitMiscounted
 from tests.loads import blocks, load_job, load_source, table_schema
 from tests.unit.records.test_rows import int4, int8, values
 

@@ -22,11 +22,11 @@ from ringhaul.errors import SourceChanged
 from ringhaul.formats.split import Position
 from ringhaul.records.field_readers import field_reader
 from ringhaul.records.job import LoadSource
+from ringhaul.records.reading import read_records
 from ringhaul.records.rejects import Reject
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
-from ringhaul.units.reading import read_records
 from tests.loads import load_job, load_source, table_schema
 from tests.property.cql.columns import wire
 

@@ -22,10 +22,10 @@ from ringhaul.process_memory import rss_peak_bytes
 from ringhaul.records.careful import careful_blocks
 from ringhaul.records.field_readers import Fault
 from ringhaul.records.job import LoadJob
+from ringhaul.records.reading import check_source, read_unit
 from ringhaul.records.rejects import RejectLog
 from ringhaul.records.rows import EncodedRows, Part, RowEncoder
 from ringhaul.records.unit import TO_THE_END, LoadUnit
-from ringhaul.units.reading import check_source, read_unit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.records.account import Account, UnitHooks
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rows import RowEncoder
 from ringhaul.records.unit import UNCOUNTED, LoadUnit
-from ringhaul.units.account import Account, UnitHooks
 from tests.loads import load_job, load_source, table_schema
 from tests.throttles import Limited
 
