@@ -49,6 +49,10 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.dataplane ringhaul.destination ringhaul.formats ringhaul.ledger "
         "ringhaul.query ringhaul.sources ringhaul.transform"
     ),
+    # What planning settles about fields and columns: workers have its answers in their job.
+    "ringhaul.mapping": (
+        "ringhaul.cluster ringhaul.cql ringhaul.cql.typed ringhaul.query ringhaul.records"
+    ),
     "ringhaul.load.write": (
         "ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.destination "
         "ringhaul.records ringhaul.sstables ringhaul.storage ringhaul.streaming"
@@ -92,11 +96,12 @@ ROOMS: Mapping[str, str] = {
     "producer.local": "producer.outputs",
     # The table of options. Every command has it, so its modules import little, and click never.
     "producer.options": "ringhaul.cql ringhaul.formats ringhaul.ledger",
-    "producer.translate": "producer.options ringhaul.formats ringhaul.query ringhaul.records",
+    "producer.translate": "producer.options ringhaul.formats ringhaul.mapping ringhaul.query",
     "producer.request": (
         "producer.options producer.outputs producer.translate ringhaul.cluster ringhaul.cql "
         "ringhaul.destination ringhaul.formats ringhaul.formats.write ringhaul.ledger "
-        "ringhaul.output ringhaul.query ringhaul.records ringhaul.sstables ringhaul.storage"
+        "ringhaul.mapping ringhaul.output ringhaul.query ringhaul.records ringhaul.sstables "
+        "ringhaul.storage"
     ),
     "producer.inputs": (
         "producer.options ringhaul.cql ringhaul.formats ringhaul.formats.write "
@@ -120,8 +125,9 @@ ROOMS: Mapping[str, str] = {
         "producer.destination producer.options producer.outputs producer.request "
         "producer.tuning ringhaul.cluster ringhaul.cql ringhaul.cql.typed "
         "ringhaul.destination ringhaul.formats ringhaul.formats.write ringhaul.ledger "
-        "ringhaul.load ringhaul.output ringhaul.query ringhaul.records ringhaul.scan "
-        "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform"
+        "ringhaul.load ringhaul.mapping ringhaul.output ringhaul.query ringhaul.records "
+        "ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage "
+        "ringhaul.transform"
     ),
     "producer.services": (
         "producer.local producer.options producer.outputs producer.request ringhaul.cluster "
@@ -154,9 +160,8 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.migrate": (
         "producer.commands producer.options producer.outputs producer.plan producer.request "
-        "producer.schedule "
-        "producer.translate ringhaul.cluster ringhaul.cql ringhaul.ledger ringhaul.records "
-        "ringhaul.sources ringhaul.storage"
+        "producer.schedule producer.translate ringhaul.cluster ringhaul.cql ringhaul.ledger "
+        "ringhaul.mapping ringhaul.sources ringhaul.storage"
     ),
     "producer.schedule.celery_scheduler": "producer.schedule",
     "producer.metrics": (
@@ -189,6 +194,7 @@ PURE = (
     "ringhaul.sstables",
     "ringhaul.destination",
     "ringhaul.records",
+    "ringhaul.mapping",
     "producer.tuning",
 )
 #: Modules of pure rooms that open files or know the data plane.

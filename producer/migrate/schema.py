@@ -31,7 +31,7 @@ from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.cluster.schema import TableSchema, find_table, no_column
 from ringhaul.cql.types import UnknownType
 from ringhaul.errors import SourceMissing, Terminal, UsageError
-from ringhaul.records.mapping_text import parse_mapping
+from ringhaul.mapping.language import parse_mapping
 from ringhaul.sources.find import find_sources
 from ringhaul.storage.access import is_url
 from tasks.connect import cluster_config

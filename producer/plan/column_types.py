@@ -14,8 +14,8 @@ from ringhaul.cql.text import TextFormat
 from ringhaul.cql.typed import refusal
 from ringhaul.cql.types import SCALARS, CqlType, Fields, UnknownType, parse_type
 from ringhaul.errors import UsageError
-from ringhaul.records.infer import Inferred, Number
-from ringhaul.records.infer_arrow import arrow_words
+from ringhaul.mapping.arrow_inference import arrow_words
+from ringhaul.mapping.inference import Inferred, Number
 
 UserTypes = tuple[tuple[str, Fields], ...]
 _SIGN = re.compile(r"\s*([<>,])\s*")

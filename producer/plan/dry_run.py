@@ -21,11 +21,11 @@ from ringhaul.load.statement import insert_statement
 from ringhaul.optional_pandas import put_off_pandas
 from ringhaul.plain_text import lines_of
 from ringhaul.records.job import LoadJob, LoadSource
-from ringhaul.records.mapping_text import EVERY
 from ringhaul.records.reading import parquet_footer, read_records
 from ringhaul.records.rejects import Reject
 from ringhaul.records.rows import Part, RowEncoder
 from ringhaul.records.unit import TO_THE_END
+from ringhaul.records.wildcard import EVERY
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform

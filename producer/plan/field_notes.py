@@ -9,8 +9,8 @@ from producer.plan.partitions import partition_notes
 from producer.request.load import LoadRequest
 from ringhaul.cluster.schema import TableSchema, appends
 from ringhaul.ledger.kinds import JobKind
+from ringhaul.mapping.language import MappingText, Term
 from ringhaul.records.job import LoadJob, LoadSource
-from ringhaul.records.mapping_text import MappingText, Term
 
 #: How many fields are named; a file may write all its names in capitals.
 SHOWN_MAX = 3

@@ -16,10 +16,10 @@ from ringhaul.formats.header import SourceEmpty, refuse_binary
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.split import START, Block, Position, read_blocks
 from ringhaul.ledger.kinds import JobKind
+from ringhaul.mapping.targets import Targets
 from ringhaul.option_names import input_option
 from ringhaul.records.job import LoadSource
 from ringhaul.records.reading import open_records, parquet_footer
-from ringhaul.records.targets import Targets
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.files import open_whole
 from ringhaul.sources.source import SourceFile

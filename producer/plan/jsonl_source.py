@@ -15,10 +15,10 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.jsonl_read import inner_value, line_dialect, plain_json, record_texts
 from ringhaul.formats.records import first_document
 from ringhaul.formats.split import Block
+from ringhaul.mapping.field_columns import find_fields, other_case
+from ringhaul.mapping.targets import Targets, find_named_targets
 from ringhaul.option_names import input_option
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping import find_fields, other_case
-from ringhaul.records.targets import Targets, find_named_targets
 from ringhaul.sources.source import SourceFile
 
 

@@ -28,8 +28,8 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
-from ringhaul.records.mapping_text import EVERY
 from ringhaul.records.reading import parquet_footer
+from ringhaul.records.wildcard import EVERY
 from ringhaul.sources.estimate import Estimate, estimate, most_records
 from ringhaul.sources.source import SourceFile
 

@@ -28,8 +28,8 @@ from ringhaul.cluster.schema import (
 )
 from ringhaul.errors import UsageError
 from ringhaul.formats.header import SourceEmpty
-from ringhaul.records.infer import Inferred, NoType, widened
-from ringhaul.records.new_table import NewTable, differences, new_table, repeated_keys
+from ringhaul.mapping.inference import Inferred, NoType, widened
+from ringhaul.mapping.new_table import NewTable, differences, new_table, repeated_keys
 from ringhaul.sources.source import SourceFile
 
 #: The first release of Cassandra that has vectors.

@@ -15,9 +15,9 @@ from ringhaul.formats.parquet_footer import Footer
 from ringhaul.formats.parquet_leaves import check_readable
 from ringhaul.formats.parquet_read import parquet_errors
 from ringhaul.formats.parquet_whole import check_one_file
+from ringhaul.mapping.field_columns import RowFields, find_fields, other_case
+from ringhaul.mapping.targets import Targets, find_targets
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping import RowFields, find_fields, other_case
-from ringhaul.records.targets import Targets, find_targets
 from ringhaul.sources.files import open_parquet, open_stored
 from ringhaul.sources.source import SourceFile
 

@@ -19,9 +19,9 @@ from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.hive import values_of
 from ringhaul.ledger.kinds import JobKind
+from ringhaul.mapping.field_columns import other_case
+from ringhaul.mapping.language import Entry, Term
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping import other_case
-from ringhaul.records.mapping_text import Entry, Term
 from ringhaul.sources.source import SourceFile
 
 OPTION = "--hive-partitioning"

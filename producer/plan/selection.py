@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from ringhaul.cluster.schema import TableSchema, nearest, quote_identifier
 from ringhaul.errors import UsageError
-from ringhaul.records.mapping_text import EVERY, Entry, MappingText, Term
+from ringhaul.mapping.language import Entry, MappingText, Term
+from ringhaul.records.wildcard import EVERY
 
 
 class _Item(NamedTuple):

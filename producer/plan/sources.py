@@ -29,10 +29,10 @@ from ringhaul.formats.fixed_read import fixed_dialect
 from ringhaul.formats.header import SourceEmpty, check_names, read_header
 from ringhaul.formats.split import START, Block, Position
 from ringhaul.formats.suffixes import format_of
+from ringhaul.mapping.field_columns import find_fields
+from ringhaul.mapping.targets import Targets, find_targets
 from ringhaul.option_names import input_option
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping import find_fields
-from ringhaul.records.targets import Targets, find_targets
 from ringhaul.sources.files import open_whole
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import mask_url

@@ -30,10 +30,10 @@ from ringhaul.formats.jsonl_read import (
 from ringhaul.formats.parquet_read import parquet_errors, read_batches
 from ringhaul.formats.split import START, Block, Position, read_blocks
 from ringhaul.formats.suffixes import format_of
-from ringhaul.records.infer import TYPED_JSON, Inferred, infer_json, infer_text
-from ringhaul.records.infer_arrow import infer_arrow, may_need_values
-from ringhaul.records.mapping import NO_ROW_FIELDS, mapped_fields, refuse_row_functions
-from ringhaul.records.new_table import column_names
+from ringhaul.mapping.arrow_inference import infer_arrow, may_need_values
+from ringhaul.mapping.field_columns import NO_ROW_FIELDS, mapped_fields, refuse_row_functions
+from ringhaul.mapping.inference import TYPED_JSON, Inferred, infer_json, infer_text
+from ringhaul.mapping.new_table import column_names
 from ringhaul.records.reading import open_records
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.files import open_parquet

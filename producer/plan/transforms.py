@@ -23,12 +23,12 @@ from producer.text import count_text
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.formats.split import Position
+from ringhaul.mapping.field_columns import other_case
+from ringhaul.mapping.targets import find_targets
 from ringhaul.records.field_readers import field_reader
 from ringhaul.records.job import LoadJob, LoadSource
-from ringhaul.records.mapping import other_case
 from ringhaul.records.reading import parquet_footer, read_records
 from ringhaul.records.shape import misfit, source_batch
-from ringhaul.records.targets import find_targets
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.files import open_parquet
 from ringhaul.transform import RECORD

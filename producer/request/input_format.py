@@ -21,7 +21,7 @@ from ringhaul.formats.fixed_layout import (
     parse_columns_at,
     parse_layout,
 )
-from ringhaul.records.mapping_text import MappingText, parse_mapping
+from ringhaul.mapping.language import MappingText, parse_mapping
 from ringhaul.storage.file_version import read_small
 from tasks.command_line import option_name, spelled_with
 

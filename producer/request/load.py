@@ -31,9 +31,9 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_layout import FixedField
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.mapping.field_columns import RowFields, find_row_fields, row_functions
+from ringhaul.mapping.language import MappingText
 from ringhaul.option_names import input_option
-from ringhaul.records.mapping import RowFields, find_row_fields, row_functions
-from ringhaul.records.mapping_text import MappingText
 from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
 
 #: A `header_at` that finds the line by the names of columns.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from producer.options.preserving import Preserving
-from ringhaul.records.mapping_text import EVERY, Entry, MappingText, Term
+from ringhaul.mapping.language import Entry, MappingText, Term
+from ringhaul.records.wildcard import EVERY
 
 
 def preserving(mapping: MappingText, options: Preserving) -> MappingText:

@@ -10,7 +10,7 @@ from producer.options.reads import CountOptions
 from producer.request.values import refuse_blank, table_names
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
-from ringhaul.records.mapping_text import MappingText
+from ringhaul.mapping.language import MappingText
 
 
 @dataclass(frozen=True, kw_only=True)

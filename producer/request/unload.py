@@ -14,8 +14,8 @@ from producer.request.values import refuse_blank
 from ringhaul.cql.names import listed_names
 from ringhaul.errors import UsageError
 from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.mapping.language import MappingText, parse_mapping
 from ringhaul.output.job import Output
-from ringhaul.records.mapping_text import MappingText, parse_mapping
 
 
 @dataclass(frozen=True, kw_only=True)

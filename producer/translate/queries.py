@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ringhaul.errors import UsageError
-from ringhaul.records.mapping_text import parse_mapping
+from ringhaul.mapping.language import parse_mapping
 
 _NAME = r'(?:"(?:[^"]|"")+"|\w+)'
 #: Up to the name of the table, which no keyspace precedes.

@@ -20,7 +20,6 @@ from ringhaul.records.blanks import without_blanks, without_empties
 from ringhaul.records.column_times import TABLE_TTL, Group, grouped
 from ringhaul.records.field_readers import Fault, Mask
 from ringhaul.records.job import LoadJob, LoadSource
-from ringhaul.records.mapping_text import EVERY
 from ringhaul.records.row_fields import (
     TTL,
     WRITETIME,
@@ -30,6 +29,7 @@ from ringhaul.records.row_fields import (
     ttls_or,
     write_times_or,
 )
+from ringhaul.records.wildcard import EVERY
 
 
 class Written(NamedTuple):

@@ -25,8 +25,8 @@ from ringhaul.ledger.kinds import ClosingStep, JobKind
 from ringhaul.ledger.labels import PUBLISHES_LABEL
 from ringhaul.ledger.lost import RUN_AGAIN
 from ringhaul.option_names import job_option
-from ringhaul.records.mapping_text import EVERY
 from ringhaul.records.row_fields import TTL, WRITETIME, RowField
+from ringhaul.records.wildcard import EVERY
 from ringhaul.sources.source import Archive, SourceFile
 
 #: Last ordinal when the number of rows has no limit: beyond any input, within an int64.

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 #: Rooms whose messages are about input, and about the format of output. Others name options of jobs
 #: and services, none of which changes a value.
 ROOMS = (
-    *("ringhaul/cql", "ringhaul/formats", "ringhaul/records"),
+    *("ringhaul/cql", "ringhaul/formats", "ringhaul/mapping", "ringhaul/records"),
     *("producer/destination", "producer/plan", "producer/inputs", "producer/request"),
 )
 _OPTION = re.compile(r"--[a-z][a-z-]*")

@@ -47,7 +47,7 @@ DIALECT = "ringhaul/formats/dialect_warnings.py"
 ENCODING = "ringhaul/formats/encoding_warnings.py"
 HEADER = "ringhaul/formats/header.py"
 JSON = "ringhaul/formats/jsonl_read.py:json_hint"
-MAPPING = "ringhaul/records/mapping.py"
+MAPPING = "ringhaul/mapping/field_columns.py"
 PLAN = "producer/plan"
 CASES = [
     # Encodings: euro signs and quotes of Windows have no place in latin-1.
@@ -176,24 +176,24 @@ WITHOUT_CASE = {
         "ringhaul/formats/write/csv.py:_encoded_head",
         "ringhaul/formats/write/options.py:_check_escaped",
         "ringhaul/records/condition.py:record_condition",
-        "ringhaul/records/mapping.py:check_skips",
-        "ringhaul/records/mapping.py:find_row_fields",
-        "ringhaul/records/mapping.py:mapped_fields",
-        "ringhaul/records/new_table.py:new_table",
-        "ringhaul/records/new_table.py:parse_key",
-        "ringhaul/records/mapping_text.py:_parts",
-        "ringhaul/records/mapping_text.py:_term",
-        "ringhaul/records/mapping_text.py:parse_mapping",
-        "ringhaul/records/mapping_text.py:source_of",
-        "ringhaul/records/target_times.py:_number",
-        "ringhaul/records/target_times.py:fix",
-        "ringhaul/records/target_times.py:take",
-        "ringhaul/records/targets.py:_check",
-        "ringhaul/records/targets.py:_field",
-        "ringhaul/records/targets.py:_fill",
-        "ringhaul/records/targets.py:_row_field",
-        "ringhaul/records/targets.py:_take_alone",
-        "ringhaul/records/targets.py:_take_rest",
+        "ringhaul/mapping/field_columns.py:check_skips",
+        "ringhaul/mapping/field_columns.py:find_row_fields",
+        "ringhaul/mapping/field_columns.py:mapped_fields",
+        "ringhaul/mapping/new_table.py:new_table",
+        "ringhaul/mapping/new_table.py:parse_key",
+        "ringhaul/mapping/language.py:_parts",
+        "ringhaul/mapping/language.py:_term",
+        "ringhaul/mapping/language.py:parse_mapping",
+        "ringhaul/mapping/language.py:source_of",
+        "ringhaul/mapping/target_times.py:_number",
+        "ringhaul/mapping/target_times.py:fix",
+        "ringhaul/mapping/target_times.py:take",
+        "ringhaul/mapping/targets.py:_check",
+        "ringhaul/mapping/targets.py:_field",
+        "ringhaul/mapping/targets.py:_fill",
+        "ringhaul/mapping/targets.py:_row_field",
+        "ringhaul/mapping/targets.py:_take_alone",
+        "ringhaul/mapping/targets.py:_take_rest",
     ),
     "they name an option that has no effect, or the one that is lacking": (
         "producer/inputs/urlfile.py:_text",
@@ -235,9 +235,9 @@ WITHOUT_CASE = {
         "producer/plan/sources.py:plan_source",  # test_values, for statements
         "ringhaul/cql/matched.py:repeated_words",  # test_clock_changes
         "ringhaul/cql/matched.py:skipped_words",  # test_clock_changes
-        "ringhaul/records/infer.py:_as_json",  # test_new_table
-        "ringhaul/records/infer.py:vector_type",  # test_new_table
-        "ringhaul/records/infer_arrow.py:infer_arrow",  # test_new_table
+        "ringhaul/mapping/inference.py:_as_json",  # test_new_table
+        "ringhaul/mapping/inference.py:vector_type",  # test_new_table
+        "ringhaul/mapping/arrow_inference.py:infer_arrow",  # test_new_table
         "ringhaul/formats/pieces.py:_take_defect",  # test_bad_records
         "ringhaul/formats/signature.py:binary_kind",  # test_refused_sources
     ),

@@ -18,12 +18,12 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.parquet_read import RowBlock
 from ringhaul.formats.split import START, read_blocks
+from ringhaul.mapping.field_columns import RowFields, find_row_fields, map_fields
+from ringhaul.mapping.language import MappingText, parse_mapping
+from ringhaul.mapping.targets import find_named_targets
 from ringhaul.records.job import LoadJob
-from ringhaul.records.mapping import RowFields, find_row_fields, map_fields
-from ringhaul.records.mapping_text import MappingText, parse_mapping
 from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
 from ringhaul.records.rows import RowEncoder
-from ringhaul.records.targets import find_named_targets
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
 from ringhaul.transform.errors import TransformError

@@ -12,7 +12,7 @@ import pytest
 from producer.plan.field_notes import case_notes
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.records.mapping_text import parse_mapping
+from ringhaul.mapping.language import parse_mapping
 from tests.unit.producer.plan.conftest import Plan
 
 

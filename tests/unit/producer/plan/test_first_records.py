@@ -16,7 +16,7 @@ from producer.request.load import LoadRequest
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty
-from ringhaul.records.mapping_text import parse_mapping
+from ringhaul.mapping.language import parse_mapping
 from ringhaul.sources.find import find_sources
 from tests.unit.producer.plan.conftest import TABLE, Plan
 

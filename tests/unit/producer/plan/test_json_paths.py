@@ -12,8 +12,8 @@ from producer.request.load import LoadRequest
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import START
+from ringhaul.mapping.language import parse_mapping
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping_text import parse_mapping
 from ringhaul.records.rejects import Reject
 from ringhaul.records.rows import bound_values
 from ringhaul.sources.find import find_sources

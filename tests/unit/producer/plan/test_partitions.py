@@ -14,8 +14,8 @@ from producer.plan.sources import plan_sources
 from producer.request.load import LoadRequest, check_request
 from ringhaul.errors import UsageError
 from ringhaul.ledger.kinds import JobKind
+from ringhaul.mapping.language import parse_mapping
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping_text import parse_mapping
 from ringhaul.sources.find import find_sources
 from tests.loads import table_schema
 

@@ -4,7 +4,7 @@ import pytest
 
 from producer.plan.selection import selected_items
 from ringhaul.errors import UsageError
-from ringhaul.records.mapping_text import parse_mapping
+from ringhaul.mapping.language import parse_mapping
 from tests.unit.query.tables import table_of
 
 TABLE = table_of({"id": "int", "total": "bigint", "home": "frozen<place>", "now()": "text"})

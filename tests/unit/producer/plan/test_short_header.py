@@ -16,8 +16,8 @@ from ringhaul.cql.cells import Cells
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import Position
+from ringhaul.mapping.language import parse_mapping
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping_text import parse_mapping
 from tests.loads import load_job
 from tests.unit.producer.plan.conftest import TABLE, Plan
 

@@ -14,7 +14,7 @@ from producer.plan.field_notes import left_out_notes, shifted_times_notes
 from producer.request.load import LoadRequest, check_request
 from ringhaul.errors import UsageError
 from ringhaul.ledger.kinds import JobKind
-from ringhaul.records.mapping_text import parse_mapping
+from ringhaul.mapping.language import parse_mapping
 from tests.loads import table_schema
 from tests.unit.producer.plan.conftest import TABLE, Plan
 

@@ -15,8 +15,8 @@ from producer.request.load import LoadRequest, check_request
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty
+from ringhaul.mapping.language import parse_mapping
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping_text import parse_mapping
 from ringhaul.sources.files import open_whole
 from ringhaul.sources.find import find_sources
 from tests.loads import table_schema

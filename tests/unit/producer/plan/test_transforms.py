@@ -18,8 +18,8 @@ from producer.plan.sources import plan_source
 from producer.plan.transforms import plan_transforms, with_results
 from producer.request.load import LoadRequest
 from ringhaul.errors import UsageError
+from ringhaul.mapping.language import parse_mapping
 from ringhaul.records.job import LoadJob
-from ringhaul.records.mapping_text import parse_mapping
 from ringhaul.sources.find import find_sources
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform

@@ -3,9 +3,9 @@
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.records.mapping import find_fields, not_loadable, other_case
-from ringhaul.records.mapping_text import parse_mapping
-from ringhaul.records.targets import find_named_targets, find_targets
+from ringhaul.mapping.field_columns import find_fields, not_loadable, other_case
+from ringhaul.mapping.language import parse_mapping
+from ringhaul.mapping.targets import find_named_targets, find_targets
 from tests.cases import each
 from tests.loads import table_schema
 

@@ -11,9 +11,9 @@ from ringhaul.cluster.schema import ColumnSchema, TableSchema, nearest
 from ringhaul.cql.names import spell_name
 from ringhaul.cql.types import Fields
 from ringhaul.errors import UsageError
+from ringhaul.mapping.inference import Inferred
 from ringhaul.option_names import job_option
 from ringhaul.plain_text import Lines, as_line, lines_of
-from ringhaul.records.infer import Inferred
 
 #: Cassandra's names of keyspaces and tables.
 _TABLE_NAME = re.compile("[A-Za-z0-9_]{1,48}")

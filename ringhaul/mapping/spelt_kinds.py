@@ -1,6 +1,6 @@
 """What texts look like: numbers, times and UUIDs in their usual spelling; and which text does not.
 
-`infer` chooses the type of a new column with it. Pure.
+`inference` chooses the type of a new column with it. Pure.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ringhaul.errors import UsageError
+from ringhaul.mapping.language import PRESERVING, Entry, MappingText, Term, parse_mapping
+from ringhaul.mapping.targets import Targets, find_named_targets, find_targets
 from ringhaul.records.job import LoadSource
-from ringhaul.records.mapping_text import EVERY, PRESERVING, Entry, MappingText, Term, parse_mapping
-from ringhaul.records.targets import Targets, find_named_targets, find_targets
+from ringhaul.records.wildcard import EVERY
 from ringhaul.sources.source import SourceFile
 from tests.cases import each
 from tests.loads import table_schema

@@ -28,9 +28,7 @@ from ringhaul.cql.spelt_json import Json, unique_names
 from ringhaul.cql.text import TextFormat, encode_text
 from ringhaul.cql.text_format import USUAL
 from ringhaul.cql.types import parse_type
-from ringhaul.option_names import input_option, job_option
-from ringhaul.query.literals import FINER
-from ringhaul.records.spelt_kinds import (
+from ringhaul.mapping.spelt_kinds import (
     DATE,
     MOMENT,
     NUMBER,
@@ -41,6 +39,8 @@ from ringhaul.records.spelt_kinds import (
     plain_number,
     why_text,
 )
+from ringhaul.option_names import input_option, job_option
+from ringhaul.query.literals import FINER
 
 _INT64_MAX = 2**63 - 1
 _NOT_FINITE = re.compile("[+-]?(?:nan|inf|infinity)", re.IGNORECASE)

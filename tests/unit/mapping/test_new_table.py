@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.plain_text import as_message
-from ringhaul.records.infer import Inferred
-from ringhaul.records.new_table import (
+from ringhaul.mapping.inference import Inferred
+from ringhaul.mapping.new_table import (
     column_names,
     differences,
     new_table,
     parse_key,
     repeated_keys,
 )
+from ringhaul.plain_text import as_message
 from tests.cases import each
 from tests.loads import table_schema
 

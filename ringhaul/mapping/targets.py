@@ -19,9 +19,7 @@ from ringhaul.cql.text import supported
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType, UnknownType, parse_type
 from ringhaul.errors import UsageError
-from ringhaul.option_names import job_option
-from ringhaul.records.job import Argument, LoadSource
-from ringhaul.records.mapping import (
+from ringhaul.mapping.field_columns import (
     NO_ROW_FIELDS,
     RowFields,
     check_pairs,
@@ -31,8 +29,11 @@ from ringhaul.records.mapping import (
     other_case,
     way_out,
 )
-from ringhaul.records.mapping_text import EVERY, Entry, MappingText, Term
-from ringhaul.records.target_times import TargetTimes, is_constant
+from ringhaul.mapping.language import Entry, MappingText, Term
+from ringhaul.mapping.target_times import TargetTimes, is_constant
+from ringhaul.option_names import job_option
+from ringhaul.records.job import Argument, LoadSource
+from ringhaul.records.wildcard import EVERY
 
 Pairs = tuple[tuple[str, str], ...]
 #: Names that older versions of Bulk Loader have for `writetime(*)` and `ttl(*)`.

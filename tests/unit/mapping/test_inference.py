@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from ringhaul.cql.text import TextFormat
-from ringhaul.records.infer import TYPED_JSON, NoType, infer_json, infer_text, widened
-from ringhaul.records.infer_arrow import infer_arrow
+from ringhaul.mapping.arrow_inference import infer_arrow
+from ringhaul.mapping.inference import TYPED_JSON, NoType, infer_json, infer_text, widened
 from tests.cases import each
 
 USUAL = TextFormat()

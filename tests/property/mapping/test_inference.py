@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ringhaul.cql.nested import encode_json
 from ringhaul.cql.text import TextFormat, encode_text
 from ringhaul.cql.types import parse_type
-from ringhaul.records.infer import TYPED_JSON, NoType, infer_json, infer_text
+from ringhaul.mapping.inference import TYPED_JSON, NoType, infer_json, infer_text
 
 USUAL = TextFormat()
 

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from ringhaul.cql.typed import refusal
 from ringhaul.cql.types import parse_type
+from ringhaul.mapping.inference import VECTOR_LENGTH_MIN, Inferred, NoType, vector_type
 from ringhaul.option_names import job_option
-from ringhaul.records.infer import VECTOR_LENGTH_MIN, Inferred, NoType, vector_type
 
 _UUID = "(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 

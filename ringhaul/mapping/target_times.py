@@ -15,9 +15,10 @@ from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.nested import encode_column
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
+from ringhaul.mapping.language import MappingText, Term
 from ringhaul.option_names import job_option
-from ringhaul.records.mapping_text import EVERY, MappingText, Term
 from ringhaul.records.row_fields import TTL, WRITETIME, cell_integers
+from ringhaul.records.wildcard import EVERY
 
 FUNCTIONS = {"writetime": WRITETIME, "ttl": TTL}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.records.mapping import RowFields
-from ringhaul.records.mapping_text import MappingText, parse_mapping
-from ringhaul.records.targets import Targets, find_named_targets, find_targets
+from ringhaul.mapping.field_columns import RowFields
+from ringhaul.mapping.language import MappingText, parse_mapping
+from ringhaul.mapping.targets import Targets, find_named_targets, find_targets
 from tests.cases import each
 from tests.loads import table_schema
 

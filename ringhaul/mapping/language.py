@@ -23,13 +23,13 @@ from typing import NamedTuple
 
 from ringhaul.errors import UsageError
 from ringhaul.option_names import job_option
+from ringhaul.records.wildcard import EVERY
 
 _OPENING, _CLOSING = "([{", ")]}"
 _CALL = re.compile(r'(?:(?:\w+|"(?:[^"]|"")*+")\.)?(?:\w+|"(?:[^"]|"")*+")\s*\(.*\)', re.DOTALL)
 _TYPED = re.compile(r"\(\s*([a-zA-Z][\w<>, ]*)\)\s*(\S.*)", re.DOTALL)
 #: A function about the time or the life of columns: its name, and what is within the parentheses.
 _TIMES = re.compile(r"(writetime|ttl)\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
-EVERY = "*"
 #: Function -> the option that adds it for each column.
 PRESERVING = {"writetime": "preserve-timestamp", "ttl": "preserve-ttl"}
 #: No record has so many fields; and longer numbers are not read in linear time.
