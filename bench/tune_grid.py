@@ -29,13 +29,13 @@ from bench.site import Site, make_site
 from bench.stage import stage
 from producer.commands.tune import tune_command, tune_options
 from producer.options.tune import TuneOptions
-from producer.plan.trial import Sample
 from producer.report.reporter import Shown
-from producer.run.trials import Trials
-from producer.run.tune_prepare import first_loads, prepare
 from producer.services.start import start_tune
-from producer.tuning.setup import Knob, Setup
-from producer.tuning.table import setup_text
+from producer.tune.preparation import first_loads, prepare
+from producer.tune.sample import Sample
+from producer.tune.setup import Knob, Setup
+from producer.tune.table import setup_text
+from producer.tune.trials import Trials
 
 ROWS = {SMALL.name: 2_000_000, KB1.name: 400_000}
 BUDGET_S = 300

@@ -1,4 +1,4 @@
-"""`ringhaul tune`: options in, exit code out. The work is in `producer.run.tune`."""
+"""`ringhaul tune`: options in, exit code out. The work is in `producer.tune.run`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from producer.options.tune import TuneOptions
 from producer.request.password import prompting_for_password
 from producer.request.presets import with_preset
 from producer.request.values import given_options
-from producer.services.deadline import TimeOver, stops_before, too_short, until
 from producer.startup import take_sigterm
+from producer.tune.deadline import TimeOver, stops_before, too_short, until
 from ringhaul.errors import UsageError
 
 
@@ -45,7 +45,7 @@ def tune_command(**params: Any) -> int:
         try:
             with until(stops_before(ends_s)):
                 services = start_tune(stack, options, run)
-                from producer.run.tune import run_tune
+                from producer.tune.run import run_tune
         except TimeOver:
             raise too_short(0) from None
         return run_tune(options, services, run, ends_s)

@@ -13,7 +13,7 @@ import redis
 from cassandra.cluster import Session
 
 from producer.local.valkey import EmbeddedValkey
-from producer.services.scratch_table import PREFIX
+from producer.tune.scratch_table import PREFIX
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.acceptance.oracle import assert_table, create_table
 

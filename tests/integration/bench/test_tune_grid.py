@@ -13,7 +13,7 @@ from bench.site import Site
 from bench.stage import KEYSPACE, Stage, stage_at
 from bench.tune_grid import compare, keep_outcomes, report, setups_of
 from producer.local.stack import Endpoints
-from producer.tuning.setup import Knob, Setup
+from producer.tune.setup import Knob, Setup
 
 ROWS = 2_000
 GRID = {

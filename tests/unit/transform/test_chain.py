@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from producer.services.deadline import TimeOver, until
+from producer.tune.deadline import TimeOver, until
 from ringhaul.transform import RECORD, each_row
 from ringhaul.transform.chain import FIRST_RECORDS, SLICE_ROWS, Transform, declared_columns
 from ringhaul.transform.errors import TransformError, reason_of

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from producer.text import bytes_text, ms_text, rate_text
-from producer.tuning.limits import Evidence, Verdict
-from producer.tuning.search import Found, Line
-from producer.tuning.setup import Knob, Setup, Value
+from producer.tune.limits import Evidence, Verdict
+from producer.tune.search import Found, Line
+from producer.tune.setup import Knob, Setup, Value
 
 WIDTH = 79
 #: The rates of one setup differ by this factor, in so many trials, when others use the machines.

@@ -9,7 +9,7 @@ import pytest
 from cassandra.cluster import Session
 
 from config.sections import Settings
-from producer.services.scratch_table import PREFIX, NotDropped, ScratchTable, left_behind
+from producer.tune.scratch_table import PREFIX, NotDropped, ScratchTable, left_behind
 from ringhaul.cluster.schema import find_table
 
 DEFINITION = """(
@@ -72,7 +72,7 @@ def test_dropping_that_is_too_slow_names_the_statement(
     original = find_table(cassandra_session.cluster.metadata, like, "Orders")
     scratch = ScratchTable(cassandra_session, Settings(), original, "abc124")
     scratch.create()
-    monkeypatch.setattr("producer.services.scratch_table.DROP_TIMEOUT_S", 0.0001)
+    monkeypatch.setattr("producer.tune.scratch_table.DROP_TIMEOUT_S", 0.0001)
     with pytest.raises(NotDropped, match=r'DROP TABLE IF EXISTS "\w+"."ringhaul_tune_abc124";'):
         scratch.drop(time.monotonic())
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from producer.plan.trial import PASSES_MAX, SOURCES_MAX, Sample, cut_sample, trial_job
-from producer.tuning.setup import Setup
+from producer.tune.sample import PASSES_MAX, SOURCES_MAX, Sample, cut_sample, trial_job
+from producer.tune.setup import Setup
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.records.job import ORDINAL_END, LoadJob
 from tests.loads import load_job, load_source

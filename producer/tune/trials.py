@@ -10,15 +10,15 @@ import psutil
 
 from config.settings import Loaded, Settings
 from producer.plan.plan import Plan
-from producer.plan.trial import Sample, first_sources, trial_job
 from producer.report.load_summary import Summary, read_summary
 from producer.report.progress import NoProgress
 from producer.run.job import create_job, feed_job
 from producer.run.watch import Watch
 from producer.services.embedded import LOAD_PREFIX, EmbeddedBroker
-from producer.services.worker_groups import WorkerGroups
-from producer.tuning.setup import Setup
-from producer.tuning.table import Figures
+from producer.tune.sample import Sample, first_sources, trial_job
+from producer.tune.setup import Setup
+from producer.tune.table import Figures
+from producer.tune.worker_groups import WorkerGroups
 from ringhaul.errors import ClusterError, RinghaulError
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.forget import forget_job

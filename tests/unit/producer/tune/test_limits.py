@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from producer.tuning.limits import Evidence, Limit, SourceRate, evidence_lines, judge
+from producer.tune.limits import Evidence, Limit, SourceRate, evidence_lines, judge
 
 #: Four workers that wait for a server: 100,000 rows/s at 4 us.
 WAITING = Evidence(

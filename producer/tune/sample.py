@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from producer.tuning.setup import Setup
+from producer.tune.setup import Setup
 from ringhaul.destination.cql import UNIT_BYTES_MAX, UNITS_PER_SLOT
 from ringhaul.records.job import LoadJob, LoadSource
 

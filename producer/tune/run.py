@@ -11,12 +11,12 @@ from contextlib import ExitStack
 
 from producer.options.tune import TuneOptions
 from producer.report.reporter import Shown
-from producer.run.tune_prepare import Prepared, first_loads, prepare, sample_text
-from producer.run.tune_result import evidence_of, report, settings_file, write
-from producer.services.deadline import TimeOver, stops_before, too_short, until
 from producer.services.start import Services
-from producer.tuning.search import Found, search
-from producer.tuning.table import race_line, wrapped
+from producer.tune.deadline import TimeOver, stops_before, too_short, until
+from producer.tune.preparation import Prepared, first_loads, prepare, sample_text
+from producer.tune.result import evidence_of, report, settings_file, write
+from producer.tune.search import Found, search
+from producer.tune.table import race_line, wrapped
 from ringhaul.errors import EXIT_COMPLETE
 from ringhaul.plain_text import lines_of
 

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from producer.tuning.settings_file import edited, section_text
+from producer.tune.settings_file import edited, section_text
 from ringhaul.errors import UsageError
 
 VALUES = {"load.strategy": "single", "load.unit_bytes": 1024, "worker.concurrency": 3}

@@ -15,7 +15,7 @@ import statistics
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from producer.tuning.setup import Knob, Setup, Space, Value, applies
+from producer.tune.setup import Knob, Setup, Space, Value, applies
 
 #: Rounds of one setting, at most.
 ROUNDS_MAX = 5

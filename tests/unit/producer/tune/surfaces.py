@@ -8,8 +8,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from producer.tuning.search import Found, search
-from producer.tuning.setup import Knob, Setup, Space, applies, make_space
+from producer.tune.search import Found, search
+from producer.tune.setup import Knob, Setup, Space, applies, make_space
 
 Surface = Callable[[Setup], float]
 

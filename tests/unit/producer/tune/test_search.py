@@ -6,10 +6,10 @@ import statistics
 
 import pytest
 
-from producer.tuning.search import ROUNDS_MAX, ROUNDS_MIN, Found
-from producer.tuning.setup import Knob, Setup
+from producer.tune.search import ROUNDS_MAX, ROUNDS_MIN, Found
+from producer.tune.setup import Knob, Setup
 from tests.cases import each
-from tests.unit.producer.tuning.surfaces import SPACE, SURFACES, Rig, Surface, grid, share_of_best
+from tests.unit.producer.tune.surfaces import SPACE, SURFACES, Rig, Surface, grid, share_of_best
 
 GRID = grid()
 

@@ -12,14 +12,14 @@ from producer.options.tune import TuneOptions
 from producer.outputs.stdout import json_text, print_message
 from producer.outputs.whole_file import check_replacing, whole_file
 from producer.report.reporter import Shown
-from producer.run.tune_prepare import Prepared
 from producer.services.start import Services
 from producer.text import rate_text
-from producer.tuning.limits import Evidence, Verdict, evidence_lines, judge
-from producer.tuning.search import Found
-from producer.tuning.settings_file import edited, section_text
-from producer.tuning.setup import Knob, Setup
-from producer.tuning.table import (
+from producer.tune.limits import Evidence, Verdict, evidence_lines, judge
+from producer.tune.preparation import Prepared
+from producer.tune.search import Found
+from producer.tune.settings_file import edited, section_text
+from producer.tune.setup import Knob, Setup
+from producer.tune.table import (
     drift_note,
     median_figures,
     race_line,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from producer.tuning.search import Found, Line
-from producer.tuning.setup import Knob, Setup
-from producer.tuning.table import (
+from producer.tune.search import Found, Line
+from producer.tune.setup import Knob, Setup
+from producer.tune.table import (
     Figures,
     drift_note,
     median_figures,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from config.settings import load_settings
-from producer.services.worker_groups import WorkerGroups
+from producer.tune.worker_groups import WorkerGroups
 from ringhaul.ledger.workers import Workers
 from tasks.connect import open_ledger
 from tasks.private_queues import is_private

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from producer.tuning.limits import SourceRate
+from producer.tune.limits import SourceRate
 from ringhaul.errors import UsageError
 from ringhaul.formats.split import Position
 from ringhaul.records.job import LoadJob

@@ -18,21 +18,21 @@ from producer.inputs.stdin_spool import spool_path, spool_sources
 from producer.options.tune import TuneOptions
 from producer.plan.json_layout import with_layout
 from producer.plan.load import plan_load
-from producer.plan.source_rate import measure_source
 from producer.plan.titles import with_separator
-from producer.plan.trial import Sample, cut_sample
 from producer.report.reporter import Shown
 from producer.request.load import load_request
-from producer.run.trials import Trials
 from producer.services.embedded import default_workers
 from producer.services.preflight import Visibility
-from producer.services.scratch_table import ScratchTable, left_behind
 from producer.services.start import Services
-from producer.services.worker_groups import WorkerGroups
 from producer.services.workers import JobWorkers, choose_workers, standing_ledger
 from producer.text import bytes_text, count_text, time_text
-from producer.tuning.limits import SourceRate
-from producer.tuning.setup import Knob, Setup, Space, counts_of_workers, make_space
+from producer.tune.limits import SourceRate
+from producer.tune.sample import Sample, cut_sample
+from producer.tune.scratch_table import ScratchTable, left_behind
+from producer.tune.setup import Knob, Setup, Space, counts_of_workers, make_space
+from producer.tune.source_rate import measure_source
+from producer.tune.trials import Trials
+from producer.tune.worker_groups import WorkerGroups
 from ringhaul.cluster.schema import TableSchema, quote_identifier
 from ringhaul.errors import ClusterError, UsageError
 from ringhaul.plain_text import lines_of

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from producer.services.deadline import TimeOver, until
+from producer.tune.deadline import TimeOver, until
 
 
 def test_it_ends_what_waits() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from producer.tuning.setup import MIB, Knob, Setup, counts_of_workers, make_space
+from producer.tune.setup import MIB, Knob, Setup, counts_of_workers, make_space
 
 
 @pytest.mark.parametrize(

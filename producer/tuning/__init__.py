@@ -1,1 +1,0 @@
-"""What `ringhaul tune` decides and shows: which setups to try, what limits, the file. Pure."""
