@@ -108,12 +108,17 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.output "
         "ringhaul.sources ringhaul.storage"
     ),
-    "producer.report": (
-        "producer.inputs producer.options producer.outputs producer.request ringhaul.cluster "
-        "ringhaul.cql ringhaul.cql.spell ringhaul.dataplane ringhaul.destination "
-        "ringhaul.formats ringhaul.formats.write ringhaul.ledger ringhaul.load "
-        "ringhaul.output ringhaul.records ringhaul.scan ringhaul.schedule ringhaul.sources "
+    # What the ledger says of jobs, before anyone shows it.
+    "producer.figures": (
+        "producer.outputs producer.request ringhaul.cluster ringhaul.dataplane "
+        "ringhaul.destination ringhaul.formats ringhaul.ledger ringhaul.load ringhaul.output "
+        "ringhaul.records ringhaul.scan ringhaul.schedule ringhaul.sources "
         "ringhaul.statements ringhaul.storage"
+    ),
+    "producer.report": (
+        "producer.figures producer.options producer.outputs producer.request ringhaul.cql "
+        "ringhaul.cql.spell ringhaul.formats ringhaul.formats.write ringhaul.ledger "
+        "ringhaul.schedule"
     ),
     "producer.destination": (
         "producer.request ringhaul.cluster ringhaul.cql ringhaul.destination ringhaul.imports "
@@ -136,31 +141,31 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.sources ringhaul.storage tasks.host"
     ),
     "producer.run": (
-        "producer.destination producer.inputs producer.options producer.outputs producer.plan "
-        "producer.report producer.request producer.services ringhaul.cluster "
-        "ringhaul.cql.decode ringhaul.dataplane ringhaul.ledger ringhaul.output "
-        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage"
+        "producer.destination producer.figures producer.inputs producer.options "
+        "producer.outputs producer.plan producer.report producer.request producer.services "
+        "ringhaul.cluster ringhaul.cql.decode ringhaul.dataplane ringhaul.ledger "
+        "ringhaul.output ringhaul.records ringhaul.scan ringhaul.sources ringhaul.statements "
+        "ringhaul.storage"
     ),
     # Above run: a trial is a load.
     "producer.tune": (
-        "producer.inputs producer.options producer.outputs producer.plan producer.report "
-        "producer.request producer.run producer.services ringhaul.cluster "
+        "producer.figures producer.inputs producer.options producer.outputs producer.plan "
+        "producer.report producer.request producer.run producer.services ringhaul.cluster "
         "ringhaul.destination ringhaul.formats ringhaul.ledger ringhaul.records "
         "ringhaul.storage ringhaul.transform"
     ),
     "producer.commands": (
-        "producer.doctor producer.local producer.options producer.outputs producer.report "
-        "producer.request producer.run producer.services producer.tune ringhaul.cluster "
-        "ringhaul.formats ringhaul.ledger ringhaul.schedule"
+        "producer.doctor producer.figures producer.local producer.options producer.outputs "
+        "producer.report producer.request producer.run producer.services producer.tune "
+        "ringhaul.cluster ringhaul.formats ringhaul.ledger ringhaul.schedule"
     ),
     "producer.cli": "producer.commands producer.translate",
     "producer.errors": "producer.outputs",
     "producer.__main__": ("producer.cli producer.commands producer.errors producer.outputs"),
     "producer.schedule": (
-        "producer.commands producer.options producer.outputs producer.report producer.request "
-        "producer.services ringhaul.ledger ringhaul.query ringhaul.schedule "
-        "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform "
-        "ringhaul.web_client"
+        "producer.commands producer.options producer.outputs producer.request "
+        "producer.services ringhaul.ledger ringhaul.query ringhaul.schedule ringhaul.sources "
+        "ringhaul.statements ringhaul.storage ringhaul.transform ringhaul.web_client"
     ),
     "producer.migrate": (
         "producer.commands producer.options producer.outputs producer.plan producer.request "
@@ -169,13 +174,13 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.schedule.celery_scheduler": "producer.schedule",
     "producer.metrics": (
-        "producer.commands producer.options producer.report producer.schedule "
+        "producer.commands producer.figures producer.options producer.schedule "
         "producer.services ringhaul.dataplane ringhaul.ledger ringhaul.schedule"
     ),
     "producer.web": (
-        "producer.commands producer.metrics producer.options producer.outputs producer.report "
-        "producer.request "
-        "producer.run producer.schedule ringhaul.ledger ringhaul.schedule"
+        "producer.commands producer.figures producer.metrics producer.options "
+        "producer.outputs producer.report producer.request producer.run producer.schedule "
+        "ringhaul.ledger ringhaul.schedule"
     ),
     # `python -m ringhaul`: the command under its package's name.
     "ringhaul.__main__": "producer.__main__",

@@ -36,7 +36,7 @@ def errors_command(
     bytes, under the header of the source, so that the file can be mended and loaded again with the
     same options; records with another header go to a further file.
     """
-    from producer.report.newest import newest_job
+    from producer.figures.newest_job import newest_job
     from producer.report.reject_list import print_rejects, save_rejects
     from producer.request.conflicts import refuse_together
     from producer.services.ledger import reading_ledger

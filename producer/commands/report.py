@@ -37,8 +37,8 @@ def report_command(job: str | None, output: str, show_data: bool, place: LedgerP
     figures, charts, rejects by reason, units, hosts, events, command and settings. There is no
     password in it, and no data of rows without --show-data. A running job is shown as it stands.
     """
+    from producer.figures.newest_job import newest_job
     from producer.report.job_report import report_path, report_text, write_report
-    from producer.report.newest import newest_job
     from producer.services.ledger import reading_ledger
 
     to_stdout, target = output == "-", Path(output)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from producer.inputs.urlfile import NO_PLACES, find_placed
+from producer.spool_names import FOLDER, STANDARD_INPUT
 from ringhaul.errors import (
     OutputUnusable,
     RinghaulError,
@@ -31,11 +31,6 @@ from ringhaul.plain_text import Lines
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.streams import is_standard_input, is_stream, stream_path
-
-#: Name of the spool file in messages.
-STANDARD_INPUT = "standard input"
-#: Folder of spool files, in the state folder.
-FOLDER = "spool"
 
 
 def spool_sources(
@@ -121,15 +116,6 @@ def as_standard_input(text: str, spool: Path) -> str:
     path = os.path.abspath(spool)  # the form in which sources are named
     named = text.replace(path, STANDARD_INPUT).replace(json.dumps(path)[1:-1], STANDARD_INPUT)
     return Lines(named) if isinstance(text, Lines) else named
-
-
-def path_as_given(path: str, job_id: str) -> str:
-    """Return the name of a job's source for people and programs: "standard input" for a spool file
-    of any command and host."""
-    folder, name = os.path.split(path)
-    number = re.escape(job_id) + r"\.[0-9a-f]{8}\.csv"
-    spooled = os.path.basename(folder) == FOLDER and re.fullmatch(number, name)
-    return STANDARD_INPUT if spooled else path
 
 
 def spool_path(state_dir: Path, job_id: str) -> Path:

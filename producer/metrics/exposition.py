@@ -18,8 +18,8 @@ from prometheus_client.core import (
     Metric,
 )
 
+from producer.figures.speed import recent_snapshot
 from producer.metrics.figures import Figures, ScheduleFigures
-from producer.report.recent import recent_snapshot
 from ringhaul.dataplane.latency import bucket_ceiling_us
 from ringhaul.ledger.job_status import DAMAGED, JobStatus
 from ringhaul.ledger.kinds import KINDS, JobKind

@@ -1,1 +1,1 @@
-"""Reports about jobs for people and programs: progress, summaries, rejects, tables."""
+"""Figures of jobs shown to people and programs: progress, lists, tables, HTML."""

@@ -14,6 +14,7 @@ from html import escape
 from itertools import pairwise
 from typing import NamedTuple
 
+from producer.figures.timeline import Bar
 from producer.text import time_text
 from ringhaul.plain_text import as_line
 
@@ -42,17 +43,6 @@ class Line:
 
     name: str
     points: Sequence[Point]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bar:
-    """A piece of work on a lane of a timeline, or the sum of several that overlap or follow."""
-
-    lane: int
-    start_s: float
-    end_s: float
-    share: float = 1.0  #: Of this time that was work, 0..1: the bar's height.
-    repeated: bool = False  #: An earlier attempt was lost or given back.
 
 
 def line_chart(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from producer.figures.summary import read_closing
 from producer.report.events import event_lines, history_json
 from producer.report.reporter import Shown, print_closing
-from producer.report.summary import read_closing
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.history import History
 from ringhaul.ledger.ledger import Ledger

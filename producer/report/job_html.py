@@ -13,9 +13,9 @@ from pathlib import Path
 
 from tornado.template import DictLoader
 
+from producer.figures.job_detail import JobDetail
 from producer.report.charts import Line, Point, line_chart, progress_bar, rates, timeline
 from producer.report.html_values import FUNCTIONS
-from producer.report.job_detail import JobDetail
 from ringhaul.ledger.history import JobEvent
 
 #: Of more events, the first and the last are shown.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import time
 
+from producer.figures.speed import recent_snapshot
 from producer.outputs.stdout import json_text
 from producer.report.job_rows import job_row
-from producer.report.recent import recent_snapshot
-from producer.report.tables import Column, screen_width, table_lines
+from producer.tables import Column, screen_width, table_lines
 from producer.text import rate_text, time_text
 from ringhaul.ledger.history import History
 from ringhaul.ledger.job_status import JobStatus

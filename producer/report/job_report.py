@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from producer.figures.job_detail import look_at_job
+from producer.figures.outcome import Closing
 from producer.outputs.whole_file import whole_file
-from producer.report.job_detail import look_at_job
 from producer.report.job_html import job_report
-from producer.report.outcome import Closing
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.ledger.ledger import Ledger
 

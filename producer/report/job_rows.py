@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from producer.report.snapshot import Snapshot
+from producer.figures.snapshot import Snapshot
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.schedule.runs import schedule_of
 

@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from config.secrets import mask
+from producer.figures.snapshot import Snapshot
 from producer.outputs.plain_streams import console_for, escape_beside_live
 from producer.outputs.stdout import json_text, print_message
-from producer.report.snapshot import Snapshot
 from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.plain_text import as_line, as_message
 

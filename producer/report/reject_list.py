@@ -7,8 +7,8 @@ from itertools import islice
 from shutil import get_terminal_size
 from textwrap import wrap
 
+from producer.figures.rejects import export_rejects, not_kept, reject_lines, shown_rejects
 from producer.outputs.stdout import json_text
-from producer.report.rejects import export_rejects, not_kept, reject_lines, shown_rejects
 from producer.text import count_text
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.plain_text import as_line

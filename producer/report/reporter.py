@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from producer.figures.outcome import Closing
+from producer.figures.summary import read_closing
 from producer.notes import Note
 from producer.options.job import Showing
 from producer.outputs.stdout import json_text, print_message
 from producer.outputs.whole_file import replacing
-from producer.report.outcome import Closing
-from producer.report.summary import read_closing
-from producer.report.tables import screen_width, wrap_figures
+from producer.tables import screen_width, wrap_figures
 from ringhaul.errors import EXIT_COMPLETE, OutputUnusable
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.plain_text import lines_of

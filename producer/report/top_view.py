@@ -11,8 +11,8 @@ from rich.console import ConsoleDimensions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from producer.report.snapshot import Snapshot
-from producer.report.tables import GAP, Column, fit_columns, shorten
+from producer.figures.snapshot import Snapshot
+from producer.tables import GAP, Column, fit_columns, shorten
 from producer.text import count_text, rate_text, time_text
 from ringhaul.ledger.job_status import DAMAGED, JobStatus, UnitAtWork
 from ringhaul.ledger.shares import NORMAL

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from time import sleep
 from typing import TYPE_CHECKING
 
-from producer.report.next_command import next_command
+from producer.request.next_command import next_command
 from ringhaul.errors import LedgerUnavailable, OutputUnavailable, OutputUnusable
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.keys import JOB_TTL_S

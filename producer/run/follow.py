@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from producer.outputs.stdout import json_text
-from producer.report.next_command import next_command
 from producer.report.progress import open_progress
 from producer.report.reporter import Shown, close_job
+from producer.request.next_command import next_command
 from producer.run.watch import Detached, Watch
 from producer.services.embedded import EmbeddedBroker, EmbeddedWorker
 from producer.services.ledger import on_behalf_of

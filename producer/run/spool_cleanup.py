@@ -88,7 +88,7 @@ def forget_spooled(ledger: Ledger, state_dir: Path) -> None:
 
 def _are_kept(ledger: Ledger, job_id: str) -> bool:
     """Return whether the ledger holds the bytes of all rejects of a job."""
-    from producer.report.rejects import job_rejects  # most loads do not need it
+    from producer.figures.rejects import job_rejects  # most loads do not need it
 
     for count, reject in enumerate(job_rejects(ledger, job_id)):
         if reject.data is None or count == REJECTS_LOOKED_AT:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from producer.figures.step_without_job import raise_step_without_job
 from producer.report.reporter import Shown, close_job
-from producer.report.step_without_job import raise_step_without_job
 from producer.run.finish import WatchedEnd
 from producer.run.follow import Followed, follow_job
 from producer.run.lost_job import reporting_lost_job

@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 from rich.console import Console
 from rich.live import Live
 
+from producer.figures.speed import recent_snapshot
 from producer.options.connection import LedgerPlace
 from producer.outputs.plain_streams import console_for, escape_beside_live
 from producer.outputs.stdout import json_text
-from producer.report.recent import recent_snapshot
 from producer.report.top_view import View, as_document, as_screen
 from producer.services.ledger import reading_ledger
 from ringhaul.errors import EXIT_COMPLETE, LedgerUnavailable

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from producer.options.control import ResumeOptions
 from producer.outputs.stdout import json_text
-from producer.report.next_command import next_command
 from producer.report.reporter import Shown
 from producer.request.conflicts import refuse_workers_of_others
+from producer.request.next_command import next_command
 from producer.request.settings import connection_flags, settle
 from producer.services.ledger import ledger_of
 from ringhaul.errors import UsageError

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from producer.figures.snapshot import Snapshot
+from producer.figures.speed import recent_snapshot
 from producer.interrupts import taking_interrupts
-from producer.report.next_command import next_command
 from producer.report.progress import Progress
-from producer.report.recent import recent_snapshot
-from producer.report.snapshot import Snapshot
+from producer.request.next_command import next_command
 from producer.services.embedded import EmbeddedBroker, EmbeddedWorker
 from producer.services.ledger import on_behalf_of
 from ringhaul.causes import INTERRUPTED

@@ -17,8 +17,7 @@ from config.settings import Loaded
 from producer.interrupts import taking_interrupts
 from producer.options.connection import LedgerPlace
 from producer.outputs.stdout import json_text
-from producer.report.next_command import next_command
-from producer.report.tables import Column, screen_width, table_lines
+from producer.request.next_command import next_command
 from producer.schedule.arrivals import ArrivalPoller, odd_text
 from producer.schedule.file import ScheduleFile, need_schedule_file
 from producer.schedule.overview import look_at_schedules
@@ -27,6 +26,7 @@ from producer.schedule.scheduler import LOOK_SOON_S, log_folder
 from producer.schedule.text import run_document, run_line, step_text, time_text
 from producer.services.embedded import enter_broker
 from producer.services.ledger import READ_PATIENCE_MS, settings_of
+from producer.tables import Column, screen_width, table_lines
 from producer.text import count_text
 from ringhaul.errors import (
     EXIT_COMPLETE,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import psutil
 
 from config.settings import Loaded, Settings
+from producer.figures.load_summary import Summary, read_summary
 from producer.plan.plan import Plan
-from producer.report.load_summary import Summary, read_summary
 from producer.report.progress import NoProgress
 from producer.run.job import create_job, feed_job
 from producer.run.watch import Watch

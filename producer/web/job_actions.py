@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from producer.options.control import ThrottleOptions
-from producer.report.next_command import next_command
+from producer.request.next_command import next_command
 from producer.run.throttle import wanted_pace
 from producer.run.unpause import is_staffed
 from ringhaul.errors import RinghaulError, UsageError

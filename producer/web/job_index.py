@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from producer.report.recent import recent_snapshot
-from producer.report.snapshot import Snapshot
+from producer.figures.snapshot import Snapshot
+from producer.figures.speed import recent_snapshot
 from producer.web.job_query import Found, JobQuery, find_jobs
 from ringhaul.ledger.history import History
 from ringhaul.ledger.job_list import JobHead, job_names, read_heads

@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from producer.report.job_detail import JobDetail, Known, closing_of, look_at_job
-from producer.report.outcome import Closing
-from producer.report.summary import read_closing
+from producer.figures.job_detail import JobDetail, Known, closing_of, look_at_job
+from producer.figures.outcome import Closing
+from producer.figures.summary import read_closing
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.ledger import Ledger

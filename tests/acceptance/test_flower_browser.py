@@ -15,9 +15,9 @@ from cassandra.cluster import Session
 from playwright.sync_api import Browser, Route, expect
 
 from bench.made_jobs import age, make_load
+from producer.figures.speed import recent_snapshot
 from producer.local.valkey import EmbeddedValkey
 from producer.report.job_rows import job_row
-from producer.report.recent import recent_snapshot
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger

@@ -21,7 +21,7 @@ from manual.reference import options as options
 from manual.site import ROOT as ROOT
 from manual.site import pages
 from producer.cli import cli
-from producer.report.outcome import EXIT_CODES
+from producer.figures.outcome import EXIT_CODES
 from tests.cases import each
 from tests.manual_pages import anchors_of, name_of, prose_of, text_of
 

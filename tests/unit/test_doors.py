@@ -48,8 +48,8 @@ FEW_RUNS = {
     "producer/local/stack.py": 2,  # the driver
     "producer/outputs/stdout_parts.py": 1,  # writers of rows
     "producer/report/reporter.py": 1,  # the report as HTML
-    "producer/report/scan_summary.py": 1,  # rejects of transforms
-    "producer/report/summary.py": 3,  # the closing report of each kind of job
+    "producer/figures/scan_summary.py": 1,  # rejects of transforms
+    "producer/figures/summary.py": 3,  # the closing report of each kind of job
     "producer/schedule/steps.py": 2,
     "producer/services/embedded.py": 3,  # redis-py, the private Valkey
     "producer/services/start.py": 1,  # the driver

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from producer.report.job_detail import Known, look_at_job
+from producer.figures.job_detail import Known, look_at_job
+from producer.figures.unit_detail import LISTED_MAX
 from producer.report.job_html import job_body
-from producer.report.unit_detail import LISTED_MAX
 from ringhaul.ledger import keys
 from ringhaul.ledger.answers import Claimed
 from ringhaul.ledger.audit import JobDamaged
@@ -23,7 +23,7 @@ from ringhaul.scan.ranges import TokenRange, pack_ranges
 from ringhaul.scan.result import ReadResult
 from tasks.kinds import read_job
 from tests.loads import load_job, load_source, table_schema
-from tests.unit.producer.report.test_scan_summary import job as unload
+from tests.unit.producer.figures.test_scan_summary import job as unload
 
 JOB = "ld-look"
 ROWS = 1000

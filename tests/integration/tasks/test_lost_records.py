@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 
+from producer.figures.quarantined_units import given_up_lines
+from producer.figures.rejects import job_rejects
 from producer.plan.plan import Plan
-from producer.report.given_up import given_up_lines
-from producer.report.rejects import job_rejects
 from producer.run.job import create_job, hand_out
 from ringhaul.breadcrumb import CRUMB_BYTES, TRAIL, Loss, read_crumb
 from ringhaul.cluster.schema import ColumnSchema, TableSchema

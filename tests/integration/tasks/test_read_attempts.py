@@ -13,10 +13,10 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.commands.errors import errors_command
+from producer.figures import rejects
+from producer.figures.rejects import job_rejects, reject_lines
+from producer.figures.statement_summary import statement_closing
 from producer.plan.plan import Plan
-from producer.report import rejects
-from producer.report.rejects import job_rejects, reject_lines
-from producer.report.statement_summary import statement_closing
 from producer.run.job import create_job, hand_out
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.formats.write import OutputFormat

@@ -225,6 +225,7 @@ WITHOUT_CASE = {
         "producer/destination/files.py:plan",
     ),
     "other tests follow them": (
+        "producer/request/next_command.py:next_command",  # test_next_command
         "ringhaul/records/job.py:lost_advice",  # test_broker_content
         "producer/plan/marker_order.py:order_warning",  # test_lookup_exec
         "producer/plan/marker_order.py:refuse_unsaid_order",  # test_lookup_exec

@@ -16,10 +16,10 @@ from prometheus_client.core import Metric
 
 from config.celery_config import QUEUE_LOAD
 from config.settings import Settings, load_settings
+from producer.figures.speed import recent_snapshot
 from producer.local.valkey import EmbeddedValkey
 from producer.metrics import look
 from producer.metrics.collector import register
-from producer.report.recent import recent_snapshot
 from producer.schedule.scheduler import Beat
 from ringhaul.ledger import keys
 from ringhaul.ledger.job_status import Live

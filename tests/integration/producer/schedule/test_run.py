@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 import redis
 
+from producer.figures.step_without_job import raise_step_without_job
 from producer.options.connection import LedgerPlace
-from producer.report.step_without_job import raise_step_without_job
 from producer.schedule.actions import print_history, print_schedules, run_now
 from producer.schedule.run import RunWork
 from producer.services.ledger import on_behalf_of

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 
-from producer.report.recent import recent_snapshot
+from producer.figures.speed import recent_snapshot
 from ringhaul.destination.delivered import Streaming
 from ringhaul.ledger.answers import Claimed
 from ringhaul.ledger.ledger import new_token

@@ -24,7 +24,6 @@ import pytest
 from producer.inputs.stdin_spool import (
     as_standard_input,
     naming_standard_input,
-    path_as_given,
     pipe_note,
     spool_path,
     spool_sources,
@@ -33,6 +32,7 @@ from producer.inputs.urlfile import read_urlfile
 from producer.plan.sources import plan_sources
 from producer.request.load import LoadRequest
 from producer.run.spool_cleanup import drop_spooled
+from producer.spool_names import path_as_given
 from ringhaul.errors import OutputUnusable, SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from tests.loads import load_job, load_source, table_schema

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from producer.figures.rejects import refuse_source
 from producer.outputs.whole_file import check_replacing, whole_file
-from producer.report.rejects import refuse_source
 from ringhaul.errors import OutputUnusable, UsageError
 
 

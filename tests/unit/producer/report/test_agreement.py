@@ -8,16 +8,16 @@ import json
 import pytest
 from rich.console import Console, ConsoleDimensions
 
+from producer.figures.load_summary import summary_closing
+from producer.figures.speed import recent_snapshot
 from producer.report.job_rows import job_row
-from producer.report.load_summary import summary_closing
 from producer.report.progress import JsonProgress, bar_lines, logfmt
-from producer.report.recent import recent_snapshot
 from producer.report.top_view import View, as_document, as_screen
 from producer.text import rate_text, time_text
 from ringhaul.ledger.history import Sample
 from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.states import JobState
-from tests.unit.producer.report.test_load_summary import summary
+from tests.unit.producer.figures.test_load_summary import summary
 from tests.unit.producer.statuses import STARTED_MS, status
 
 

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from producer.figures.timeline import Bar
 from producer.report.charts import (
-    Bar,
     Line,
     Point,
     line_chart,

@@ -7,11 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from producer.report.job_detail import Figure, JobDetail, JobEnd
-from producer.report.job_html import EVENTS_MAX, job_body, job_report, job_style
-from producer.report.job_settings import Setting
-from producer.report.recent import recent_snapshot
-from producer.report.reject_groups import (
+from producer.figures.job_detail import Figure, JobDetail, JobEnd
+from producer.figures.job_settings import Setting
+from producer.figures.reject_groups import (
     GROUPS_MAX,
     REASON_CHARS_MAX,
     RECORD_CHARS_MAX,
@@ -20,13 +18,15 @@ from producer.report.reject_groups import (
     RejectGroups,
     RejectSample,
 )
-from producer.report.unit_detail import LISTED_MAX, Timeline, UnitLine, host_work, timeline_of
+from producer.figures.speed import recent_snapshot
+from producer.figures.unit_detail import LISTED_MAX, Timeline, UnitLine, host_work, timeline_of
+from producer.report.job_html import EVENTS_MAX, job_body, job_report, job_style
 from ringhaul.ledger.history import EventKind, JobEvent, Sample
 from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.keys import EVENTS_MAX as EVENTS_KEPT
 from ringhaul.ledger.keys import SAMPLES_MAX as SAMPLES_KEPT
 from ringhaul.ledger.states import JobState
-from tests.unit.producer.report.test_unit_detail import facts_of
+from tests.unit.producer.figures.test_unit_detail import facts_of
 from tests.unit.producer.statuses import STARTED_MS, status
 
 HOSTILE = '<img src=x onerror="alert(1)">\x1b]0;owned\x07\u202e</style>'

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from producer.figures.snapshot import Snapshot
+from producer.figures.speed import recent_snapshot
 from producer.report import progress
 from producer.report.progress import (
     BarProgress,
@@ -17,8 +19,6 @@ from producer.report.progress import (
     logfmt,
     open_progress,
 )
-from producer.report.recent import recent_snapshot
-from producer.report.snapshot import Snapshot
 from ringhaul.ledger.history import Sample
 from ringhaul.ledger.job_status import Live
 from tests.unit.producer.statuses import STARTED_MS, status

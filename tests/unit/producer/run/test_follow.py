@@ -10,7 +10,7 @@ import click
 import pytest
 
 from producer.commands.load import load_command
-from producer.report.outcome import Closing
+from producer.figures.outcome import Closing
 from producer.report.reporter import Shown, print_closing
 from producer.run.resume import refuse_over
 from ringhaul.errors import OutputUnusable, UsageError

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console, ConsoleDimensions
 
-from producer.report.recent import recent_snapshot
+from producer.figures.speed import recent_snapshot
 from producer.report.top_view import UNITS_SHOWN, Host, View, as_document, as_screen, hosts_of
 from ringhaul.ledger.job_status import JobStatus, Live, UnitAtWork
 from ringhaul.ledger.pace import Limits, Pace

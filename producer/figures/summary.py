@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from producer.report.given_up import given_up_lines
-from producer.report.outcome import UNREADABLE, Closing, damaged_closing
+from producer.figures.outcome import UNREADABLE, Closing, damaged_closing
+from producer.figures.quarantined_units import given_up_lines
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.kinds import JobKind
@@ -33,13 +33,13 @@ def read_closing(ledger: Ledger, job_id: str, *, interrupted: bool = False) -> C
 def _closing(ledger: Ledger, status: JobStatus, *, interrupted: bool) -> Closing:
     kind = JobKind.of_labels(status.labels)
     if kind.is_load:
-        from producer.report.load_summary import load_closing
+        from producer.figures.load_summary import load_closing
 
         return load_closing(ledger, status, interrupted=interrupted)
     if kind.runs_statements:
-        from producer.report.statement_summary import statement_closing
+        from producer.figures.statement_summary import statement_closing
 
         return statement_closing(ledger, status, interrupted=interrupted)
-    from producer.report.scan_summary import scan_closing  # what loads do not need to import
+    from producer.figures.scan_summary import scan_closing  # what loads do not need to import
 
     return scan_closing(ledger, status, interrupted=interrupted)

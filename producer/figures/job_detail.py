@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from producer.report.job_settings import Setting, environment, job_command, job_settings
-from producer.report.outcome import Closing, exit_code, unfinished
-from producer.report.recent import recent_snapshot
-from producer.report.reject_groups import RejectGroups, group_rejects, rejects_of
-from producer.report.snapshot import Snapshot
-from producer.report.summary import read_closing
-from producer.report.unit_detail import (
+from producer.figures.job_settings import Setting, environment, job_command, job_settings
+from producer.figures.outcome import Closing, exit_code, unfinished
+from producer.figures.reject_groups import RejectGroups, group_rejects, rejects_of
+from producer.figures.snapshot import Snapshot
+from producer.figures.speed import recent_snapshot
+from producer.figures.summary import read_closing
+from producer.figures.unit_detail import (
     HostWork,
     Timeline,
     UnitFacts,
@@ -28,7 +28,7 @@ from producer.report.unit_detail import (
     slowest_units,
     timeline_of,
 )
-from producer.report.unit_place import UnitPlaces
+from producer.figures.unit_place import UnitPlaces
 from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import LedgerRefused

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from producer.report.next_command import next_command
-from producer.report.recent import recent_snapshot
-from producer.report.snapshot import retrying
+from producer.figures.snapshot import retrying
+from producer.figures.speed import recent_snapshot
+from producer.request.next_command import next_command
 from producer.text import count_text
 from ringhaul.causes import QUARANTINED, TOO_MANY_REJECTS, is_transient
 from ringhaul.errors import (

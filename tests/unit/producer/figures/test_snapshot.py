@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from producer.report.recent import RATE_OVER_S, recent_snapshot
-from producer.report.snapshot import Snapshot
+from producer.figures.snapshot import Snapshot
+from producer.figures.speed import RATE_OVER_S, recent_snapshot
 from ringhaul.ledger.history import Sample
 from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.states import JobState

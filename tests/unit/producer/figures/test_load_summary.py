@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from producer.report.load_summary import SOURCES_SHOWN, Summary, summary_closing, summary_json
-from producer.report.outcome import EXIT_CODES
+from producer.figures.load_summary import SOURCES_SHOWN, Summary, summary_closing, summary_json
+from producer.figures.outcome import EXIT_CODES
 from ringhaul.dataplane.latency import bucket
 from ringhaul.destination.delivered import Delivered, Imports, Streaming
 from ringhaul.ledger.job_status import Live

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import ringhaul.cql
-from producer.report.reject_groups import (
+from producer.figures.reject_groups import (
     GROUPS_MAX,
     SAMPLES_MAX,
     RejectGroups,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from producer.report.scan_summary import report_closing
+from producer.figures.scan_summary import report_closing
 from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger.states import JobState
 from ringhaul.output.job import Output

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from producer.report.load_summary import summary_closing
-from producer.report.tables import Column, shorten, table_lines, wrap_figures
+from producer.figures.load_summary import summary_closing
+from producer.tables import Column, shorten, table_lines, wrap_figures
 from ringhaul.ledger.states import JobState
-from tests.unit.producer.report.test_load_summary import summary
+from tests.unit.producer.figures.test_load_summary import summary
 
 COLUMNS = (
     Column("JOB", short=10, ends=True),

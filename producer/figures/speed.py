@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from producer.report.snapshot import Snapshot, retrying
+from producer.figures.snapshot import Snapshot, retrying
 from ringhaul.ledger.history import Sample
 from ringhaul.ledger.job_status import JobStatus
 

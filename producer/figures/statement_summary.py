@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from producer.report.outcome import (
+from producer.figures.outcome import (
     Closing,
     check_sums,
     error_json,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from producer.inputs.stdin_spool import path_as_given
+from producer.spool_names import path_as_given
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger

@@ -13,9 +13,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import BinaryIO, NamedTuple
 
-from producer.inputs.stdin_spool import path_as_given
+from producer.figures.reject_source import RejectReader, read_bytes
 from producer.outputs.whole_file import whole_file
-from producer.report.reject_source import RejectReader, read_bytes
+from producer.spool_names import path_as_given
 from ringhaul.errors import OutputUnusable, SourceChanged, SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import write_header

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from producer.report.next_command import next_command
+from producer.request.next_command import next_command
 from ringhaul.errors import UsageError
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.schedules import ScheduleBook

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from producer.report.unit_detail import (
+from producer.figures.unit_detail import (
     BARS_MAX,
     LANES_MAX,
     UnitFact,
@@ -14,12 +14,12 @@ from producer.report.unit_detail import (
     host_work,
     timeline_of,
 )
-from producer.report.unit_place import UnitPlaces
+from producer.figures.unit_place import UnitPlaces
 from ringhaul.ledger.job_status import Live, UnitAtWork
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.scan.ranges import TokenRange, pack_ranges
 from tests.loads import load_job, load_source, table_schema
-from tests.unit.producer.report.test_scan_summary import job as scan_job
+from tests.unit.producer.figures.test_scan_summary import job as scan_job
 
 TABLE = table_schema({"id": "int"}, ["id"])
 

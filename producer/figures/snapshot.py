@@ -1,6 +1,6 @@
 """Snapshot of a job: figures for the bar, the log line and `--json`. Pure.
 
-`recent.recent_snapshot` makes one; nothing else computes a rate, a share or an ETA of a job.
+`speed.recent_snapshot` makes one; nothing else computes a rate, a share or an ETA of a job.
 """
 
 from __future__ import annotations

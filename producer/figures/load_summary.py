@@ -12,9 +12,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from producer.inputs.stdin_spool import path_as_given
-from producer.report.next_command import next_command
-from producer.report.outcome import (
+from producer.figures.outcome import (
     Closing,
     check_rejects,
     check_sums,
@@ -25,8 +23,10 @@ from producer.report.outcome import (
     sharing_json,
     unfinished,
 )
-from producer.report.recent import whole_rate
-from producer.report.tables import screen_width, shorten
+from producer.figures.speed import whole_rate
+from producer.request.next_command import next_command
+from producer.spool_names import path_as_given
+from producer.tables import screen_width, shorten
 from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.destination.base import Taken
 from ringhaul.ledger.job_status import JobStatus

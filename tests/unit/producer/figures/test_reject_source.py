@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from producer.report import reject_source as module
-from producer.report.reject_source import RejectReader
-from producer.report.rejects import _data
+from producer.figures import reject_source as module
+from producer.figures.reject_source import RejectReader
+from producer.figures.rejects import _data
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import SourceChanged
 from ringhaul.formats.split import Position

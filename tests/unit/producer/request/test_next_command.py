@@ -6,7 +6,7 @@ import pytest
 
 from producer.commands.load import load_command
 from producer.commands.status import status_command
-from producer.report.next_command import next_command
+from producer.request.next_command import next_command
 
 LOAD = ["x.csv", "-t", "shop.orders"]
 BROKER = ["--broker", "redis://host:6379/0"]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from typing import NamedTuple
 
-from producer.report.charts import Bar
-from producer.report.unit_place import UnitPlaces
+from producer.figures.timeline import Bar
+from producer.figures.unit_place import UnitPlaces
 from ringhaul.ledger import keys
 from ringhaul.ledger.job_status import JobStatus, UnitAtWork
 from ringhaul.ledger.kinds import JobKind

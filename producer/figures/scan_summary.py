@@ -6,8 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from producer.report.next_command import next_command
-from producer.report.outcome import (
+from producer.figures.outcome import (
     Closing,
     check_rejects,
     check_sums,
@@ -17,6 +16,7 @@ from producer.report.outcome import (
     sharing_json,
     unfinished,
 )
+from producer.request.next_command import next_command
 from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.cluster.schema import quote_identifier
 from ringhaul.ledger.job_status import JobStatus
@@ -42,7 +42,7 @@ def scan_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False
     sums = {"rows": report.rows, "rejected": report.rejected, "bytes": report.bytes_read}
     check_sums(ledger, status, {**sums, "retries": report.retries})
     if job.transforms:
-        from producer.report.rejects import job_rejects  # most reads do not need it
+        from producer.figures.rejects import job_rejects  # most reads do not need it
 
         kept = sum(1 for _ in job_rejects(ledger, status.job))
         check_rejects(status, kept, report.rejected)

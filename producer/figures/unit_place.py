@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from producer.inputs.stdin_spool import path_as_given
+from producer.spool_names import path_as_given
 from ringhaul.plain_text import as_line
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.scan.ranges import unpack_ranges
