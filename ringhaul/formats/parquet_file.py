@@ -68,7 +68,7 @@ class ParquetSource(pq.ParquetFile):  # type: ignore[misc]
 
         `footer`: the file's footer; None: read it from `source`, an open file of pyarrow. `stored`:
         the file's bytes, to check its pages before they are read; None: the file is remote. `look`:
-        called after each read, before its rows are used; raises if the file has been replaced.
+        called after each read, before its rows are used; raises if the file has changed.
         """
         self.footer = read_footer(Stored.of(source)) if footer is None else footer
         super().__init__(source, metadata=self.footer.metadata, **options)

@@ -18,7 +18,7 @@ class Leaf(NamedTuple):
     """A leaf column of a row group: values of one physical type."""
 
     path: str
-    place: int  #: index of its column in `names`
+    place: int  #: index of its column among the wanted columns
     physical: str
     flat: bool  #: not inside a list
     width: int  #: bytes of each value in Arrow; 0: they vary

@@ -24,7 +24,7 @@ class RowFields(NamedTuple):
 
 NO_ROW_FIELDS = RowFields()
 
-#: Function in the name of an unloaded field, such as `ttl(c)` -> (field of a load, its meaning).
+#: Function in the name of an unload's field, such as `ttl(c)` -> (load's field, its meaning).
 _ROW_FUNCTIONS = {
     "writetime": (WRITETIME, "when rows were written"),
     "ttl": (TTL, "how long rows live"),
@@ -101,7 +101,7 @@ def way_out(field: str, column: str) -> str:
 
 
 def refuse_row_functions(fields: Sequence[str], source: str) -> None:
-    """Raise `UsageError` for an unloaded field that says how rows were written: it is meant for an
+    """Raise `UsageError` for an unload's field that says how rows were written: it is meant for an
     option, not for a column."""
     for field in fields:
         if field.endswith(")") and field.partition("(")[0].lower() in _ROW_FUNCTIONS:

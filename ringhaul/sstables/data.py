@@ -41,7 +41,7 @@ BLOCK_BYTES = 64 * 1024
 BLOCK_FIELDS = 7
 
 _HAS_TIME, _HAS_TTL, _HAS_ALL, _HAS_COLLECTIONS = 0x04, 0x08, 0x20, 0x40
-#: `kinds` of a column of sets; 0: one cell, 2: maps, or lists as maps (see `elements.py`).
+#: `kinds` of a column of sets; 0: one cell; 2: cells with path and value (see `elements.py`).
 _SET = 1
 #: Flags of a static row, and its second byte of flags.
 _EXTENDED, _STATIC = 0x80, 0x01

@@ -116,8 +116,8 @@ def composite_class(names: list[str]) -> str:
 def is_multi_cell(cql_type: str, kind: CqlType) -> bool:
     """Return whether a column has a cell for each element or field.
 
-    An unfrozen list, set, map or user-defined type has. `cql_type`: the type as the schema writes
-    it, parsed to `kind`.
+    An unfrozen list, set, map or user-defined type has such cells. `cql_type`: the type as the
+    schema writes it, parsed to `kind`.
     """
     frozen = re.match(r"\s*frozen\s*<", cql_type, re.IGNORECASE) is not None
     return not frozen and kind.name in (*_COLLECTIONS, "udt")

@@ -56,7 +56,7 @@ def _name(text: str) -> str:
 
 
 def repeated_names(markers: Sequence[MarkerText]) -> list[int | None]:
-    """Return for each marker the place of the first marker with its value; None: its own place."""
+    """Return for each marker the place of the first marker with its value; None: it is first."""
     first: dict[str, int] = {}
     found: list[int | None] = []
     for place, marker in enumerate(markers):

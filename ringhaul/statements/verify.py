@@ -230,7 +230,7 @@ class _Verification:
             self._account.refuse(reading.rows, reading.faults)
 
     def _takes_more(self) -> bool:
-        """Return whether no more blocks wait for the comparison of rows than a load keeps."""
+        """Return whether at most as many blocks wait to be compared as a load keeps."""
         self._report()  # blocks whose last rows were refused get no further response
         return len(self._reading) <= BLOCKS_KEPT_MAX
 
