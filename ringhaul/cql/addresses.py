@@ -61,8 +61,8 @@ def parse_address(text: str) -> bytes:
 
 
 def address_text(packed: bytes) -> str:
-    """Return the text of an address by RFC 5952, IPv4-mapped ones included, which Python writes
-    with dots from 3.13 on."""
+    """Return the text of an address by RFC 5952, also if it is IPv4-mapped, for which Python writes
+    dots from 3.13 on."""
     if len(packed) == 16 and packed.startswith(_MAPPED):
         high, low = packed[12:14].hex(), packed[14:].hex()
         return f"::ffff:{int(high, 16):x}:{int(low, 16):x}"

@@ -1,4 +1,4 @@
-"""Words for true and false in columns of numbers: 1 and 0, if that is accepted."""
+"""Words for true and false in columns of numbers: 1 and 0, if the format accepts booleans."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORD_BYTES_MAX = 64  #: longer values are not words
 
 
 def with_numbers(column: TextColumn, fmt: TextFormat) -> TextColumn:
-    """Return the column with 1 and 0 in the place of the words for true and false.
+    """Return the column with 1 and 0 in place of the words for true and false.
 
     A word that is a number stays what it is. Free unless the format accepts booleans.
     """
@@ -25,7 +25,7 @@ def with_numbers(column: TextColumn, fmt: TextFormat) -> TextColumn:
     words |= {word.casefold(): b"0" for word in fmt.false_words}
     lengths = column.lengths
     firsts = column.data[np.minimum(column.offsets[:-1], len(column.data) - 1)]
-    # Most values are numbers, and none of them is a word.
+    # Most values are numbers, which are not words.
     among = (lengths > 0) & (lengths <= _WORD_BYTES_MAX) & ~_begins_number(firsts)
     if not among.any():
         return column

@@ -4,8 +4,8 @@ A CQL value is sent as a big-endian int32 length and that many bytes; a length o
 is "unset" (the column is not written). A column is stored as all its lengths and all its bytes,
 because joining whole columns costs nanoseconds per value where a loop over rows costs microseconds.
 
-Columns whose cells all have one width stay plain numpy arrays to the end: neighbouring ones are
-put side by side in one structured array, so a row of numbers is joined as a single piece.
+Columns whose cells all have one width stay plain numpy arrays to the end: neighbouring columns form
+one structured array, so a row of numbers is joined as a single piece.
 """
 
 from collections.abc import Sequence

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ringhaul.cql.calendar import DAY_MS, offset_ms
 
-#: Zones change their offsets on quarters of an hour; others are found by bisection.
+#: Zones change their offsets on quarters of an hour; bisection finds other changes.
 _QUARTER_MS = 900_000
 #: Beyond, in 146 million years, numpy's integers may be too short; the old offset is good enough.
 _FAR_MS = 2**62
@@ -34,7 +34,7 @@ class Moments(NamedTuple):
 
 
 class _Day(NamedTuple):
-    """The pieces of a local day in which the offsets stay the same."""
+    """The pieces of a local day, each with constant offsets."""
 
     starts: Int64s  #: first local millisecond of each piece
     before: Int64s  #: offset of the first of two moments; in a skipped hour, the old offset
@@ -119,7 +119,7 @@ class RepeatedTime(ValueError):
 
 @functools.lru_cache(maxsize=1 << 16)  # 180 years of days, about 10 MB
 def _constant_offset(day: int, zone: tzinfo) -> int | None:
-    """Return the offset of a local day; None if it changes, or a time occurs twice or never."""
+    """Return a local day's offset; None if the offset changes or a time occurs twice or never."""
     found = _offsets(day * DAY_MS, zone)
     if found[0] != found[1] or found != _offsets(day * DAY_MS + DAY_MS - 1, zone):
         return None
@@ -141,7 +141,7 @@ def _pieces(day: int, zone: tzinfo) -> _Day:
             found.append((low, *_offsets(low, zone)))
         while (last := _offsets(high, zone)) != found[-1][1:]:
             at, end = found[-1][0] if found[-1][0] >= low else low, high
-            while at < end:  # the first that differs from what is known
+            while at < end:  # find the first time with other offsets
                 middle = (at + end) // 2
                 if _offsets(middle, zone) != found[-1][1:]:
                     end = middle

@@ -2,7 +2,7 @@
 
 Each type is parsed in two passes: a *fast* pass over whole buffers for the values that it
 recognises, and a *slow* parser of one `str` for the rest. The slow parser alone defines what a type
-accepts; the fast pass may only accept values that the slow one would read the same.
+accepts; the fast pass may only accept a value that both passes read alike.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,9 +1,9 @@
 """Compile kernels with numba, once per machine and version, with the compiled code cached in files.
 
-numba caches compiled code in the first of these that is writable: `NUMBA_CACHE_DIR`, beside the
-source, the user's cache folder. It ignores code in a read-only one. It writes whole files under
-other names and renames them, so processes that start together do not disturb each other. If none of
-these is writable, or the cached code is broken, each process compiles for itself.
+numba caches compiled code in the first writable folder: `NUMBA_CACHE_DIR`, beside the source, the
+user's cache folder. It ignores code in a read-only folder. It writes whole files under other names
+and renames them, so processes that start together do not disturb each other. If no folder is
+writable, or the cached code is broken, each process compiles for itself.
 
 A kernel's cached code is renewed when its source file changes. So a kernel may only call helpers of
 the same file.

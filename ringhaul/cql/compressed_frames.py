@@ -28,14 +28,14 @@ from ringhaul.cql.frames import (
 )
 
 NAME = "lz4"
-#: A smaller body, such as that of a probe, is sent as it is.
+#: A smaller body, such as a probe's, is sent as it is.
 BODY_BYTES_MIN = 64
-#: No LZ4 block is longer than this many times itself when it is unpacked (a byte of a length adds
-#: 255), plus some bytes: so no few bytes can claim to be gigabytes.
+#: No LZ4 block unpacks to more than this many times its length (a byte of a length adds 255), plus
+#: some bytes: so a few bytes cannot claim to be gigabytes.
 _RATIO_MAX = 255
 _LENGTH = struct.Struct(">i")
 _CODEC = pa.Codec("lz4_raw")
-#: The server packs VOID results, too: always into these bytes, a block of four literals.
+#: The server also packs VOID results: always into these bytes, a block of four literals.
 _PACKED_VOID_BODY = bytes.fromhex("00000004 40 00000001")
 _VOID_BODY = _PACKED_VOID_BODY[-4:]
 _PACKED_VOID = np.dtype([*HEADER_FIELDS, ("length", ">i4"), ("body", "V9")])
@@ -49,7 +49,7 @@ def compress_body(body: bytes | memoryview) -> bytes:
 
 
 def decompress_body(body: bytes | memoryview) -> bytes:
-    """Return the plain body. Raises `FrameError` for one that is damaged, or too large."""
+    """Return the plain body. Raises `FrameError` for a damaged or too large body."""
     if len(body) < _LENGTH.size:
         raise FrameError("a compressed body without its length")
     (length,) = _LENGTH.unpack_from(body)

@@ -26,7 +26,7 @@ from ringhaul.cql.long_numbers import integer_of
 from ringhaul.cql.numbers import HEX_REAL, hex_decimal, plain_numbers, whole_numbers
 from ringhaul.cql.text_format import USUAL, TextFormat
 
-# Possessive, so that a text that does not match costs no more than one that does.
+# Possessive, so that a mismatch costs no more than a match.
 _DECIMAL = re.compile(r"([+-]?)(?:([0-9]++)(?:\.([0-9]*+))?|\.([0-9]++))(?:[eE]([+-]?[0-9]++))?")
 #: At most 18 characters, so that the digits fit in an int64.
 _FAST_DECIMAL = r"^-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)$"
@@ -86,7 +86,7 @@ def parse_decimal(text: str, fmt: TextFormat = USUAL) -> bytes:
 
 
 def _small(exponent: str) -> int:
-    """Return an exponent; one with very many digits becomes another that is out of range, too."""
+    """Return an exponent; more than 18 digits become 10**18, which is out of range as well."""
     digits = exponent.lstrip("+-").lstrip("0") or "0"
     value = int(digits) if len(digits) <= 18 else 10**18
     return -value if exponent[0] == "-" else value

@@ -56,7 +56,7 @@ _ALTERNATIVE_FORM = re.compile(
     r"P(?P<y>\d{4})-(?P<mo>\d\d)-(?P<d>\d\d)T(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)",
     re.ASCII | re.IGNORECASE,
 )
-#: ISO 8601 with a fraction of a second, as Java writes it; if `fractions` are accepted.
+#: ISO 8601 with a fraction of a second, as Java writes it, if the format accepts `fractions`.
 _FRACTION_FORM = re.compile(
     _ISO_FORM.pattern.replace(r"(?P<s>\d+)S", r"(?P<s>\d+)\.(?P<fraction>\d{1,9})S"),
     re.ASCII | re.IGNORECASE,

@@ -1,12 +1,12 @@
 """Empty values of types other than text: their spelling, and how to read them back. Pure.
 
-On the wire an empty value differs from null: it is a cell of zero bytes, as `blobAsInt(0x)` makes
-one. The server accepts it for the types below, as a column's value, in a key and inside nested
-values. No number, time or address is spelt ``0x``, so this text unambiguously stands for it in CSV
-and JSON.
+On the wire an empty value differs from null: it is a cell of zero bytes, such as `blobAsInt(0x)`.
+The server accepts it for the types below, as a column's value, in a key and inside nested values.
+No number, time or address is spelt ``0x``, so this text unambiguously stands for it in CSV and
+JSON.
 
-Arrow has no empty numbers either. So a column that holds one has two forms: its own, with nulls,
-for computing; and a *marked* one for writing, in which all values of these types are text.
+Arrow has no empty numbers. So a column that holds an empty value has two forms: its own form, with
+nulls, for computing; and a *marked* form for writing, in which all values of these types are text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Encode = Callable[[TextColumn, TextFormat], Encoded]
 
 
 def taking_empties(encode: Encode) -> Encode:
-    """Extend a type's encoder to read `EMPTY`, too. Costs nothing unless a value is refused."""
+    """Extend a type's encoder to also read `EMPTY`. Costs nothing unless a value is refused."""
 
     def run(column: TextColumn, fmt: TextFormat) -> Encoded:
         cells, bad = encode(column, fmt)

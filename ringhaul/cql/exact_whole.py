@@ -1,4 +1,4 @@
-"""Whole numbers that are spelt as decimals: `7.0`, `1e3`, and fractions rounded if that is wanted.
+"""Whole numbers that are spelt as decimals: `7.0`, `1e3`, and fractions if the format rounds them.
 
 Exact on digits: no number becomes a float on its way.
 """
@@ -12,7 +12,7 @@ from ringhaul.cql.column import quote
 from ringhaul.cql.hints import hint, reading, show_moment
 from ringhaul.cql.text_format import TextFormat
 
-# Possessive, so that a text that does not match costs no more than one that does.
+# Possessive, so that a mismatch costs no more than a match.
 _WHOLE = re.compile(r"[+-]?[0-9]++")
 _NUMBER = re.compile(
     r"(?P<sign>[+-]?)(?:(?P<whole>[0-9]++)(?:\.(?P<fraction>[0-9]*+))?|\.(?P<bare>[0-9]++))"
@@ -31,8 +31,8 @@ ZEROS_MAX = 10_000
 def whole_text(text: str, fmt: TextFormat, bounds: tuple[int, int] | None = None) -> str:
     """Return the digits of a whole number, with its sign, as far as the format accepts the text.
 
-    Raises `ValueError` with the reason, which names the options that would accept it. `bounds`: the
-    least and the largest value that is of use, for what it names.
+    Raises `ValueError` with the reason, which names the options that would accept the text.
+    `bounds`: the least and the largest useful value, which decide what the reason names.
     """
     if _WHOLE.fullmatch(text):
         return text

@@ -41,9 +41,9 @@ _NAMED = re.compile(r"\b([A-Z][A-Z_]+) from (\S*/)?([^\s,]+)")
 
 
 def server_message(text: str) -> str:
-    """Return the server's message inside the driver's text, `... message="..." info=...`; all of
-    the text if there is none in it. Not by a regular expression, which would look for the end once
-    for each beginning: the message may quote anything."""
+    """Return the server's message inside the driver's text, `... message="..." info=...`, or all of
+    the text if it holds no message. No regular expression, as it would look for the end once for
+    each beginning: the message may quote anything."""
     begin = text.find(_BEGIN) + len(_BEGIN)
     end = len(text) - 1 if text.endswith('"') else text.rfind(_END)
     return text[begin:end] if len(_BEGIN) <= begin <= end else text
@@ -52,7 +52,7 @@ def server_message(text: str) -> str:
 def failure_words(message: str, codes: Mapping[str, int] | None = None) -> str:
     """Return the reasons of a failure, with their replicas; empty if the server gives none.
 
-    `message` is the server's; `codes`: replica -> reason code, of protocol v5.
+    `message`: the server's message. `codes`: replica -> reason code of protocol v5.
     """
     named = [
         f"{at}: {_BY_NAME[name]}" for name, _, at in _NAMED.findall(message) if name in _BY_NAME

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 PROTOCOL_VERSION = 4
 RESPONSE_VERSION = 0x80 | PROTOCOL_VERSION
 HEADER_BYTES = 9
-#: Stream ids of requests are 0..32767; the server uses negative ones for events.
+#: Stream ids of requests are 0..32767; the server uses negative ids for events.
 STREAMS_MAX = 32768
 #: The protocol's own limit on a body; a longer length means that the stream of replies is garbage.
 BODY_BYTES_MAX = 256 * 2**20
@@ -84,8 +84,8 @@ _VOID = np.dtype([*HEADER_FIELDS, ("length", ">i4"), ("kind", ">i4")])
 _VOID_KIND = 1
 #: Comparing with an enum member costs a look-up, and this comparison is made for every reply.
 _RESULT = int(Opcode.RESULT)
-#: How many replies the search for a run of VOID results checks first, then this factor more: among
-#: errors most runs are short.
+#: How many replies the search for a run of VOID results checks first, and the factor by which it
+#: then grows: among errors most runs are short.
 _RUN_FIRST = 256
 _RUN_GROWTH = 8
 #: Flags of an EXECUTE's parameters (section 4.1.4): values follow; omit the metadata from the
@@ -152,8 +152,8 @@ def execute_frames(
     `rows` are bound values as `cells.join_rows` makes them, with `values_count` per row. Section
     4.1.6: the statement's id, consistency, flags, the values, and after them page size and
     timestamp. `page_rows`: most rows of a reply, 0 for the server's default. `skip_metadata`: omit
-    the columns' metadata from replies. `timestamps`: of the writes, in microseconds, if the
-    statement does not set them; without them the server's clock does.
+    the columns' metadata from replies. `timestamps`: write times in microseconds, if the statement
+    does not set them; None: the server's clock sets them.
     """
     flags = _FLAG_VALUES
     if skip_metadata:
@@ -193,9 +193,9 @@ def _binary(records: NDArray[np.void]) -> pa.BinaryArray:
 
 
 def next_page_frame(request: bytes, paging_state: bytes) -> Frames:
-    """Build the EXECUTE for the page that follows the one requested by `request`.
+    """Build the EXECUTE for the page after the page that `request` asks for.
 
-    `request` is a frame of `execute_frames` with a page size, or of this function.
+    `request`: a frame of `execute_frames` with a page size, or of this function.
     """
     reader = Reader(request)
     reader.take(HEADER_BYTES)
@@ -415,6 +415,6 @@ def _string(text: str) -> bytes:
 
 
 def offsets_of(values: pa.BinaryArray) -> NDArray[np.int32]:
-    """Return where each value begins in the data, and where the last one ends."""
+    """Return where each value begins in the data, and where the last value ends."""
     offsets = np.frombuffer(values.buffers()[1], np.int32)
     return offsets[values.offset : values.offset + len(values) + 1]

@@ -1,8 +1,8 @@
 """Hints at the end of a message that refuses a value: which options read it, and as what. Pure.
 
 An option that reads a value may read it as something else than its writer meant: 29346 is a day of
-2050 counted from 1970, and one of 1980 as spreadsheets count. So each reading is tried before it is
-named, and the hint says what comes out. `tests/unit/hints` follows every hint.
+2050 counted from 1970, and a day of 1980 as spreadsheets count. So each reading is tried before it
+is named, and the hint says what comes out. `tests/unit/hints` follows every hint.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _LIKELY_DAYS = (
     int(np.datetime64("1900-01-01", "D").astype(int)),
     int(np.datetime64("2200-01-01", "D").astype(int)),
 )
-#: Latin-1 with characters in the place of most control characters: the usual encoding of text from
-#: Windows. As latin-1 it would be read without an error, but wrong.
+#: Latin-1 with characters in place of most control characters: the usual encoding of text from
+#: Windows. As latin-1 such text would be read without an error, but wrong.
 WESTERN = "cp1252"
-#: Bytes that are shown on each side of one that is not UTF-8.
+#: Bytes that are shown on each side of a byte that is not UTF-8.
 _AROUND_BYTES = 20
 #: A result that is longer is not shown.
 _RESULT_CHARACTERS_MAX = 40
@@ -59,8 +59,8 @@ def reading(
     """Return a part of a hint, `DATE-FORMAT d reads it as 2050-05-07 (note)`; empty if the
     options do not read the value.
 
-    `read` raises `ValueError` if a format does not read it. `show` returns an empty text for what
-    is not worth a hint.
+    `read` raises `ValueError` if a format does not read the value. `show` returns an empty text for
+    a result that is not worth a hint.
     """
     try:
         shown = show(read(with_options(fmt, tuple(options.items()))))
@@ -70,7 +70,7 @@ def reading(
 
 
 def known(options: Options, shown: str, note: str = "") -> str:
-    """Return a part of a hint, as `reading` does, for a result that the caller has found out."""
+    """Return a part of a hint, as `reading` does, for a result that the caller knows."""
     given = " ".join(
         f"{input_option(name)} {shlex.quote(value)}" for name, value in options.items()
     )
@@ -88,7 +88,7 @@ def hint(readings: Iterable[str], otherwise: str = "") -> str:
 
 @functools.lru_cache(maxsize=256)
 def with_options(fmt: TextFormat, options: tuple[tuple[str, str], ...]) -> TextFormat:
-    """Return the format as these options change it. Raises `UsageError` if they contradict it."""
+    """Return the format changed by these options. Raises `UsageError` if they contradict it."""
     changes: dict[str, Any] = {}
     for name, value in options:
         if field := _REPEATED.get(name):
@@ -114,7 +114,7 @@ def show_date(days: int) -> str:
 
 
 def show_likely_date(days: int) -> str:
-    """Return the date that is `days` from 1970; empty unless it is one of our time."""
+    """Return the date that is `days` from 1970; empty unless it lies in our time."""
     first, end = _LIKELY_DAYS
     return show_date(days) if first <= days < end else ""
 
@@ -126,8 +126,8 @@ def show_moment(milliseconds: int) -> str:
 
 
 def show_likely_moment(milliseconds: int) -> str:
-    """Return a moment, UTC; empty unless it is one of our time. Just after 1970 it is not: small
-    numbers in a unit that is too fine end there."""
+    """Return a moment, UTC; empty unless it lies in our time. The time just after 1970 does not
+    count: small numbers in a unit that is too fine end there."""
     days = milliseconds // 86_400_000
     return show_moment(milliseconds) if days >= 365 and show_likely_date(days) else ""
 

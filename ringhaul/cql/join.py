@@ -25,8 +25,8 @@ from ringhaul.cql.cells import Cells, fixed_binary, join_rows
 from ringhaul.cql.types import CqlType
 from ringhaul.cql.vints import unsigned_vints
 
-#: Types whose elements are written in a vector without their lengths. The others have lengths,
-#: although most are of one width: that is how the server's types declare themselves.
+#: Types whose elements are written in a vector without their lengths. Other types have lengths,
+#: although most have one width, because the server's types declare themselves so.
 VECTOR_FIXED = frozenset(
     ("bigint", "boolean", "double", "float", "int", "timestamp", "timeuuid", "uuid")
 )
@@ -47,7 +47,7 @@ class Fault(NamedTuple):
         return f"cast {self.cql_type}: {at}{self.reason}"
 
     def within(self, outer: str) -> Fault:
-        """Return the same fault with its path seen from the value that holds it at `outer`."""
+        """Return the fault with its path seen from the value that holds it at `outer`."""
         return self._replace(path=outer + self.path)
 
 
@@ -100,7 +100,7 @@ def lift(
     counts: Counts,
     path_of: Callable[[int, int], str] = lambda _, place: f"[{place}]",
 ) -> Faults:
-    """Turn faults of elements into faults of their rows: the first of each row.
+    """Turn faults of elements into faults of their rows, the first fault of each row.
 
     `path_of(element, place)`: the path of an element, from its number and its place in its row.
     """

@@ -23,18 +23,18 @@ _ZERO = 0x30
 
 #: One row per character position, one column per value.
 Characters = NDArray[np.uint8]
-#: Characters -> the values, and a mask of those that are in range.
+#: Characters -> the values, and a mask of the values in range.
 Plan = Callable[[Characters], tuple[NDArray[Any], Mask]]
 
 
 def read_by_layout(
     column: TextColumn, plan_for: Callable[[str], Plan | None], out: NDArray[Any]
 ) -> Mask:
-    """Read values that have a plan into `out` (one item per value). Returns a mask of those read.
+    """Read values that have a plan into `out` (one item per value), and return a mask of them.
 
     `plan_for` gets a sample value and must decide only by the places of its digits and by its
-    punctuation, which includes letters. Anything else that must match, such as a literal digit in a
-    format, must be checked by the plan itself.
+    punctuation, which includes letters. The plan itself must check anything else that must match,
+    such as a literal digit in a format.
     """
     lengths = column.lengths
     done = np.zeros(len(lengths), np.bool_)

@@ -13,7 +13,7 @@ UNIT_NS = {
 }
 BLOB_FORMS = ("hex", "base64", "any")
 OVERFLOWS = ("reject", "clamp")
-#: What local times mean that clocks skip or repeat when they change.
+#: Meaning of local times that clocks skip or repeat when they change.
 CLOCK_CHANGES: dict[str, str] = {
     "first": "a repeated time is the first of its two moments, a skipped one is a reject",
     "second": "a repeated time is the second of its two moments, a skipped one is a reject",

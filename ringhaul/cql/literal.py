@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 
 from ringhaul.cql.types import TEXTS, CqlType
 
-#: The form that `ringhaul.cql.nested` takes: texts, lists and objects of these, and None.
+#: The form that `ringhaul.cql.nested` takes: texts, nested lists and objects of texts, and None.
 Value = str | list["Value"] | dict[str, "Value"] | None
 
 _BRACKETS = {"list": "[]", "vector": "[]", "set": "{}", "map": "{}", "tuple": "()", "udt": "{}"}

@@ -65,7 +65,7 @@ def digits_of(value: int) -> str:
         return str(value)
     sign, value = "-" * (value < 0), abs(value)
     data = value.to_bytes((value.bit_length() + 7) // 8, "big")
-    # Powers of 256 by exponent, each the square of the one before.
+    # Powers of 256 by exponent, each the square of its predecessor.
     powers: dict[int, Decimal] = {}
     width, power = _LEAF_BYTES, Decimal(1 << (8 * _LEAF_BYTES))
     while width < len(data):
@@ -104,7 +104,7 @@ def product(left: int, right: int) -> int:
 
 
 def _transformed(left: int, left_bytes: int, right: int, right_bytes: int) -> int:
-    """Return the product as that of polynomials in 256, with the numbers' bytes as coefficients."""
+    """Return the product by multiplying polynomials in 256, whose coefficients are the bytes."""
     count = left_bytes + right_bytes
     size = 1 << (count - 1).bit_length()
     spectrum = np.fft.rfft(_coefficients(left, left_bytes), size)

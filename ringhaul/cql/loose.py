@@ -1,4 +1,4 @@
-"""Nested values in the looser spellings that other tools write. Read only if they are accepted.
+"""Nested values in the looser spellings of other tools, which are read only if accepted.
 
 | CQL | spellings, beside JSON and CQL literals |
 |---|---|
@@ -20,7 +20,7 @@ from ringhaul.cql.types import CqlType
 _PAIRS = {"[": "]", "{": "}", "(": ")"}
 _DOUBLE = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _BARE = re.compile(r"[^\[\](){},]*")
-#: A key ends at a colon or equals sign; a time in it has colons: one with a blank is preferred.
+#: A key ends at a colon or equals sign, preferably before a blank: a time in a key has colons.
 _BARE_KEY = re.compile(r"[^\[\](){},'\"]*?(?=[:=]\s)|[^\[\](){},'\":=]*")
 _SEPARATOR = re.compile(r"\s*[:=]")
 

@@ -53,7 +53,7 @@ def _moment(match: re.Match[str], local_ms: int, zone: tzinfo, fmt: TextFormat) 
 
 
 def skipped_words(zone: tzinfo) -> str:
-    """Return where clocks skip a local time, and what reads it."""
+    """Return where clocks skip a local time, and which options read it."""
     return (
         f"{zone}, where clocks then go forward; {input_option('timezone')} names another zone, "
         f"{input_option('clock-changes')} forward moves such times with the clocks"
@@ -61,7 +61,7 @@ def skipped_words(zone: tzinfo) -> str:
 
 
 def repeated_words(zone: tzinfo) -> str:
-    """Return where clocks repeat a local time, and what reads it."""
+    """Return where clocks repeat a local time, and which option reads it."""
     return (
         f"{zone}, where clocks then go back; {input_option('clock-changes')} first or second says "
         "which is meant"

@@ -1,4 +1,4 @@
-"""Dates and times in columns of numbers: how many units since the epoch, if that is accepted."""
+"""Dates and times in columns of numbers: units since the epoch, if the format accepts moments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ringhaul.cql.text_format import TextFormat
 NUMBERS = frozenset(
     ("tinyint", "smallint", "int", "bigint", "varint", "decimal", "float", "double")
 )
-#: Whatever else is tried as a timestamp.
+#: A number; any other text is tried as a timestamp.
 _NUMBER = r"^\s*[+-]?[0-9]*[.,]?[0-9]*(?:[eE][+-]?[0-9]+)?\s*$"
 _ISO = r"^\s*[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}(?:[Tt ][0-9]{2}:|\s*$)"
 _MS_NS = 10**6
@@ -42,7 +42,7 @@ def taking_moments(encode: Encode) -> Encode:
 
 
 def _with_numbers(column: TextColumn, fmt: TextFormat) -> TextColumn:
-    """Return the column with digits in the place of timestamps.
+    """Return the column with digits in place of timestamps.
 
     A timestamp that is not a whole number of units stays as it is, and is rejected as a number.
     """

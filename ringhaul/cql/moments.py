@@ -1,6 +1,6 @@
-"""Format any temporal value of Arrow as text, even those that Arrow and Python cannot format.
+"""Format any temporal value of Arrow as text, even if Arrow and Python cannot format it.
 
-For messages and for rejected records; unloads format whole columns (`spell`).
+Messages and rejected records need it; unloads format whole columns (`spell`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def moment_text(arrow: pa.DataType, number: int) -> str:
 
 
 def whole_days(arrow: pa.DataType, number: int) -> int | None:
-    """Return the days from 1970-01-01 of a date or of a timestamp at midnight; None for another."""
+    """Return the days from 1970-01-01 of a date or a timestamp at midnight; None for others."""
     if pa.types.is_date32(arrow):
         return number
     unit = "ms" if pa.types.is_date64(arrow) else arrow.unit

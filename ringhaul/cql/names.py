@@ -25,7 +25,7 @@ _RESERVED = frozenset(_RESERVED_TEXT.split())
 
 
 def listed_names(text: str | None, option: str) -> list[str]:
-    """Split `id, "a,b"` into its parts, unchanged; empty ones are dropped. None: no parts.
+    """Split `id, "a,b"` into its parts, unchanged; empty parts are dropped. None: no parts.
 
     Raises `UsageError` for a text without parts: an empty shell variable must not mean all columns.
     """

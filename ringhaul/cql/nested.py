@@ -94,7 +94,7 @@ def encode_column(
 def _parse_column(
     kind: CqlType, values: pa.BinaryArray, fmt: TextFormat
 ) -> tuple[list[Json], Faults]:
-    """Return the parsed values, None for those that are null or at fault, and the faults."""
+    """Return the parsed values, None for a null or a fault, and the faults."""
     parsed: list[Json] = []
     faults: Faults = {}
     for row, text in enumerate(values.to_pylist()):
@@ -323,8 +323,8 @@ def _by_position(kind: CqlType, value: Json) -> Json:
 
 
 def _known_names(kind: CqlType, value: dict[str, Json]) -> dict[str, Json]:
-    """Return an object whose names are fields if they can be only one: as SELECT JSON writes a name
-    with capitals, in quotes, or in another case."""
+    """Return an object with fields as names, where a name means only one field: in quotes, as
+    SELECT JSON writes a name with capitals, or in another case."""
     lower: dict[str, list[str]] = {}
     for field in kind.fields:
         lower.setdefault(field.lower(), []).append(field)
@@ -341,7 +341,7 @@ def _known_names(kind: CqlType, value: dict[str, Json]) -> dict[str, Json]:
 
 
 def plain_name(name: str) -> str:
-    """Return a name without the quotes in which SELECT JSON writes one with capitals."""
+    """Return a name without the quotes that SELECT JSON puts around capitals."""
     if len(name) > 2 and name[0] == name[-1] == '"':
         return name[1:-1].replace('""', '"')
     return name
@@ -358,7 +358,7 @@ _ENCODERS: dict[str, Callable[[CqlType, Sequence[Json], TextFormat], Column]] = 
 
 
 def _of_kind(kind: CqlType, values: Sequence[Json], *wanted: type) -> tuple[list[Any], Faults]:
-    """Return the values, with those of another JSON kind replaced by empty ones and as faults."""
+    """Return the values, and faults for values of another JSON kind, which become empty."""
     if set(map(type, values)) <= set(wanted):
         return list(values), {}
     faults: Faults = {}

@@ -27,7 +27,7 @@ from ringhaul.cql.text_format import USUAL, TextFormat
 
 #: Type -> its big-endian numpy type.
 _INTEGERS = {"tinyint": ">i1", "smallint": ">i2", "int": ">i4", "bigint": ">i8"}
-# Possessive, so that a text that does not match costs no more than one that does.
+# Possessive, so that a mismatch costs no more than a match.
 _REAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 #: Matches only numbers that fit in an int64.
 _FAST_WHOLE = r"^-?(?:[0-9]{1,18}|[1-8][0-9]{18})$"
@@ -97,7 +97,7 @@ def encode_booleans(column: TextColumn, fmt: TextFormat) -> Encoded:
 
 
 def whole_numbers(column: TextColumn) -> tuple[NDArray[np.int64], Mask | None]:
-    """Read values as int64. Returns them and a mask of those read (None: all); the others are 0."""
+    """Return values as int64, 0 if unreadable, and a mask of the values read (None: all)."""
     data = column.data
     if ((data - np.uint8(0x30) <= 9) | (data == 0x2D)).all():
         try:
@@ -124,7 +124,7 @@ def plain_numbers(
         re.escape(fmt.decimal_sep),
         re.escape(fmt.thousands_sep),
     )
-    # A point in a hexadecimal number stays one.
+    # A point in a hexadecimal number stays a point.
     hexadecimal = (
         r"|0[xX][0-9a-fA-F.]+(?:[pP][+-]?[0-9]+)?"
         if fmt.accepts("hex-floats") and fmt.decimal_sep == "."
@@ -174,7 +174,7 @@ def parse_real(text: str, cql_type: str, fmt: TextFormat = USUAL) -> float:
 
 
 def hex_decimal(text: str, fmt: TextFormat = USUAL) -> str:
-    """Return the shortest decimal number of a hexadecimal one, which must be a double exactly."""
+    """Return a hexadecimal number, which must be a double exactly, as the shortest decimal."""
     value = _double_of_hex(text, fmt, functools.partial(hex_decimal, text))
     if math.isinf(value):
         raise ValueError(f"{quote(text)} is outside the range of a double, in which it is read")
@@ -192,7 +192,7 @@ def _odd(number: int) -> int:
 
 
 def _double_of_hex(text: str, fmt: TextFormat, read: Callable[[TextFormat], object]) -> float:
-    """Parse a hexadecimal number, rounded to a double. `read`: what the hint is tried with."""
+    """Parse a hexadecimal number, rounded to a double. `read`: parser by format, for the hint."""
     if not fmt.accepts("hex-floats"):
         found = hint([reading({"accept": "hex-floats"}, fmt, read)])
         raise ValueError(f"{quote(text)} is not a number{found}")

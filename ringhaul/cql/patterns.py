@@ -3,9 +3,9 @@ expression and written by `ringhaul.cql.spell.patterned`.
 
 A pattern with `%` is strftime's; any other is Java's (`DateTimeFormatter`).
 
-Stricter than both, so that a text has one reading: a numeric field next to another one has its full
-width, years have four digits, and nothing is skipped silently. Names of months and days are those
-of a language, in any case.
+Stricter than both, so that a text has one reading: a numeric field next to another has its full
+width, years have four digits, and nothing is skipped silently. Names of months and days come from
+one language, in any case.
 """
 
 import functools
@@ -27,10 +27,10 @@ class Part(NamedTuple):
     """One part of a pattern: a literal text, a field, or the edge of an optional section."""
 
     field: str  #: "literal", "[", "]", or a field's group: see `compile_pattern`
-    text: str = ""  #: of a literal; of a zone: how it is written ("name", ":" or "")
+    text: str = ""  #: a literal, or how a zone is written ("name", ":" or "")
     low: int = 0  #: least digits of a number
     high: int = 0  #: most digits; when written it has this many, a fraction exactly
-    names: tuple[str, ...] = ()  #: of months or days, in the order of the calendar
+    names: tuple[str, ...] = ()  #: names of months or days, in the order of the calendar
     padded: bool = True  #: a number is written with zeros in front
 
 
@@ -69,7 +69,7 @@ def pattern_parts(pattern: str, *, kind: str = "timestamp", language: str = "en"
 
     `kind`: one of `KINDS`, which decides the fields that it needs and may have.
     """
-    stripped = pattern.strip()  # values are trimmed, too
+    stripped = pattern.strip()  # as values are trimmed
     parse = _strftime_parts if "%" in stripped else _java_parts
     parts = _full_widths(parse(stripped, language))
     fields = [part.field for part in parts if part.field not in ("literal", "[", "]", "weekday")]
@@ -86,8 +86,8 @@ def compile_pattern(
 ) -> re.Pattern[str]:
     """Return the expression that all of a text must match. Raises `UsageError`, the pattern first.
 
-    Groups: year, year_of_century, year_since_2000, month, month_name, day, hour, hour12, half,
-    minute, second, fraction, zone, region; only those that the pattern has. With `any_digits`,
+    Groups, as far as the pattern has them: year, year_of_century, year_since_2000, month,
+    month_name, day, hour, hour12, half, minute, second, fraction, zone, region. With `any_digits`,
     literal digits in the pattern match any digit: whether a text matches depends only on its layout
     (`layouts.py`).
     """

@@ -7,5 +7,5 @@ them in their own files (see `compiled`).
 KIND_ROWS = 2
 #: Flags of the metadata.
 GLOBAL_TABLE, HAS_MORE_PAGES, NO_METADATA, METADATA_CHANGED = 0x1, 0x2, 0x4, 0x8
-#: Types that consist of more than an id.
+#: Ids of types that carry more than their id.
 CUSTOM, LIST, MAP, SET, UDT, TUPLE = 0x00, 0x20, 0x21, 0x22, 0x30, 0x31

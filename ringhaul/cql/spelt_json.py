@@ -8,7 +8,7 @@ from typing import Any
 
 from ringhaul.cql.column import quote
 
-#: A value from a JSON decoder: numbers are `str`, too.
+#: A value from a JSON decoder, whose numbers are also `str`.
 Json = Any
 
 

@@ -1,4 +1,4 @@
-"""text, ascii and blob from text: values whose bytes stay the same, or nearly."""
+"""text, ascii and blob from text: values whose bytes hardly change, or not at all."""
 
 import binascii
 import re
@@ -20,9 +20,9 @@ from ringhaul.cql.hints import western_hint
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.option_names import input_option
 
-#: As PostgreSQL writes it, too.
+#: Blobs in hexadecimal digits after 0x, or after \x as PostgreSQL writes them.
 _HEX_FORM = r"^(?:0[xX]|\\x)(?:[0-9a-fA-F]{2})*$"
-#: What stands for `\ud800` to `\udfff` of JSON: not UTF-8, but an encoding of no character.
+#: Bytes for `\ud800` to `\udfff` in JSON: no UTF-8, because they encode no character.
 _HALF_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 
 

@@ -56,10 +56,10 @@ _ISO_FORM = re.compile(
     re.ASCII,
 )
 _EPOCH_FORM = re.compile(r"(?P<epoch>-?\d+)", re.ASCII)
-#: With a unit that was chosen, a number may have a fraction: 1700000000.123 s.
+#: A number in a chosen unit, which may have a fraction: 1700000000.123 s.
 _UNIT_FORM = re.compile(r"(?P<sign>[+-]?)(?P<whole>\d{1,30})(?:\.(?P<part>\d+))?", re.ASCII)
-#: Of `TextFormat.accept`, in this order: zones; dates of few digits or with a time of midnight, and
-#: times with an hour of one digit.
+#: Forms that `TextFormat.accept` may add: times with a zone; dates of few digits or with a time of
+#: midnight, and times with an hour of one digit.
 _ZONED_FORM = re.compile(
     rf"{_DATE}[Tt ]{_TIME} ?(?P<zone>{ZONE}|{ZONE_NAME})?(?:\[(?P<region>{ZONE_NAME})\])?",
     re.ASCII,
@@ -124,7 +124,7 @@ def encode_times(column: TextColumn, fmt: TextFormat) -> Encoded:
 
 
 def _pattern_forms(kind: str, fmt: TextFormat) -> Forms:
-    """Return the form of each pattern, and that of its layout."""
+    """Return the form of each pattern, and the form of its layout."""
     return [
         (
             compile_pattern(pattern, kind=kind, language=fmt.language),
@@ -228,7 +228,7 @@ def _of_spreadsheet(
     read: Callable[[TextFormat], int],
     show: Callable[[int], str],
 ) -> str:
-    """Return how a number is read as spreadsheets count days; empty if it is too small for that."""
+    """Return the hint that reads a number as a spreadsheet's day; empty if it is too small."""
     if float(text) < SPREADSHEET_DAYS_MIN:
         return ""
     options = {f"{kind}-format": "d", "epoch": SPREADSHEET_EPOCH}

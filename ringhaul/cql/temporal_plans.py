@@ -1,6 +1,6 @@
 """The fast pass of dates and times: columns of one layout, read as columns of digits.
 
-The plans read 4-digit years without a sign, and leave others to the slow parsers.
+The plans read 4-digit years without a sign, and leave other years to the slow parsers.
 """
 
 import re
@@ -44,7 +44,7 @@ def is_date_like(values: Any) -> Any:
 def timestamp_plan(
     match: re.Match[str], zone: tzinfo, language: str, clock_changes: str
 ) -> Plan | None:
-    """Return how to read timestamps of a sample's layout, without a zone in `zone`."""
+    """Return the plan for timestamps of a sample's layout; `zone`: zone if they name none."""
     groups = match.groupdict()
     if not _plain_year(match) or groups.get("region"):
         return None
@@ -103,11 +103,11 @@ def _own_digits(match: re.Match[str]) -> list[tuple[int, int]]:
 
 
 def epoch_plan(match: re.Match[str], unit: str, epoch_ms: int) -> Plan | None:
-    """Return how to read whole numbers as long as the sample; `unit`: of `UNIT_NS`, or empty."""
+    """Return the plan for whole numbers as long as the sample. `unit`: in `UNIT_NS`, or empty."""
     negative = match[0][0] == "-"
     start = int(negative)
     unit_ns = UNIT_NS[unit or "ms"]
-    # So that neither the digits nor their product leave int64.
+    # Neither the digits nor their product may leave int64.
     if match.end() - start + len(str(max(unit_ns // 10**6, 1))) > 16 or abs(epoch_ms) > 2**60:
         return None
 
@@ -137,7 +137,7 @@ def _matched(sample: str, forms: Forms) -> re.Match[str] | None:
 
 
 def date_plan(sample: str, forms: Forms, language: str) -> Plan | None:
-    """Return how to read dates of a sample's layout."""
+    """Return the plan for dates of a sample's layout."""
     match = _matched(sample, forms)
     if match is None or not _plain_year(match):
         return None
@@ -152,7 +152,7 @@ def date_plan(sample: str, forms: Forms, language: str) -> Plan | None:
 
 
 def time_plan(sample: str, forms: Forms) -> Plan | None:
-    """Return how to read times of day of a sample's layout."""
+    """Return the plan for times of day of a sample's layout."""
     match = _matched(sample, forms)
     if match is None or len(match.groupdict().get("fraction") or "") > 9:
         return None

@@ -32,29 +32,29 @@ class TextFormat:
     """The spelling of values in text. Raises `UsageError` that names an invalid option."""
 
     #: Patterns of strftime or Java for timestamps, dates and times of day, tried in order before
-    #: ISO 8601; or one of `UNIT_NS`, for whole numbers of it since `epoch`, or since midnight.
+    #: ISO 8601; or a unit of `UNIT_NS`, for whole numbers of it since `epoch`, or since midnight.
     timestamp_formats: tuple[str, ...] = ()
     date_formats: tuple[str, ...] = ()
     time_formats: tuple[str, ...] = ()
     #: Unit of a bare integer in a timestamp column, since `epoch`. Empty: ms, but numbers that look
     #: like a year or a date (2026, 20260131) are refused.
     epoch_unit: str = ""
-    #: The moment from which such numbers count: a date, or a date and a time, perhaps with its
-    #: offset from UTC. Numbers in a date column count from the date and time as written.
+    #: Moment from which numbers count: a date, or a date and a time, perhaps with its offset from
+    #: UTC. Numbers in a date column count from the date and time as written.
     epoch: str = "1970-01-01"
     #: Language of the names of months and days: one of `month_names`, also as `fr_FR`.
     locale: str = "en"
-    #: IANA name of the zone of timestamps without one.
+    #: IANA name of the zone of timestamps that name no zone.
     timezone: str = "UTC"
-    #: What local times mean that clocks skip or repeat: one of `CLOCK_CHANGES`. Empty: as "first",
-    #: and a load notes how many it has read.
+    #: Meaning of local times that clocks skip or repeat: a key of `CLOCK_CHANGES`. Empty: as
+    #: "first", and a load notes how many such times it has read.
     clock_changes: str = ""
     #: Words for booleans, in any case.
     true_words: tuple[str, ...] = ("true", "t", "yes", "y", "1")
     false_words: tuple[str, ...] = ("false", "f", "no", "n", "0")
     #: "hex" (0x...), "base64", or "any": hex after 0x, else base64.
     blob: str = "hex"
-    #: Decimal separator of numbers, and the one between groups of three digits ("": none).
+    #: Decimal separator of numbers, and separator of groups of three digits ("": none).
     decimal_sep: str = "."
     thousands_sep: str = ""
     #: Spellings beyond the usual ones: keys of `ACCEPTED`.
@@ -147,7 +147,7 @@ class TextFormat:
 
     @property
     def epoch_of_dates_ms(self) -> int:
-        """The same for dates, which have no zone: as the clock shows that is at its offset."""
+        """Milliseconds from 1970 to `epoch` as its own clock shows it, since dates have no zone."""
         return self._epoch[0]
 
     @property
@@ -179,7 +179,7 @@ class TextFormat:
 
     def dropped_by(self, kind: str) -> str:
         """Return the pattern by which a timestamp or time is written, if it shows no fraction of a
-        second: what was written does not load back the same. Empty: all of a value is written."""
+        second, so that a written value may load back changed. Empty: all of a value is written."""
         formats: tuple[str, ...] = getattr(self, f"{kind}_formats")
         if not formats or formats[0] in UNIT_NS:
             return ""

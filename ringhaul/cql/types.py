@@ -79,7 +79,7 @@ _SIZE = re.compile("[0-9]{1,10}")
 
 @dataclass(frozen=True)
 class CqlType:
-    """A CQL type. `name` is that of a scalar, or list, set, map, tuple, vector, udt.
+    """A CQL type. `name`: a key of `SCALARS`, or list, set, map, tuple, vector, udt.
 
     `of`: element types (list, set, vector: one; map: key and value; tuple, udt: one per field).
     `fields`: the field names of a user-defined type. `size`: the dimension of a vector.
@@ -132,8 +132,8 @@ class CqlType:
         return cls(name, tuple(cls.from_json(t) for t in of), tuple(fields), size)
 
 
-#: Deepest nesting of types that is parsed; real types are hardly ever nested ten deep. Each level
-#: takes one or more Python calls, whose depth is limited to a thousand.
+#: Deepest nesting of types to parse; real types are hardly ever nested ten deep. Each level takes
+#: one or more Python calls, whose depth is limited to a thousand.
 DEPTH_MAX = 100
 
 

@@ -22,7 +22,7 @@ class _Readable(Protocol):
 
 
 class _Decompressor(Protocol):
-    """One of bz2 or lzma."""
+    """A decompressor of bz2 or lzma."""
 
     @property
     def eof(self) -> bool: ...
@@ -70,7 +70,7 @@ class _Streams:
         return data
 
 
-#: Suffix -> function that opens such a file.
+#: Suffix -> function that opens a file with this suffix.
 DECOMPRESSORS: dict[str, Callable[[io.BufferedReader], _Readable]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".bz2": lambda file: _Streams(file, bz2.BZ2Decompressor),
@@ -81,7 +81,7 @@ DECOMPRESSORS: dict[str, Callable[[io.BufferedReader], _Readable]] = {
     ".lz4": lambda file: pa.CompressedInputStream(file, "lz4"),
     ".br": lambda file: pa.CompressedInputStream(file, "brotli"),
 }
-#: Suffix of a compression that is not read -> its name, and the command that unpacks such a file.
+#: Suffix of an unsupported compression -> its name, and the command that unpacks a file.
 UNREAD = {".snappy": ("snappy", "snzip -dc"), ".sz": ("snappy", "snzip -dc")}
 #: How the library's error begins if the data is not gzip.
 _NO_GZIP = "Not a gzipped file"
@@ -89,7 +89,7 @@ _ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
 
 
 def check_compression(compression: str, path: str) -> None:
-    """Raise `UsageError` for a compression that is not read. `path`: for the message."""
+    """Raise `UsageError` for an unsupported compression. `path`: the file, for the message."""
     if compression in UNREAD:
         name, unpack = UNREAD[compression]
         raise UsageError(
@@ -101,8 +101,8 @@ def check_compression(compression: str, path: str) -> None:
 class Decompressed:
     """A decompressed stream that reports a broken archive in plain words.
 
-    `compression`: a key of `DECOMPRESSORS`. `path`: for the messages. Raises `UsageError` for one
-    in `UNREAD`, which jobs of older versions may have.
+    `compression`: a key of `DECOMPRESSORS`. `path`: the file, for messages. Raises `UsageError` for
+    a compression in `UNREAD`, which jobs of older versions may have.
     """
 
     def __init__(self, file: io.RawIOBase, compression: str, path: str) -> None:

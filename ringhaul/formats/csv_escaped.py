@@ -1,10 +1,10 @@
 """Read the fields of a block with compiled kernels, where pyarrow's parser cannot: dialects with
-an escape character, a delimiter of several bytes, blanks to drop around fields, or
-texts that stand for empty fields, or in their place.
+an escape character, a delimiter of several bytes, blanks to drop around fields, or texts that
+stand for empty fields or replace them.
 
 A null text is compared with a field as written in the file, before escapes are decoded, as MySQL,
 PostgreSQL and Hive do: with the null text `\\N` a field `\\N` is null, while `N` and `\\\\N` are
-texts. Otherwise the grammar is that of `csv_read`.
+texts. Otherwise the grammar is as in `csv_read`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class EscapedColumns(NamedTuple):
     """The fields of some records by column, and the number of fields of every record."""
 
     columns: list[pa.BinaryArray]
-    #: For each column: the rows with a NUL byte that is written literally, not as an escape.
+    #: By column: the rows with a NUL byte that is written literally, not as an escape.
     nuls: list[npt.NDArray[np.bool_]]
-    #: Number of fields of every record, including those that do not become a row.
+    #: Number of fields of every record, whether or not it becomes a row.
     counts: npt.NDArray[np.int64]
     #: Index of each row's record; ascending.
     records: npt.NDArray[np.int64]
@@ -135,8 +135,8 @@ def _replaced(
     kinds: npt.NDArray[np.uint8],
     dialect: CsvDialect,
 ) -> pa.BinaryArray:
-    """Return the column with the texts of the dialect in the place of empty fields, and the other
-    way round. A field that is missing stays null."""
+    """Return the column with empty fields replaced by the dialect's texts, and texts by empty
+    fields. A missing field stays null."""
     word, unquoted, quoted = dialect.empty_word, dialect.fill_empty, dialect.fill_quoted
     bare = (kinds == 0) & (begins >= 0)
     found: list[tuple[npt.NDArray[np.bool_], str]] = []
@@ -171,8 +171,8 @@ def _between_quotes(
     quoted: npt.NDArray[np.bool_],
     dialect: CsvDialect,
 ) -> tuple[Offsets, Offsets, npt.NDArray[np.bool_]]:
-    """Return what is between the quotes of the fields `quoted`, and which fields have nothing
-    after their quotes; without blanks, if these are dropped."""
+    """Return what is between the quotes of the fields `quoted`, without blanks if the dialect drops
+    them, and which fields have nothing after their quotes."""
     begins, stops = begins + 1, stops - 1
     whole = quoted & (stops >= begins)
     whole[whole] = view[stops[whole]] == ord(dialect.quote or "")

@@ -27,7 +27,7 @@ def plain_columns(
 ) -> list[pa.BinaryArray] | None:
     """Return the fields `indexes` of each record, null where they read as null.
 
-    `nulls_of`: the null texts of each of them.
+    `nulls_of`: the null texts of each field.
 
     Returns None if a record has, or may have, another number of fields than `fields_count`.
     """
@@ -51,7 +51,7 @@ def plain_columns(
     fields[:, -1] = block.ends
     begins[-1] = begins[-2]
     if (fields[:, 1] < fields[:, 0]).any() or (fields[:, -2] > fields[:, -1]).any():
-        return None  # one record lacks a delimiter, another one has it
+        return None  # a record lacks a delimiter, and another record has it
     pieces = pa.BinaryArray.from_buffers(
         pa.binary(), len(begins) - 1, [None, pa.py_buffer(begins), pa.py_buffer(data)]
     )

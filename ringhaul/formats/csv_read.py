@@ -104,7 +104,7 @@ def read_block(
 ) -> TextBlock:
     """Read the fields `wanted` of a block whose records have the fields `field_names`.
 
-    `kept`: those in which an empty field is a text, even if it is a null text of the dialect.
+    `kept`: fields in which the empty text is a value, even if it is a null text of the dialect.
 
     A record with another number of fields is a reject unless the dialect allows it, and so is a
     record with a NUL byte in a wanted field.
@@ -245,7 +245,7 @@ def decoded_offsets(
     sizes = _utf8_sizes(encoding)[np.frombuffer(text, np.uint8, int(edges[-1]))]
     between = np.add.reduceat(sizes, np.concatenate(([0], edges[:-1])), dtype=np.int64)
     if not edges[0]:
-        between[0] = 0  # for an empty span, reduceat returns its first element
+        between[0] = 0  # reduceat returns the first element of an empty span
     moved = np.cumsum(between)
     return moved[::2], moved[1::2]
 
@@ -390,8 +390,8 @@ def _regular(
 def _lacks_a_name(
     block: Block, counts: Sequence[int], fields_count: int, dialect: CsvDialect
 ) -> bool:
-    """Return whether the first field may have no name: `counts`, of the records that do not have
-    `fields_count`, are of all records, of several, and one more, and not all end in a delimiter."""
+    """Return whether the first field may have no name: all records, at least two, have one field
+    too many, by `counts` (of irregular records only), and not all end in a delimiter."""
     if not 1 < len(counts) == block.records_count or {*counts} != {fields_count + 1}:
         return False
     delimiter = dialect.raw_delimiter
@@ -414,7 +414,7 @@ def without_nul(
 ) -> tuple[TextRows, list[FieldReject]]:
     """Return the rows without a NUL byte in a wanted field, and rejects for the others.
 
-    `nuls`: for each wanted field, which rows have one.
+    `nuls`: by wanted field, the rows that have a NUL byte.
     """
     rejects: dict[int, FieldReject] = {}
     for name, column, holds_nul in zip(wanted, rows.columns, nuls, strict=True):

@@ -1,6 +1,6 @@
 """How a CSV source is written: its special characters, its encoding, its leniency.
 
-The grammar is that of pyarrow's CSV parser, because that parser finally reads the fields, and the
+The grammar follows pyarrow's CSV parser, because that parser finally reads the fields, and the
 splitter must agree with it on every byte:
 
 - a record ends at LF, CRLF or a lone CR; empty lines and comment lines are not records;
@@ -31,8 +31,8 @@ from ringhaul.option_names import input_option, job_option
 Decoding = Literal["none", "block", "stream"]
 #: Which characters end a record: LF, CRLF and a lone CR, or LF alone.
 LINE_ENDS = ("any", "lf")
-#: Around which fields blanks (spaces and tabs) are dropped: ``text``: outside quotes, so that a
-#: field may be quoted after blanks; ``quoted``: inside quotes, too.
+#: Where blanks (spaces and tabs) around fields are dropped: ``text``: outside quotes, so that a
+#: field may be quoted after blanks; ``quoted``: also inside quotes.
 TRIMS = ("none", "text", "quoted")
 BLANKS = " \t"
 #: Longer delimiters are typing errors.
@@ -45,7 +45,7 @@ NULL_STRINGS_MAX = 100
 #: in JSON (``\\u0001``), a blob twice as many. A third more is for the rest of a record: names in
 #: JSON, delimiters, other columns.
 RECORD_BYTES_MAX = 128 * 2**20
-#: Encodings of Python that are for host names, or of no use, but not for files.
+#: Encodings of Python that are for host names or of no use, not for files.
 _NO_FILES = ("idna", "punycode", "undefined")
 
 
@@ -58,7 +58,7 @@ _DELIMITER_NAMES = {
     "pipe": "|",
     "space": " ",
 }
-#: A character of a delimiter, by its number; without digits: a tab.
+#: A character typed as \t, a tab, or by its number, as in \x01.
 _TYPED = re.compile(r"\\(?:t|x([0-9A-Fa-f]{2}))")
 
 
@@ -83,11 +83,11 @@ class CsvDialect:
     encoding: str = "utf-8"
     #: Unquoted texts that mean null, compared with fields as written: escapes are not decoded yet.
     null_strings: tuple[str, ...] = ("",)
-    #: Whether quoted fields are compared with `null_strings`, too.
+    #: Whether quoted fields are also compared with `null_strings`.
     null_quoted: bool = False
-    #: An unquoted field with this text is the empty text; None: there is no such word.
+    #: Unquoted text that stands for the empty text; None: no word does.
     empty_word: str | None = None
-    #: Texts that take the place of an empty field, and of an empty field in quotes; None: none do.
+    #: Texts that replace an empty field, and an empty field in quotes; None: nothing does.
     fill_empty: str | None = None
     fill_quoted: str | None = None
     #: One of `TRIMS`.
@@ -323,9 +323,9 @@ class CsvDialect:
 
 
 def _delimiter(typed: str) -> str:
-    """Return the characters that were typed: themselves, a name such as `tab`, or `^A` (Ctrl-A).
+    """Return the delimiter that a user typed: its characters, its name such as `tab`, or `^A`.
 
-    In each of them `\\t` is a tab, and `\\x` with two hexadecimal digits that character.
+    Otherwise `\\t` is a tab, and `\\x` with two hexadecimal digits the character of that number.
     """
     if typed in _DELIMITER_NAMES:
         return _DELIMITER_NAMES[typed]

@@ -1,4 +1,4 @@
-"""Warn if the first records of a CSV file suggest another dialect than the one in use.
+"""Warn if the first records of a CSV file suggest a dialect other than the chosen one.
 
 Nothing here changes a value. In these cases every value is legal, but most likely not what its
 writer meant, so that a load would succeed with wrong texts in the table.

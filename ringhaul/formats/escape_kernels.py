@@ -61,11 +61,11 @@ def find_fields(
 ) -> None:
     """Find the fields of each record: where they begin and stop, quotes included.
 
-    `begins`, `stops`, `kinds`: shape (records, fields), all kinds `UNQUOTED`. Fields beyond are
-    only counted, and nothing is written for missing ones. A character that the dialect does not
-    have is -1. `rest`: the bytes of the delimiter after its first, `delimiter`. `bare`: there are
-    escapes outside of quotes, too. `trim`: fields are found without the blanks around them, and a
-    quote after blanks opens.
+    `begins`, `stops`, `kinds`: shape (records, fields), all kinds `UNQUOTED`. Extra fields are only
+    counted, and nothing is written for missing fields. A character that the dialect does not have
+    is -1. `rest`: the bytes of the delimiter after its first, `delimiter`. `bare`: whether escapes
+    also count outside of quotes. `trim`: leave out the blanks around fields, and let a quote after
+    blanks open a quoted field.
     """
     fields_max = begins.shape[1]
     for record in range(starts.size):
@@ -118,7 +118,7 @@ def find_fields(
 
 @inlined
 def _digit(byte: Int) -> Int:
-    """Return the value of a hexadecimal digit; -1: it is not one."""
+    """Return the value of a hexadecimal digit; -1 for any other character."""
     if 48 <= byte <= 57:
         return byte - 48
     if 65 <= byte <= 70:

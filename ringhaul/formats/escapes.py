@@ -1,7 +1,7 @@
 """Meaning of the characters after the escape character, in each style of escapes.
 
-The styles are those of the programs that write dumps, letter by letter: a letter that one of them
-reads as a control character is a plain letter to another:
+Each style follows a program that writes dumps, letter by letter: a letter that one program reads as
+a control character is a plain letter to another:
 
 | style        | letters                       | numbers                              |
 |--------------|-------------------------------|--------------------------------------|
@@ -61,7 +61,7 @@ def has_meaning(character: str, style: str) -> bool:
 
 @lru_cache
 def meanings(style: str) -> npt.NDArray[np.uint8]:
-    """For each byte after the escape character, shape (256,), the byte that it stands for."""
+    """Return the byte that each byte after the escape character stands for, shape (256,)."""
     import numpy as np  # not for commands that only name the styles
 
     table = np.arange(256, dtype=np.uint8)

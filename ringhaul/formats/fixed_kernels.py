@@ -28,8 +28,8 @@ _SPACE, _TAB = 32, 9
 
 @inlined
 def _after(data: Bytes, at: Int, end: Int) -> Int:
-    """Return where the character at `at` ends. A byte that does not begin a character belongs to
-    the one before."""
+    """Return where the character at `at` ends. A byte that begins no character belongs to the
+    character before it."""
     at += 1
     while at < end and (data[np.uintp(at)] & 0xC0) == 0x80:
         at += 1

@@ -1,4 +1,4 @@
-"""Say where the fields of fixed-width records are: a list of columns, or a layout file.
+"""Where the fields of fixed-width records are: a list of columns, or a layout file.
 
 Positions are numbers of characters, from 1; both ends belong to the field. What lies between
 fields, and after the last one, is not read. Fields must not overlap.
@@ -68,8 +68,8 @@ def parse_columns_at(text: str) -> tuple[FixedField, ...]:
 def parse_layout(data: bytes) -> tuple[FixedField, ...]:
     """Return the fields that a layout file describes: `name,first,last[,trim]` on each line.
 
-    Blank lines and lines that begin with # are left out, and so is a first line that has these
-    words. Raises `UsageError` that names the line at fault.
+    Skips blank lines, lines that begin with #, and a first line that holds these very words. Raises
+    `UsageError` that names the line at fault.
     """
     try:
         lines = data.decode("utf-8-sig").splitlines()

@@ -56,7 +56,7 @@ class _Found(NamedTuple):
 
     #: Field -> its begin and its end by turns, for each record.
     edges: Mapping[str, _Edges]
-    lengths: Offsets  #: of each record, in characters
+    lengths: Offsets  #: characters of each record
 
 
 def read_fixed(
@@ -68,11 +68,10 @@ def read_fixed(
 ) -> TextBlock:
     """Read the fields `wanted` of a block.
 
-    `kept`: those in which an empty field is a text, even if it is a null text of the dialect.
+    `kept`: fields in which the empty text is a value, even if it is a null text of the dialect.
 
-    A record that ends before a field of the layout does is a reject, unless the dialect allows
-    missing fields; then the field ends with its record. So is a record with a NUL byte in a wanted
-    field.
+    A record with a NUL byte in a wanted field is a reject. So is a record that ends before a field
+    of the layout does, unless the dialect allows missing fields; then the field ends there.
     """
     if block.defect is not None:
         raise ValueError("a defective record has no fields")

@@ -34,7 +34,7 @@ def read_header(
 
     `stream` is positioned at `start`. Blanks around names are dropped, but for names in `known`;
     names may be empty or repeated, see `check_names`. Raises `SourceEmpty` for a source without
-    records, and `UsageError` for one that is not text or cannot be decoded.
+    records, and `UsageError` for a source that is not text or cannot be decoded.
     """
     bounded = replace(dialect, record_bytes_max=min(HEADER_BYTES_MAX, dialect.record_bytes_max))
     blocks = read_blocks(stream, bounded, block_bytes=HEADER_CHUNK_BYTES, start=start)
@@ -71,8 +71,8 @@ def _otherwise() -> str:
 def write_header(names: Sequence[str], dialect: CsvDialect) -> bytes:
     """Return a line that `read_header` reads these names from; UTF-8 if a stream is encoded later.
 
-    Without quotes and escapes some characters cannot be written. A header that was read has none of
-    them: such names were given in its place and are matched by position, so _ can replace them.
+    Without quotes and escapes some characters cannot be written; `_` replaces them. Only names that
+    a user gave in place of a header have such characters, and those names match by position.
     """
     line = dialect.delimiter.join(_written(name, dialect) for name in names) + "\n"
     encoding = dialect.encoding if dialect.decoding == "block" else "utf-8"

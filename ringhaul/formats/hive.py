@@ -27,7 +27,7 @@ def folder_of(column: str, value: str | None) -> str:
 def values_of(folders: Iterable[str]) -> dict[str, str | None]:
     """Return the values in the names of folders, by column, in their order; None: null.
 
-    Folders that are not of this form are left out. Raises `UsageError` for one that cannot be
+    Skips folders whose names are not of this form. Raises `UsageError` for a name that cannot be
     decoded, and for a column with two values.
     """
     found: dict[str, str | None] = {}

@@ -2,10 +2,10 @@
 array, separated by commas or record separators (RFC 7464), with comments if those are allowed.
 
 A record is an object at the top level. Between records only blanks, commas, brackets, record
-separators and comments are skipped; anything else there is a record, too, which is rejected
-when it is parsed. Where a record begins, nothing of what came before matters: units and blocks may
-begin at any record, also in the middle of an array of any size. Brackets are counted: one that is
-not closed at the end of a file is all that shows that it was cut short between two objects.
+separators and comments are skipped; any other text there is also a record, which is rejected when
+it is parsed. Where a record begins, nothing of what came before matters: units and blocks may begin
+at any record, also in the middle of an array of any size. Brackets are counted: only an open
+bracket at the end of a file shows that the file was cut short between two objects.
 
 The walk over the bytes is compiled for all but small buffers. It takes constant memory, and some
 nanoseconds for each byte.
@@ -39,7 +39,7 @@ class Documents(NamedTuple):
     ends: Offsets
     #: The first record or comment that is not complete begins here; else the buffer's end.
     consumed_bytes: int
-    #: Of the brackets between the records, up to there.
+    #: Nesting of the brackets between the records, up to `consumed_bytes`.
     nesting: Nesting
 
 
@@ -51,7 +51,7 @@ class Nesting(NamedTuple):
     in_comment: bool = False  #: nothing follows, and a comment `/*` is not closed
 
     def and_then(self, depth: int, lowest: int, in_comment: bool) -> Nesting:
-        """Return the nesting after further bytes, which have these values by themselves."""
+        """Return the nesting after further bytes, whose own nesting has these values."""
         return Nesting(self.depth + depth, min(self.lowest, self.depth + lowest), in_comment)
 
 
@@ -89,9 +89,9 @@ def walk(
 ) -> _Walked:
     """Note where records begin and end, as many as fit.
 
-    Returns their number, the place up to which `buffer` has been walked over, whether that is all
-    of it but an incomplete record (`_IN_COMMENT`: it is, and ends in a comment that is not closed),
-    and the depth and lowest depth of arrays in what was walked over.
+    Returns the number of records, the place where the walk stopped, whether nothing but an
+    incomplete record follows (`_IN_COMMENT`: nothing does, and a comment is open at the end), and
+    the depth and lowest depth of arrays in the bytes before that place.
     """
     count, state, start, depth, at = 0, _NOTHING, begin, 0, begin
     arrays, lowest = 0, 0

@@ -1,5 +1,5 @@
 """How JSON objects lie in a file."""
 
-#: One object on each line; objects however they are broken into lines, also in an array; the same
-#: with comments.
+#: One object on each line; objects on any number of lines, also in an array; such objects with
+#: comments.
 JSON_LAYOUTS = ("lines", "documents", "commented")

@@ -16,7 +16,7 @@ def parse_spelt(text: bytes) -> Json:
 
 
 def text_column(values: Sequence[Json]) -> tuple[pa.StringArray, dict[int, str]]:
-    """Return values of `parse_spelt` as text, and by row why some have none; those are null."""
+    """Return values of `parse_spelt` as text, null where there is none, and why, by row."""
     texts: list[str | None] = []
     bad: dict[int, str] = {}
     for row, value in enumerate(values):

@@ -89,10 +89,10 @@ def read_objects(
 ) -> JsonBlock:
     """Read the names `wanted` from a block's objects.
 
-    Rejects records that are not a JSON object, and those with a name that is neither wanted nor in
-    `ignored` (None: any name is allowed). `chosen`: bool per record; the others are skipped.
-    `parse`: like `parse_json`. `paths`: names that lead to a value within objects, as `user.name`
-    does; what is on the way must be an object, or missing.
+    Rejects records that are not a JSON object, and records with a name that is neither wanted nor
+    in `ignored` (None: any name is allowed). `chosen`: bool per record, False skips it. `parse`: a
+    parser like `parse_json`. `paths`: names that lead to a value within objects, as `user.name`
+    does; each value on the way must be an object, or missing.
     """
     steps = {name: name.split(".") for name in paths}
     rows: list[dict[str, Json]] = []
@@ -157,7 +157,7 @@ def inner_value(row: Json, steps: Sequence[str]) -> Json:
 
 
 def _barred(row: Json, paths: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:
-    """Return a path on which there is a value that is not an object, and the reason."""
+    """Return a path that is blocked by a value that is not an object, and the reason."""
     for name, steps in paths.items():
         for count in range(1, len(steps)):
             found = inner_value(row, steps[:count])

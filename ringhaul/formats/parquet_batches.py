@@ -3,11 +3,11 @@
 The footer cannot be relied on: it counts a value that many rows share once, it does not show which
 rows are long, and it may be wrong. Page headers can be relied on. Where they are at hand they say
 how many rows are sure to fit (`parquet_sure`), mostly as many as a batch should have. Beyond these,
-decoded bytes are measured: the first batch has few rows, and each following one has as many as fit
-by the measure of the last ones, but not many times more than the one before. Shared values are
-examined before they are expanded: the dictionary of each byte-array column shows its longest value.
-If that is too long for many rows at once, rows are read as indices and expanded part by part.
-Small batches are joined again, so that callers get few.
+decoded bytes are measured: the first batch has few rows, and each later batch as many as fit at the
+size of the last rows, but not many times more than its predecessor. Shared values are examined
+before they are expanded: the dictionary of each byte-array column shows its longest value. If that
+value is too long for many rows at once, rows are read as indices and expanded part by part. Small
+batches are joined again, so that callers get few.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from ringhaul.formats.spelled import (
 BATCH_ROWS = 64 * 1024
 #: Rows of the first batch: with 1 MiB each they take 16 MiB.
 FIRST_ROWS = 16
-#: How many times the rows of the last batch the next one may have.
+#: The next batch may have this many times the rows of the last batch.
 GROWTH = 8
-#: The most that a batch may take, if all its values are as long as the longest of their
-#: dictionaries: this many times the target size, but no more than `WORST_BYTES_MAX`.
+#: Largest size of a batch, if all its values are as long as the longest of their dictionaries: this
+#: many times the target size, but at most `WORST_BYTES_MAX`.
 WORST_TIMES = 8
 WORST_BYTES_MAX = 256 * 2**20
 #: Columns are read as indices if fewer rows than this could be read at once with values expanded.
@@ -135,7 +135,7 @@ def _read(
         done += batch.num_rows
         yield batch, pace.took(batch)
         if done < pace.rows_count:
-            # pyarrow looks at it before each batch.
+            # pyarrow looks at this size before each batch.
             file.reader.set_batch_size(pace.rows())
     if done != pace.rows_count:
         raise pa.ArrowInvalid(
@@ -163,14 +163,14 @@ class _Pace:
         self._trusts_sure = not as_indices
         self._longest, self._worst_bytes = longest, worst_bytes
         spelled = [leaf for leaf in leaves if leaf not in as_indices]
-        # From the footer, which ignores what rows share and is only a hint for the rest.
+        # The footer ignores what rows share, and is only a hint for the rest.
         self._left_bytes = sum(leaf.plain_bytes for leaf in spelled)
         self._left_rows = rows_count
         fixed = sum(leaf.width for leaf in leaves if leaf.flat)
         shared = sum(_worst_row(leaf, longest, rows_count) for leaf in spelled)
         self._worst_rows = min(bytes_max // max(fixed, 1), worst_bytes // max(shared, 1))
         lists = {leaf.place for leaf in leaves if not leaf.flat}
-        # For each column with lists, by its leaf with the most values.
+        # A column with lists has as many elements as its leaf with the most values.
         self._lists = sorted(lists)
         self._left_elements = sum(
             max(leaf.values_count for leaf in leaves if leaf.place == place) for place in lists
@@ -300,7 +300,7 @@ def _longest_read(
 
 
 def _long_ones(leaves: Sequence[Leaf], longest: dict[str, int], worst_bytes: int) -> list[Leaf]:
-    """Return the leaves to read as indices: those with the longest values, no more than needed."""
+    """Return the leaves to read as indices: the fewest that will do, longest values first."""
     rows_count = max((leaf.values_count for leaf in leaves), default=0)
     plain = sorted(
         (leaf for leaf in leaves if leaf.path in longest and not leaf.delta),
@@ -360,7 +360,7 @@ def _spell_out(batch: pa.RecordBatch, spelled: pa.Schema | None) -> pa.RecordBat
         wanted = spelled.field(name).type
         if column.type != wanted:
             if not pa.types.is_dictionary(column.type):
-                # Casting a slice of a nested array would expand the values outside of it, too.
+                # Casting a slice of a nested array would also expand the values outside of it.
                 column = column.take(pa.array(np.arange(len(column))))
             # Arrow casts dictionaries to views only by way of full values.
             column = column.cast(_without_views(wanted)).cast(wanted)

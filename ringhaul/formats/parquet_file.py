@@ -64,12 +64,11 @@ class ParquetSource(pq.ParquetFile):  # type: ignore[misc]
         look: Callable[[], None] = _nothing,
         **options: Any,
     ) -> None:
-        """`source`, `options`: as for `pq.ParquetFile`.
+        """`source`, `options`: arguments of `pq.ParquetFile`.
 
-        `footer`: None: it is read from `source`, an open file of pyarrow. `stored`: the file's
-        bytes, to check its pages before they are read. None: the file is remote. `look`: to call
-        after each read, before its rows are used; raises if the file is no longer the one that was
-        opened.
+        `footer`: the file's footer; None: read it from `source`, an open file of pyarrow. `stored`:
+        the file's bytes, to check its pages before they are read; None: the file is remote. `look`:
+        called after each read, before its rows are used; raises if the file has changed.
         """
         self.footer = read_footer(Stored.of(source)) if footer is None else footer
         super().__init__(source, metadata=self.footer.metadata, **options)

@@ -22,7 +22,7 @@ _TAIL_BYTES = 64 << 10
 MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 #: Bytes of footers that a process walks in Python, in 0.1 s, before it loads the compiled form.
 _PLAIN_BYTES_MAX = 1 << 20
-#: No file has more: the largest of any file system are smaller.
+#: No file is larger: no file system allows it.
 _STORED_BYTES_MAX = 1 << 50
 _TYPES = (
     *("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY"),
@@ -32,7 +32,7 @@ _CODECS = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ
 
 
 class Unreadable(pa.ArrowInvalid):  # type: ignore[misc]
-    """A file has something that is not read. The message says what, and what to do."""
+    """A file has something that cannot be read. The message says what, and what to do."""
 
 
 class Stored(NamedTuple):
@@ -61,7 +61,7 @@ class Chunk(NamedTuple):
     values_count: int
     unpacked_bytes: int
     stored_bytes: int
-    #: Offset of its bytes in the file: of its dictionary, if it has one.
+    #: Offset of its first byte in the file, which belongs to its dictionary if it has one.
     start: int
     delta: bool  #: some pages hold differences
 
@@ -72,7 +72,7 @@ class Footer:
     def __init__(
         self, metadata: pq.FileMetaData, paths: Sequence[str], groups: Numbers, chunks: Numbers
     ) -> None:
-        """`groups`, `chunks`: as `parquet_walk.walk_footer` notes them."""
+        """`groups`, `chunks`: the figures that `parquet_walk.walk_footer` notes."""
         self.metadata, self.schema = metadata, metadata.schema
         #: Leaf columns, such as `tags.list.element`, in the order of the chunks of each group.
         self.paths = paths

@@ -136,8 +136,8 @@ def _whole_json(text: str) -> str:
 def _number_json(text: str, cql_type: str, fmt: TextFormat) -> str | list[str]:
     """Convert a number that is text in the file to JSON, which has fixed separators.
 
-    Invalid text stays unchanged. If JSON would take it for a number all the same, it is put in a
-    list, which is refused again: 1.5 must not slip in where 1,5 was wanted.
+    Invalid text stays unchanged. If JSON would still take it for a number, it is put in a list,
+    which is refused again: 1.5 must not slip in where 1,5 was wanted.
     """
     column, misspelt = plain_numbers(_one(text), cql_type, fmt)
     if not misspelt:

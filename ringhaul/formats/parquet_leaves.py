@@ -18,7 +18,7 @@ class Leaf(NamedTuple):
     """A leaf column of a row group: values of one physical type."""
 
     path: str
-    place: int  #: of its column among the wanted ones
+    place: int  #: index of its column among the wanted columns
     physical: str
     flat: bool  #: not inside a list
     width: int  #: bytes of each value in Arrow; 0: they vary
@@ -33,7 +33,7 @@ class Leaf(NamedTuple):
 def leaves_of(footer: Footer, group: int, names: Sequence[str]) -> list[Leaf]:
     """Return the leaves of the columns `names` in a row group, in the order of the file.
 
-    Raises `Unreadable` for one that cannot be read.
+    Raises `Unreadable` for a leaf that cannot be read.
     """
     found = []
     for number, path in enumerate(footer.paths):
@@ -73,7 +73,7 @@ def check_readable(footer: Footer, names: Sequence[str]) -> None:
 
 
 def place_of(path: str, names: Sequence[str]) -> int | None:
-    """Return which of the columns `names` a leaf belongs to; None: to none."""
+    """Return the index in `names` of the column that a leaf belongs to; None: no column."""
     path += "."
     for place, name in enumerate(names):
         if path.startswith(name) and path[len(name)] == ".":

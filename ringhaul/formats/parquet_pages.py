@@ -22,7 +22,7 @@ INDEX_ENCODINGS = frozenset({2, 8})
 #: Encoding of values that repeat the beginnings of others: a page does not bound their size.
 DELTA_BYTE_ARRAY = 7
 
-#: How much is first read to find a header, and how large one may be: as large as for pyarrow.
+#: Bytes first read to find a header, and the largest header, as in pyarrow.
 PEEK_BYTES = 512
 HEADER_BYTES_MAX = 16 << 20
 _DEPTH_MAX = 16
@@ -34,8 +34,8 @@ _LONG_BYTES = 128
 #: Bytes examined at once, in reused memory, and how many values are visited one by one at most.
 _WINDOW_BYTES = 128 << 10
 _STEPS_MAX = 500
-#: For each struct field in `PageHeader`, the numbers of its own fields that hold the number of
-#: values, and their encoding.
+#: Field of `PageHeader` that is a struct -> the struct's fields with the number of values, and with
+#: their encoding.
 _ABOUT = {5: (1, 2), 7: (1, 2), 8: (1, 4)}
 _KINDS = {DATA: 5, DICTIONARY: 7, DATA_V2: 8}
 _CODECS = {
@@ -68,7 +68,7 @@ class Page(NamedTuple):
 
 
 def pages(read: ReadAt, start: int, end: int, values_count: int) -> Iterator[Page]:
-    """Yield the pages in [start, end) of a file, up to the one with the last of `values_count`.
+    """Yield the pages in [start, end) of a file, until they have `values_count` values.
 
     Reads as far as pyarrow does. Raises `pa.ArrowInvalid` for a damaged header.
     """
@@ -109,7 +109,7 @@ def parse_page(data: bytes, at: int, data_start: int) -> Page:
 
 
 def _struct(data: bytes, at: int, numbers: dict[int, int], base: int) -> int:
-    """Note a struct's 32-bit numbers by `base` + field; those of its structs by 100 x field."""
+    """Note a struct's 32-bit numbers by `base` + field; an inner struct's base is 100 x field."""
     field = 0
     while head := data[at]:
         at += 1

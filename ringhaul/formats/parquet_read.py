@@ -1,6 +1,6 @@
 """Parquet files as units and blocks: a unit is a row group, a block some of its rows.
 
-Positions differ from those in text: the offset is the number of the row group, the line is the
+Positions differ from positions in text: the offset is the number of the row group, the line is the
 number of the row in the file, from 1.
 """
 
@@ -31,11 +31,11 @@ BATCH_BLOCKS = 4
 BATCH_BYTES_MAX = 256 * 2**20
 #: Stored bytes of a row group behind a URL to hold. Writers usually make groups of up to 128 MiB.
 HELD_BYTES = 64 * 2**20
-#: S3 takes 20 to 50 ms to answer, as long as it takes to send 2 MiB. So for a group of more than 32
-#: columns more is held: 2 MiB for each.
+#: S3 takes 20 to 50 ms to answer, as long as it takes to send 2 MiB. So a group of more than 32
+#: columns may hold more: 2 MiB for each.
 COLUMN_BYTES = 2 * 2**20
-#: Mark of a field whose values were INT96. In microseconds those beyond some 292,000 years come out
-#: as other times, so only the years 1 to 9999 are taken, which writers of INT96 have.
+#: Mark of a field whose values were INT96. Beyond some 292,000 years they become other times in
+#: microseconds, so only the years 1 to 9999 are taken, which writers of INT96 have.
 _INT96 = b"ringhaul.int96"
 _FIRST_US, _END_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 
@@ -62,7 +62,7 @@ class RowGroup(NamedTuple):
     #: Stored bytes of its columns.
     size_bytes: int
     first_ordinal: int
-    first_row: int  #: from 1, in the file
+    first_row: int  #: number in the file, from 1
 
 
 @contextmanager

@@ -29,8 +29,8 @@ from ringhaul.formats.parquet_pages import (
 from ringhaul.formats.spelled import OFFSET_BYTES
 
 #: One page of each column and its dictionary are in memory at a time, decompressed. Together they
-#: may take this many bytes, or this many for each of many columns, or this many times their size in
-#: the file. A value may have 128 MiB, and is always within one page.
+#: may take `HELD_BYTES`, or `COLUMN_HELD_BYTES` for each of many columns, or their size in the file
+#: times `HELD_TIMES`. A value may have 128 MiB, and is always within one page.
 HELD_BYTES = 256 << 20
 COLUMN_HELD_BYTES = 4 << 20
 HELD_TIMES = 4
@@ -102,8 +102,8 @@ class SureRows:
     ) -> int:
         """Return how many rows from `done` on are sure to fit in these bytes; 0: hardly any.
 
-        `longest`: bytes of the longest shared value, by leaf. `bytes_max`: for what rows do not
-        share; `shared_max`: for what they share, expanded.
+        `longest`: bytes of the longest shared value, by leaf. `bytes_max`: bound on the bytes that
+        rows do not share. `shared_max`: bound on their shared values, expanded.
         """
         count = min(rows_max, self._rows_count - done)
         while count > 0:

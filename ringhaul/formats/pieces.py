@@ -46,7 +46,7 @@ class Stream(Protocol):
 class Position(NamedTuple):
     """A place in a source."""
 
-    #: From the first byte of the source.
+    #: Bytes from the start of the source.
     offset_bytes: int
     #: Number of the next record in the whole job, from 0.
     ordinal: int
@@ -90,8 +90,8 @@ def read_pieces(
     ``record_bytes_max`` at a time. A byte order mark at offset 0 belongs to no piece. `tick` is
     called after every few MiB that are read or searched for the end of a record.
 
-    `complete`: the name of the file that the stream is all of, from its beginning to its end; None:
-    a part of one. Raises `SourceCorrupt` at the end of a complete file that was cut short.
+    `complete`: the name of the file, if the stream is all of it; None: the stream is a part of a
+    file. Raises `SourceCorrupt` at the end of a complete file that was cut short.
     """
     cutter = _Cutter(stream, dialect, chunk_bytes, start, tick)
     cutter.skip_bom()
@@ -119,7 +119,7 @@ class _Cutter:
         self.tick = tick
         self.buffer = b""
         self.at_end = False
-        #: Of the JSON that was taken; None: an object in it is not closed, which is a reject.
+        #: Nesting after the JSON that was taken; None: it has an open object, which is a reject.
         self.nesting: Nesting | None = Nesting()
 
     def fill(self) -> bool:

@@ -1,13 +1,13 @@
 """Dialects, by the name of the program that writes them.
 
-| name         | files of                                                                  |
+| name         | files                                                                     |
 |--------------|---------------------------------------------------------------------------|
 | `mysql`      | SELECT ... INTO OUTFILE and mysqldump with tabs; read by LOAD DATA            |
-| `postgresql` | COPY in its text format, psql's \\copy too                                |
+| `postgresql` | COPY in its text format, also psql's \\copy                               |
 | `hive`       | a table STORED AS TEXTFILE, ROW FORMAT DELIMITED without ESCAPED BY       |
 | `excel`      | CSV UTF-8: RFC 4180 with a header; written with a byte order mark and CRLF |
 
-Options that are given explicitly override those of the preset.
+Options that are given explicitly override the preset.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def _characters(preset: Preset) -> dict[str, Any]:
-    """Return the options that are the same for reading and writing."""
+    """Return the options that reading and writing share."""
     return {
         "delimiter": preset.delimiter,
         "quote": preset.quote,
@@ -66,7 +66,7 @@ def _characters(preset: Preset) -> dict[str, Any]:
 def input_options(
     name: str, given: Collection[str], *, quote: str, escape: str
 ) -> dict[str, str | bool | tuple[str, ...]]:
-    """Return the options of `load` that the preset `name` sets, except those in `given`.
+    """Return the options of `load` that the preset `name` sets, without the options `given`.
 
     `quote`, `escape`: the values of these options, which count if they are among `given`.
     """

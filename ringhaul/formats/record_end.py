@@ -1,11 +1,10 @@
-"""The grammar of records as a state machine: every byte costs the same.
+"""The grammar of records as a state machine, whose cost does not depend on the bytes.
 
-Compiled, it takes some 2 ns a byte; where few bytes mean anything, plain Python jumps from one of
-these to the next, without the 60 MB that numba takes. It handles what costs `records.py` most,
-whose methods need time and memory for each quote and escape: a record that may be hundreds of MiB
-long and hold nothing else, and buffers that are full of them. From one window of a record to the
-next only a state and the place of the last opening quote are carried, so `tick` can be called in
-between.
+Compiled, it takes some 2 ns a byte; where few bytes mean anything, plain Python jumps from one such
+byte to the next, without the 60 MB that numba takes. It handles what costs `records.py` most, whose
+methods need time and memory for each quote and escape: a record that may be hundreds of MiB long
+and hold nothing else, and buffers that are full of them. From one window of a record to the next
+only a state and the place of the last opening quote are carried, so `tick` can be called between.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Tick = Callable[[], None]
 #: What the bytes so far mean for the next one. In the first two states a quote opens.
 _RECORD_BEGINS, _FIELD_BEGINS, _PLAIN, _QUOTED, _QUOTE_IN_QUOTED = range(5)
 _ESCAPED, _QUOTED_ESCAPED, _COMMENT, _END = range(5, 9)
-#: After these: how many bytes of a delimiter of several bytes were read.
+#: Later states: how many bytes of a delimiter of several bytes were read.
 _IN_DELIMITER = _END + 1
 #: A line end in one of these states does not end the record. A state is less than 256.
 _HIDING = np.isin(np.arange(256), (_QUOTED, _ESCAPED, _QUOTED_ESCAPED))
@@ -64,8 +63,8 @@ def first_record(
 ) -> FirstRecord:
     """Find the end of the first record of `buffer[:size_bytes]`, which begins at a record boundary.
 
-    Uses no memory, whatever the buffer holds, and calls `tick` after each `WINDOW_BYTES`. `final`:
-    as for `scan_records`, which finds the same records.
+    Uses no memory, whatever the buffer holds, and calls `tick` after each `WINDOW_BYTES`. Finds the
+    same records as `scan_records`. `final`: nothing follows the buffer.
     """
     length = len(buffer) if size_bytes is None else min(size_bytes, len(buffer))
     ends_in_cr = dialect.line_end == "any" and buffer.endswith(b"\r", 0, length)
@@ -197,10 +196,10 @@ def _changes(table: bytes) -> list[re.Pattern[bytes]]:
 
 
 def walk(buffer: Any, table: Any, begin: int, end: int, state: int, open_quote: int) -> _Walked:
-    """Process the bytes `buffer[begin:end]`, up to one that ends the record.
+    """Process the bytes `buffer[begin:end]`, up to the end of the record.
 
-    Returns its place or -1, the state after the last byte, and the place of the last opening quote
-    or -1.
+    Returns the place of that end or -1, the state after the last byte, and the place of the last
+    opening quote or -1.
     """
     for at in range(begin, end):
         following = table[state * 256 + buffer[at]]

@@ -35,7 +35,7 @@ from ringhaul.formats.json_documents import Nesting, scan_documents
 from ringhaul.formats.record_end import hidden_bytes
 
 Offsets = npt.NDArray[np.int64]
-#: For each of the given offsets, in order: is the byte there inside quotes or escaped?
+#: Tells for each of the given offsets, in order, whether its byte is inside quotes or escaped.
 Hidden = Callable[[Offsets], npt.NDArray[np.bool_]]
 
 LF, CR = 10, 13
@@ -56,7 +56,7 @@ class Scan(NamedTuple):
     consumed_bytes: int
     #: The quote that is open at the end of the buffer; None: no quote is open.
     open_quote: int | None
-    #: Of JSON, up to `consumed_bytes`.
+    #: Nesting of JSON up to `consumed_bytes`.
     nesting: Nesting = Nesting()
 
 
@@ -120,7 +120,7 @@ def is_record(buffer: bytes, end: int, dialect: CsvDialect) -> bool:
 def _end_of_data(
     view: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets, escape: int
 ) -> npt.NDArray[np.bool_]:
-    r"""Return which lines are ``\.`` alone: COPY of PostgreSQL takes that for the end of data."""
+    r"""Return which lines are ``\.`` alone, the end of data to PostgreSQL's COPY."""
     found: npt.NDArray[np.bool_] = ends - starts == 2
     for i, byte in enumerate((escape, ord("."))):
         found[found] = view[starts[found] + i] == byte
@@ -207,7 +207,7 @@ def _by_parity(quotes: Offsets) -> Hidden:
 
 
 def _by_escapes(view: npt.NDArray[np.uint8], escape: int) -> Hidden:
-    """Hide the bytes that an odd number of escape characters stands right before."""
+    """Hide the bytes right after an odd number of escape characters."""
 
     escapes = np.flatnonzero(view == escape)
     indexes = np.arange(len(escapes))
@@ -278,7 +278,7 @@ def _walked(buffer: bytes, length: int, dialect: CsvDialect) -> tuple[Hidden | N
 
 @lru_cache(maxsize=16)
 def _walker(dialect: CsvDialect) -> re.Pattern[bytes]:
-    """Return a pattern: all that hides nothing, then (`hides`) one thing that hides line ends."""
+    """Return a pattern: bytes that hide nothing, then (`hides`) something that hides line ends."""
     delimiter = re.escape(dialect.raw_delimiter)
     quote, escape, comment = (
         b"" if character is None else re.escape(character.encode())

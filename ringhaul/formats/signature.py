@@ -6,7 +6,7 @@ from ringhaul.option_names import input_option
 
 #: How many bytes at the beginning of a file are examined.
 LOOK_BYTES = 64
-#: A text may begin with some of the bytes below, so a control character must be near, too.
+#: A text may begin with some of the bytes below, so a control character must also be near.
 _BINARY = re.compile(rb"[\s\S]{0,60}[\x00-\x08\x0e-\x1f]")
 #: (first bytes, name of the compression, suffix if it is supported, command that unpacks it).
 _COMPRESSIONS: tuple[tuple[bytes, str, str, str], ...] = (
@@ -32,7 +32,7 @@ _KINDS: tuple[tuple[bytes, str], ...] = (
 
 
 def binary_kind(beginning: bytes, *, piped: bool = False) -> str | None:
-    """Return what a file that begins so is, and what to do about it; None: it may be text.
+    """Return what a file with this beginning is, and what to do; None: it may be text.
 
     `piped`: the input is standard input, which has no file name.
     """

@@ -59,7 +59,7 @@ def value_bytes(array: Any) -> Weights:
     if pa.types.is_null(arrow):
         return np.zeros(count, np.int64)
     if _is_view(arrow):
-        # The first four of a view's 16 bytes are the length; those of a null are arbitrary.
+        # The first four of a view's 16 bytes are the length; they are arbitrary in a null.
         views = np.frombuffer(array.buffers()[1] or b"", np.int32).reshape(-1, 4)
         lengths = views[array.offset : array.offset + count, 0].astype(np.int64)
         return np.asarray(lengths * _valid(array) if array.null_count else lengths) + OFFSET_BYTES

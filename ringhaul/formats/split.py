@@ -30,7 +30,7 @@ SPLIT_CHUNK_BYTES = 2**20
 class Block(NamedTuple):
     """A run of records in memory, or one defective record."""
 
-    #: Of a long defective record, only the beginning.
+    #: Bytes of the records; of a long defective record only the beginning.
     data: bytes
     #: Position of the first byte of `data`.
     position: Position
@@ -72,7 +72,7 @@ def read_blocks(
 ) -> Iterator[Block]:
     """Yield all records of `stream`, which is positioned at `start` and ends with a record.
 
-    A block holds about `block_bytes`, or more for a single record, and at least one record.
+    A block holds at least one record, and about `block_bytes` unless a single record is longer.
     `tick`, `complete`: see `read_pieces`.
     """
     pieces = read_pieces(

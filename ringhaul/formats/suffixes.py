@@ -9,7 +9,7 @@ FORMATS = ("csv", "jsonl", "parquet")
 #: Suffixes of fixed-width files below a folder. No suffix means this format, whose layout must be
 #: given.
 FIXED_SUFFIXES = (".txt", ".dat", ".fwf", ".asc")
-#: Format -> the suffixes of its files, without those of a compression.
+#: Format -> the suffixes of its files, before the suffix of a compression.
 SUFFIXES = {
     "csv": (".csv", ".tsv", ".txt"),
     "jsonl": (".jsonl", ".ndjson", ".json"),
@@ -26,7 +26,7 @@ def format_of(path: str, file_format: str = "auto") -> str:
 
 
 def suffixes_of(file_format: str) -> tuple[str, ...]:
-    """Return the suffixes of a format's files; for "auto" of all formats that a suffix shows."""
+    """Return the suffixes of a format's files; "auto": the suffixes of all `FORMATS`."""
     if file_format == "fixed":
         return FIXED_SUFFIXES
     formats = FORMATS if file_format == "auto" else (file_format,)
@@ -34,8 +34,7 @@ def suffixes_of(file_format: str) -> tuple[str, ...]:
 
 
 def compression_of(path: str) -> str:
-    """Return the suffix of the file's compression, a key of `DECOMPRESSORS` or `UNREAD`; ""
-    if none."""
+    """Return a file's compression suffix, a key of `DECOMPRESSORS` or `UNREAD`; "" if none."""
     suffix = os.path.splitext(_named(path))[1].lower()
     return suffix if suffix in DECOMPRESSORS or suffix in UNREAD else ""
 
@@ -49,5 +48,5 @@ def plain_name(path: str) -> str:
 
 
 def _named(path: str) -> str:
-    """Return the part of a path with the suffix: of a web server's URL the path without a query."""
+    """Return the part of a path that ends in the suffix: a web server's URL without its query."""
     return split_url(path).path if is_url(path) and scheme_of(path) in WEB_SCHEMES else path

@@ -62,8 +62,7 @@ class Transcoded:
         return f"cannot be decoded as {self.encoding}: {error}; give the encoding it has"
 
 
-#: Surrogates, which UTF-8 cannot hold: UTF-7 and escapes can produce them, and the mark is one of
-#: them.
+#: Surrogates, which UTF-8 cannot hold: UTF-7 and escapes can produce them, and our mark is one.
 _HALVES = re.compile("[\ud800-\udfff]")
 
 

@@ -70,9 +70,9 @@ def member_path(archive: str, name: str) -> str:
 def find_members(file: io.RawIOBase, path: str, wanted: str | None) -> list[ZipMember]:
     """Return the members of the archive `file` to read, sorted by name.
 
-    `wanted`: the name of one, or a glob in which `*` also matches `/`; None: all. Both leave out
-    hidden ones. `path`: of the archive, for messages. Raises `SourceCorrupt`, `SourceMissing` and
-    `UsageError`.
+    `wanted`: the name of a member, or a glob in which `*` also matches `/`; None: all members. A
+    glob and None leave out hidden members. `path`: path of the archive, for messages. Raises
+    `SourceCorrupt`, `SourceMissing` and `UsageError`.
     """
     every, directory_at = _directory(file, path)
     _refuse_overlaps(every, path)

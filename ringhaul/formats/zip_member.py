@@ -1,6 +1,6 @@
 """Read the content of one member of a zip archive, in bounded memory, and check it.
 
-A member that is only stored is read at any position, like a file. A compressed one is a stream.
+A member that is only stored is read at any position, like a file. A compressed member is a stream.
 Nothing is written to a disk, and a member's name is only a name.
 """
 
@@ -28,9 +28,9 @@ class ZipMember(NamedTuple):
     """Where a member is in its archive, as the archive's directory says."""
 
     name: str
-    header_offset: int  #: of its local header
+    header_offset: int  #: offset of its local header in the archive
     stored_bytes: int  #: compressed, without the header
-    size_bytes: int  #: of its content
+    size_bytes: int  #: bytes of its content
     method: int  #: one of `STORED`, `DEFLATED`, `BZIP2`
     crc: int
 
@@ -71,8 +71,8 @@ class _Inflate:
 def open_member(file: io.RawIOBase, member: ZipMember, path: str) -> io.RawIOBase:
     """Open a member of the archive `file`, which is read at any position and closed with it.
 
-    `path`: of the member, for messages. Reading raises `SourceCorrupt` for content that is not what
-    the directory says: cut short, longer, or with another checksum.
+    `path`: path of the member, for messages. Reading raises `SourceCorrupt` for content that is not
+    what the directory says: cut short, longer, or with another checksum.
     """
     try:
         file.seek(member.header_offset)
@@ -101,7 +101,7 @@ class _Member(io.RawIOBase):
     def __init__(self, file: io.RawIOBase, member: ZipMember, path: str, begin: int) -> None:
         self._file, self._member, self._path, self._begin = file, member, path, begin
         self._at = 0
-        #: Of the content before `_at`; None: some of it was not read.
+        #: Checksum of the content before `_at`; None: some of it was not read.
         self._crc: int | None = 0
 
     def readable(self) -> bool:

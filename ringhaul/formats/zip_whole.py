@@ -18,7 +18,7 @@ _END_MAGIC = b"PK\5\6"
 _END = struct.Struct("<4s4H2LH")
 #: A comment of the archive may follow the end record.
 _COMMENT_BYTES_MAX = 0xFFFF
-#: More members are counted in another record.
+#: A larger number of members is stored in another record.
 _COUNT_MAX = 0xFFFF
 #: Sizes and checksum of a member may follow it.
 _DESCRIPTOR_BYTES_MAX = 24
@@ -31,7 +31,7 @@ def check_whole(
 ) -> None:
     """Raise `SourceCorrupt` for an archive whose directory lists more or less than is there.
 
-    `infos`: all that the directory lists. `directory_at`: where it begins.
+    `infos`: all members that the directory lists. `directory_at`: where the directory begins.
     """
     _check_end(file, len(infos), path)
     ordered = sorted(infos, key=lambda info: info.header_offset)

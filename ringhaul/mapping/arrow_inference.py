@@ -27,7 +27,7 @@ def infer_arrow(
 ) -> Inferred:
     """Return the type for a column of an Arrow type. Raises `NoType` if there is none.
 
-    `values`: the first ones. `vectors`: whether the cluster has them.
+    `values`: the first values. `vectors`: whether the cluster has vectors.
     """
     if values is not None and (found := _by_values(arrow, values, vectors)):
         return found
@@ -85,7 +85,7 @@ def _is_list_of_floats(arrow: pa.DataType) -> bool:
 
 
 def _is_vector(arrow: pa.DataType) -> bool:
-    """Whether the type itself fixes the number of its numbers, and there are many."""
+    """Whether a type fixes the length of its lists of numbers, at many numbers."""
     return bool(
         pa.types.is_fixed_size_list(arrow)
         and pa.types.is_floating(arrow.value_type)

@@ -16,7 +16,7 @@ from ringhaul.records.row_fields import TTL, WRITETIME
 
 
 class RowFields(NamedTuple):
-    """The fields that say how a row is written; one with a column's name is loaded there, too."""
+    """The fields that say how a row is written; a column of their name is also loaded from them."""
 
     timestamp: str | None = None
     ttl: str | None = None
@@ -24,7 +24,7 @@ class RowFields(NamedTuple):
 
 NO_ROW_FIELDS = RowFields()
 
-#: Function in the name of an unload's field, such as `ttl(c)` -> (load's field, what it says).
+#: Function in the name of an unload's field, such as `ttl(c)` -> (load's field, its meaning).
 _ROW_FUNCTIONS = {
     "writetime": (WRITETIME, "when rows were written"),
     "ttl": (TTL, "how long rows live"),
@@ -53,10 +53,10 @@ def map_fields(
 ) -> tuple[tuple[str, str], ...]:
     """Return (field, column) pairs in the order of the fields, without a mapping.
 
-    Every field goes to the column of its name, or of its name in other case: see
-    `other_case`. Fields in `skip` are left out; those in `taken`, which say how rows are written,
-    need no column. Raises `UsageError` for a field without a column, a column used twice, a type
-    that cannot be loaded, or a primary key column without a field.
+    Every field goes to the column of its name, or of its name in other case: see `other_case`.
+    Fields in `skip` are left out; fields in `taken`, which say how rows are written, need no
+    column. Raises `UsageError` for a field without a column, a column used twice, a type that
+    cannot be loaded, or a primary key column without a field.
     """
     check_skips(fields, skip, source)
     known = table.column_names
@@ -101,8 +101,8 @@ def way_out(field: str, column: str) -> str:
 
 
 def refuse_row_functions(fields: Sequence[str], source: str) -> None:
-    """Raise `UsageError` for a field of an unload that says how rows were written: it is meant for
-    an option, not for a column."""
+    """Raise `UsageError` for an unload's field that says how rows were written: it is meant for an
+    option, not for a column."""
     for field in fields:
         if field.endswith(")") and field.partition("(")[0].lower() in _ROW_FUNCTIONS:
             raise UsageError(f"{source}: {field!r}: {way_out(field, field)}")
@@ -113,7 +113,7 @@ def find_row_fields(
 ) -> RowFields:
     """Find the `wanted` fields by their names or, if these are not names, 0-based `positions`.
 
-    Raises `UsageError` for one that is not a field, that several fields are named, or that is both.
+    Raises `UsageError` for a name that no field has or several have, or that is wanted twice.
     """
     found = []
     for meant, name in zip((WRITETIME, TTL), wanted, strict=True):
@@ -142,8 +142,7 @@ def find_row_fields(
 def other_case(fields: Collection[str], columns: Collection[str]) -> dict[str, str]:
     """Return field -> column for fields that differ from a column only in case, as CQL's names do.
 
-    Only where it is clear which is meant: no other field and no other column has that name in any
-    case.
+    Only where the meaning is clear: no other field and no other column has the name in any case.
     """
     # SELECT JSON writes names with capitals in quotes.
     quoted = {field: name for field in fields if (name := plain_name(field)) != field}
@@ -172,9 +171,9 @@ def find_fields(
 ) -> tuple[tuple[str, str], ...]:
     """Return (field, column) pairs in the order of the fields, matched by name as in `map_fields`.
 
-    Other fields are left out. For inputs without a mapping option: values of `lookup` and `exec`.
+    Leaves out other fields. Serves inputs without a mapping option: values of `lookup` and `exec`.
     Raises `UsageError` for a column without exactly one such field, with what to do `otherwise`,
-    or of a type that cannot be loaded.
+    or with a type that cannot be loaded.
     """
     known = table.column_names
     meant = other_case(fields, known)
@@ -195,7 +194,7 @@ def find_fields(
 
 
 def not_loadable(table: TableSchema, column: str) -> str | None:
-    """Return why no INSERT can write a column; None: one can."""
+    """Return why no INSERT can write a column; None: an INSERT can."""
     cql_type = table.type_of(column)
     try:
         if loadable(table.parsed_type(column)):

@@ -101,7 +101,7 @@ def infer_json(
     values: Sequence[Json], fmt: TextFormat = USUAL, *, vectors: bool = True
 ) -> Inferred:
     """Return the type for values that `TYPED_JSON` decoded; None is null. `vectors`: whether the
-    cluster has them.
+    cluster has vectors.
 
     Raises `NoType` for arrays and objects that no type can hold.
     """
@@ -128,7 +128,7 @@ def infer_json(
 def widened(one: str, other: str) -> str | None:
     """Return the type that holds the values of both types; None if there is none.
 
-    Text holds the strings of which some are UUIDs, and a list the arrays of other lengths.
+    Text also holds UUIDs, and a list also holds arrays of other lengths.
     """
     if one == other:
         return one
@@ -147,14 +147,14 @@ _LISTS = ("vector<", "frozen<list<")
 
 
 def _as_list(cql_type: str) -> str:
-    """Return the list type of a vector's elements; another type as it is."""
+    """Return the list type of a vector's elements; any other type unchanged."""
     if not cql_type.startswith("vector<"):
         return cql_type
     element = cql_type.removeprefix("vector<").rpartition(",")[0]
     return f"frozen<list<{element}>>"
 
 
-#: Each type holds the values of those before it.
+#: Each type holds the values of the types before it.
 _LADDERS = (
     ("tinyint", "smallint", "int", "bigint", "varint", "decimal"),
     ("float", "double"),
@@ -189,7 +189,7 @@ def _of_words(texts: Sequence[str], fmt: TextFormat) -> Inferred | None:
 
 
 def _of_numbers(texts: Sequence[str]) -> Inferred | None:
-    """Return the type for numbers; None if some text is not one."""
+    """Return the type for numbers; None if some text is not a number."""
     if all(map(WHOLE.fullmatch, texts)):
         large = next((text for text in texts if not _fits_bigint(text)), None)
         if large is not None:
@@ -276,7 +276,7 @@ def _of_arrays(arrays: Sequence[list[Json]], fmt: TextFormat, vectors: bool) -> 
 
 
 def _of_vectors(arrays: Sequence[list[Json]], elements: Sequence[Json]) -> Inferred | None:
-    """Return the type for arrays of numbers of one length, as embeddings are."""
+    """Return the type for arrays of numbers that have one length, such as embeddings."""
     lengths = {len(array) for array in arrays}
     if len(lengths) != 1 or (length := lengths.pop()) < VECTOR_LENGTH_MIN:
         return None

@@ -1,4 +1,4 @@
-"""The text of a mapping, as its parts. Pure: what they mean for a file is in `targets.py`.
+"""The text of a mapping, in parts. Pure: `targets.py` says what the parts mean for a file.
 
 ```
 mapping  = entry, entry, ...
@@ -7,7 +7,7 @@ entry    = source = column | source : column | name
 source   = name | position | literal | function
 literal  = 'text' | (type)value
 function = name(...), also with the names of fields within
-name     = any characters but , = : | "any characters", a doubled quote standing for one
+name     = any characters but , = : | "any characters", with quotes doubled
 ```
 
 This is the language of DataStax Bulk Loader, with one addition: a name may hold blanks, parentheses
@@ -32,7 +32,7 @@ _TYPED = re.compile(r"\(\s*([a-zA-Z][\w<>, ]*)\)\s*(\S.*)", re.DOTALL)
 _TIMES = re.compile(r"(writetime|ttl)\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
 #: Function -> the option that adds it for each column.
 PRESERVING = {"writetime": "preserve-timestamp", "ttl": "preserve-ttl"}
-#: No record has so many fields; and longer numbers are not read in linear time.
+#: No record has more fields; and longer numbers are not read in linear time.
 _POSITION_DIGITS_MAX = 9
 
 
@@ -44,7 +44,7 @@ class Term(NamedTuple):
 
     @property
     def position(self) -> int | None:
-        """The position that it may be, from 0."""
+        """The position, from 0, that the term may mean."""
         plain = not self.quoted and self.text.isascii() and self.text.isdecimal()
         return int(self.text) if plain and len(self.text) <= _POSITION_DIGITS_MAX else None
 
@@ -63,7 +63,7 @@ class Term(NamedTuple):
 
     @property
     def call(self) -> bool:
-        """Whether it may be a call of a function."""
+        """Whether the term may be a call of a function."""
         return not self.quoted and _CALL.fullmatch(self.text) is not None
 
     @property
@@ -93,7 +93,7 @@ class MappingText:
 
     entries: tuple[Entry, ...] = ()
     rest: bool = False  #: all other fields go to the columns of their names
-    excluded: tuple[str, ...] = ()  #: of those
+    excluded: tuple[str, ...] = ()  #: fields that `rest` leaves out
     preserved: tuple[str, ...] = ()  #: functions of `every_time` that an option added
 
     def __bool__(self) -> bool:
@@ -101,7 +101,7 @@ class MappingText:
 
     @property
     def named(self) -> list[str]:
-        """The names on the left, which may be those of fields."""
+        """The names on the left, which may be names of fields."""
         return [entry.left.text for entry in self.entries]
 
     @property
@@ -133,15 +133,15 @@ class MappingText:
         return tuple(times[0] for times in alone if times is not None and EVERY in times[1])
 
     def source_of(self, function: str) -> str:
-        """Return what asks for a time of each column: an option, or a part of the mapping."""
+        """Return the option or the part of the mapping that asks for a time of each column."""
         if function not in self.preserved:
             return f"{job_option('mapping')} {function}({EVERY})"
         return job_option(PRESERVING[function])
 
     @property
     def positions_count(self) -> int:
-        """How many fields a record needs that has all that are named by `positional` entries, or
-        `listed`."""
+        """How many fields a record needs to have all fields that `positional` or `listed` entries
+        name."""
         if self.listed:
             return len(self.entries)
         sides = [entry.left for entry in self.entries]
@@ -151,14 +151,14 @@ class MappingText:
 
     @property
     def listed(self) -> bool:
-        """Whether it is a list of columns, for fields in this order."""
+        """Whether the mapping is a list of columns, for fields in this order."""
         return not self.rest and any(
             entry.right is None and entry.left.times is None for entry in self.entries
         )
 
     @property
     def plain(self) -> dict[str, str] | None:
-        """Field -> column, if it is nothing but such pairs, and each field is in one."""
+        """Field -> column, if the mapping has nothing but such pairs, each of another field."""
         if self.rest or any(entry.right is None or _no_field(entry) for entry in self.entries):
             return None
         pairs = {e.left.text: e.right.text for e in self.entries if e.right is not None}
@@ -173,9 +173,9 @@ def _no_field(entry: Entry) -> bool:
 def parse_mapping(
     text: str | None, option: str | None = None, *, reads: bool = False
 ) -> MappingText:
-    """Parse a mapping. `reads`: that of an unload, whose fields may be functions and constants
-    without another name. Raises `UsageError`, which names the part at fault and `option` (None: the
-    job's)."""
+    """Parse a mapping. `reads`: it belongs to an unload, whose fields may be functions and
+    constants without another name. Raises `UsageError`, which names the part at fault and `option`
+    (None: the job's)."""
     option = option or job_option("mapping")
     entries: list[Entry] = []
     rest, excluded = False, list[str]()
@@ -220,7 +220,7 @@ def _exclusions(text: str | None, part: str, option: str) -> Iterator[str]:
 
 
 def _sides(part: str) -> tuple[str, str | None]:
-    """Return both sides of an entry; None: there is one."""
+    """Return both sides of an entry; None: there is only a left side."""
     for separator in "=:":
         found = list(_parts(part, separator))
         if len(found) > 1:
@@ -247,7 +247,7 @@ def _term(text: str, part: str, option: str = "") -> Term:
 
 
 def _parts(text: str, separator: str, option: str = "") -> Iterator[str]:
-    """Yield what is between separators outside of quotes and brackets, without blanks around it.
+    """Yield the parts between separators outside of quotes and brackets, without blanks around.
 
     A quote counts at the beginning of a side and within brackets; empty parts are left out. Raises
     `UsageError` for quotes and brackets that are not closed.

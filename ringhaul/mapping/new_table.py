@@ -19,13 +19,13 @@ from ringhaul.plain_text import Lines, as_line, lines_of
 _TABLE_NAME = re.compile("[A-Za-z0-9_]{1,48}")
 #: The partition key in parentheses, followed by clustering columns.
 _COMPOSITE = re.compile(r"\((?P<partition>[^()]*)\)(?:,(?P<clustering>[^()]*))?")
-#: Names that CQL takes without quotes, and puts into lower case.
+#: A name that CQL takes without quotes, and puts into lower case.
 _PLAIN = re.compile("[A-Za-z][A-Za-z0-9_]*")
 #: Types that no key may have.
 _NO_KEY = ("duration",)
-#: The column that is the key unless another is named.
+#: The column that is the key unless the user names another.
 USUAL_KEY = "id"
-#: A longer type in a list of columns moves its line only.
+#: A longer type in a list of columns shifts only its own line.
 _TYPE_WIDTH_MAX = 24
 _NAME_WIDTH_MAX = 30
 
@@ -112,7 +112,7 @@ def new_table(
 def column_names(fields: Sequence[str]) -> dict[str, str]:
     """Return field -> name of its column: plain names in lower case, as CQL itself takes a name
     without quotes, so that no statement needs quotes later. Names that differ only in case, and
-    those that need quotes anyway, stay as they are."""
+    names that need quotes anyway, stay as they are."""
     lower = Counter(field.lower() for field in fields)
     return {
         field: field.lower() if _PLAIN.fullmatch(field) and lower[field.lower()] == 1 else field
@@ -130,7 +130,7 @@ def _usual_key(columns: Iterable[str]) -> str:
 def parse_key(text: str, columns: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return partition key and clustering columns of `a,b` or `(a,b),c`.
 
-    Raises `UsageError` for other forms, unknown columns, and one that is named twice.
+    Raises `UsageError` for other forms, unknown columns, and repeated columns.
     """
     plain = text.strip()
     found = _COMPOSITE.fullmatch(re.sub(r"\)\s*,", "),", plain))
@@ -170,7 +170,7 @@ def _names(text: str) -> list[str]:
 
 
 def differences(wanted: TableSchema, found: TableSchema) -> list[str]:
-    """Describe how an existing table differs from one that would be created; empty: it does not."""
+    """Describe how the table `found` differs from the table to create; empty: it does not."""
     said = []
     types = {column.name: column.cql_type for column in found.columns}
     for column in wanted.columns:
@@ -192,5 +192,5 @@ def _key_text(table: TableSchema) -> str:
 
 
 def repeated_keys(keys: Sequence[object]) -> int:
-    """Return how many of the sampled keys occurred before: their rows overwrite earlier ones."""
+    """Return how many of the sampled keys occurred before: their rows overwrite earlier rows."""
     return len(keys) - len(set(keys))

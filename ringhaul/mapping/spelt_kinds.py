@@ -1,6 +1,6 @@
 """What texts look like: numbers, times and UUIDs in their usual spelling; and which text does not.
 
-`inference` chooses the type of a new column with it. Pure.
+`inference` uses this to choose the type of a new column. Pure.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _CLOCK = "[0-9]{2}:[0-9]{2}"
 DATE = re.compile(_DAY)
 TIME = re.compile(rf"{_CLOCK}:[0-9]{{2}}(?:\.[0-9]{{1,9}})?")
 MOMENT = re.compile(rf"{_DAY}[T ]{_CLOCK}.*", re.DOTALL)
-#: Texts that a number would not give back as they are.
+#: Texts that a number would not give back unchanged.
 _ALMOST_NUMBERS = (
     ("a leading zero", re.compile(r"[+-]?0[0-9]+(?:\.[0-9]+)?")),
     ("a plus sign", re.compile(r"\+[0-9]+(?:\.[0-9]+)?")),
 )
-#: So many texts decide what a column looks like.
+#: Number of texts that decide what a column looks like.
 _LOOK_AT = 200
 
 

@@ -37,10 +37,10 @@ class TargetTimes:
 
     table: TableSchema
     source: str
-    row: dict[str, str] = field(default_factory=dict)  #: function -> field, of whole rows
+    row: dict[str, str] = field(default_factory=dict)  #: function -> field for whole rows
     #: Function -> column -> field.
     columns: dict[str, dict[str, str]] = field(default_factory=_by_function)
-    #: Function -> column, or `EVERY` for rows -> the number that all have.
+    #: Function -> column, or `EVERY` for rows -> the number in every row.
     fixed: dict[str, dict[str, int]] = field(default_factory=_values)
     #: Function -> field found by its name -> column; it may turn out that the column has no time.
     named: dict[str, dict[str, str]] = field(default_factory=_by_function)
@@ -76,7 +76,7 @@ class TargetTimes:
 
     def find(self, function: str, fields: Sequence[str], mapped: Mapping[str, str]) -> None:
         """Find the fields that are named as an unload names the times of columns. `mapped`: field
-        -> its column, for columns of another name than in the unloaded table."""
+        -> its column, for columns that had other names in the unloaded table."""
         for name in fields:
             times = Term(name).times
             if times is None or times[0] != function or name in mapped:
@@ -92,7 +92,7 @@ class TargetTimes:
     def settle(self, mapping: MappingText, loaded: Collection[str], fields: Sequence[str]) -> None:
         """Take the found fields whose columns are `loaded` and have times.
 
-        Raises `UsageError` if there is none although a loaded column could have one.
+        Raises `UsageError` if there is no such field although a loaded column could have a time.
         """
         for function in mapping.every_time:
             for name, column in self.named[function].items():
@@ -114,7 +114,7 @@ class TargetTimes:
         return column not in key and not self.table.is_multi_cell(column)
 
     def check(self, loaded: Collection[str]) -> None:
-        """Raise `UsageError` for the time of a column that is not loaded or has none."""
+        """Raise `UsageError` for the time of a column that is not loaded or has no time."""
         for function in FUNCTIONS:
             for column in (*self.columns[function], *self.fixed[function]):
                 key = column in self.table.primary_key

@@ -36,20 +36,20 @@ from ringhaul.records.job import Argument, LoadSource
 from ringhaul.records.wildcard import EVERY
 
 Pairs = tuple[tuple[str, str], ...]
-#: Names that older versions of Bulk Loader have for `writetime(*)` and `ttl(*)`.
+#: Names of `writetime(*)` and `ttl(*)` in older versions of Bulk Loader.
 _OLD_TIMES = {"__timestamp": "writetime", "__ttl": "ttl"}
-#: In a call: the type of a term, as in `(int)a`; a text; a name.
+#: Tokens of a call: the type of a term, as in `(int)a`; a text; a name.
 _TOKEN = re.compile(
     r"(?<![\w\"])\(\s*[A-Za-z][\w<>, ]*\)(?=\s*[\w'\"(\[{:?-])"
     r"|'(?:[^']|'')*+'|\"(?:[^\"]|\"\")*+\"|[A-Za-z_]\w*+"
 )
-#: After the name of a function, of a keyspace, and within a literal.
+#: Characters after the name of a function, of a keyspace, and of a field within a literal.
 _NO_FIELD_BEFORE = ("(", ".", ":")
 
 
 @dataclass(frozen=True)
 class Targets:
-    """What is filled by the fields of one file, and what without a field."""
+    """What the fields of one file fill, and what is filled without a field."""
 
     mapping: Pairs  #: (field, column)
     row: RowFields = NO_ROW_FIELDS
@@ -65,7 +65,7 @@ class Targets:
 
     @property
     def untimed(self) -> Targets:
-        """The same without write times, TTLs and what the server computes, which a verification
+        """The targets without write times, TTLs and what the server computes, which a verification
         does not compare."""
         none = {name: () for name in ("times", "ttls", "filled", "arguments")}
         return replace(self, row=NO_ROW_FIELDS, fixed_times=(), fixed_ttls=(), **none)
@@ -89,7 +89,7 @@ class Targets:
             filled=self.filled,
             fixed_times=self.fixed_times,
             fixed_ttls=self.fixed_ttls,
-            # Their types are the server's to say, see producer/plan/arguments.py.
+            # The server says their types, see producer/plan/arguments.py.
             arguments=tuple(Argument(*pair, CqlType("text")) for pair in self.arguments),
         )
 
@@ -104,7 +104,7 @@ def find_targets(
     taken: RowFields = NO_ROW_FIELDS,
     positions: bool = True,
 ) -> Targets:
-    """Return what the fields fill. `positions`: a number in the mapping may be that of a field.
+    """Return what the fields fill. `positions`: whether numbers in the mapping may mean fields.
 
     `taken`: the fields that options name for write times and TTLs of rows. Raises `UsageError` as
     `map_fields` does, and for entries that fit neither the fields nor the table.
@@ -177,7 +177,7 @@ class _Resolver:
             self._take_times(*times, left)
         elif left.text in self.fields:
             self.pairs.append((left.text, self._column(right, left.text)))
-        elif left.times is not None and self._is_column(left):  # one that is compared
+        elif left.times is not None and self._is_column(left):  # a compared column
             self.pairs.append((self._field(right), left.text))
         elif left.times is not None:
             self._take_times(*left.times, right)
@@ -368,7 +368,7 @@ def _fields_text(fields: Sequence[str]) -> str:
 
 
 def _argument(found: re.Match[str]) -> Term | None:
-    """Return the name that a token of a call is, if a field may be meant."""
+    """Return the token of a call as a name, if it may mean a field."""
     token, then = found[0], found.string[found.end() :].lstrip()[:1]
     if token[0] in "('" or then in _NO_FIELD_BEFORE:
         return None
@@ -419,10 +419,10 @@ def find_named_targets(
 ) -> tuple[tuple[str, ...], Targets]:
     """Return fields and targets of a source whose records name their values (jsonl).
 
-    The fields are all names that a record may have: those of the columns, of the mapping, of
-    `skip`, and those in `taken`, which say how rows are written. Columns that no INSERT can write
-    are left out. `seen`: names in the first records; a column may have its name in other case
-    there, which then is its name in all of the source. Raises `UsageError` like `find_targets`.
+    The fields are all names that a record may have: of columns, in the mapping, in `skip`, and in
+    `taken`, whose fields say how rows are written. Columns that no INSERT can write are left out.
+    `seen`: names in the first records; if these spell a column in other case, then so does all of
+    the source. Raises `UsageError` like `find_targets`.
     """
     if mapping:
         names = [*named_fields(mapping, table, seen, skip)]

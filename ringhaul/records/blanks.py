@@ -19,15 +19,15 @@ from ringhaul.cql.types import CqlType
 #: Types with a value that is spelt as the empty text.
 TEXTS = frozenset(("ascii", "text", "varchar", "blob"))
 _BLANK = " \t\n\v\f\r"
-#: Longer values are not looked at: copying a bad value of many MiB would cost more than it helps.
+#: Longer values are left alone: copying a bad value of many MiB would cost more than it helps.
 _LENGTH_MAX = 256
 
 
 def without_empties(kind: CqlType, values: Any) -> Any:
-    """Return fields of CSV with null for each empty one, if the type has no such value."""
+    """Return fields of CSV with null for each empty field, if the type has no such value."""
     if kind.name in TEXTS or not isinstance(values, pa.BinaryArray) or not len(values):
         return values
-    # Once for each column of each block, so on the offsets alone: a null has no bytes, either.
+    # Runs for each column of each block, so on the offsets alone: a null has no bytes, either.
     offsets = np.frombuffer(values.buffers()[1], np.int32)
     offsets = offsets[values.offset : values.offset + len(values) + 1]
     empty = offsets[1:] == offsets[:-1]
@@ -37,9 +37,9 @@ def without_empties(kind: CqlType, values: Any) -> Any:
 
 
 def without_blanks(kind: CqlType, values: Any, faults: Faults) -> Any | None:
-    """Return the values with null for each faulty text of only blanks; None if there is none.
+    """Return the values with null for each faulty text of only blanks; None: there is no such text.
 
-    `values`: in any form that an encoder takes.
+    `values`: a column in any form that an encoder takes.
     """
     if kind.name in TEXTS:
         return None

@@ -1,8 +1,8 @@
 """Split the blocks of a unit whose earlier attempts were lost, to find the record at fault fast.
 
-Of a lost attempt, only the records that it was working on together are known. The next attempt
-takes them in `PIECES` pieces, each with a breadcrumb, and so on until one record is alone; the
-attempt after that leaves it out. Pure.
+A lost attempt leaves behind only which records it was working on together. The next attempt takes
+them in `PIECES` pieces, each with a breadcrumb, and so on until one record is alone; the attempt
+after that leaves it out. Pure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PIECES = 64
 def careful_blocks(
     blocks: Iterable[AnyBlock], losses: Sequence[Loss]
 ) -> Iterator[tuple[AnyBlock, Loss | None]]:
-    """Yield the blocks, with those in `losses` cut into pieces.
+    """Yield the blocks, cut into pieces where `losses` has suspects.
 
     A block of one record that must be left out comes with the loss that says why.
     """
@@ -53,7 +53,7 @@ def _pieces(block: AnyBlock, edges: Sequence[int]) -> Iterator[AnyBlock]:
             at = Position(position.offset_bytes, position.ordinal + first, position.line + first)
             yield RowBlock(block.batch.slice(first, end - first), at, share)
             continue
-        # Bytes between two records, such as a line end, belong to the record before.
+        # Bytes between two records, such as a line end, belong to the earlier record.
         begin = int(block.starts[first]) if first else 0
         following = int(block.starts[end]) if end < count else len(block.data)
         line += count_line_ends(block.data, counted, begin, block.line_end)

@@ -1,7 +1,7 @@
 """Rows whose columns have their own write times and TTLs, as several statements. Pure.
 
-An INSERT writes all its columns at one time, for one time to live. So a row becomes as many as its
-columns have different pairs of both; in each of these the other columns are unset.
+An INSERT writes all its columns at one time, for one time to live. So a row becomes one statement
+for each different pair of both among its columns, with the other columns unset.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from ringhaul.records.row_fields import cell_integers
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-#: In place of a TTL: the table's default.
+#: Stands for the table's default TTL.
 TABLE_TTL = -1
 
 
 class Group(NamedTuple):
-    """Some rows, with those of their columns that are written together."""
+    """Some rows, with the columns that are written together."""
 
     rows: Mask  #: which of all rows
-    columns: list[Cells]  #: of these rows
+    columns: list[Cells]  #: columns of these rows
     times_us: Integers
     ttls_s: Integers  #: `TABLE_TTL` where the table decides
 
@@ -39,11 +39,11 @@ def grouped(
     own_times: Mapping[int, Cells],
     own_ttls: Mapping[int, Cells],
 ) -> Iterator[Group]:
-    """Yield the rows as groups of columns, each value in one of them.
+    """Yield the rows as groups of columns, each value in one group.
 
-    `key`: places of the columns that are in every statement. `times_us`, `ttls_s`: of columns
-    without their own. `own_times`, `own_ttls`: by place; a null time is the row's, and a null TTL
-    means that the value does not expire. A row without any value is in the first group.
+    `key`: places of the columns in every statement. `times_us`, `ttls_s`: by row, for columns
+    without their own. `own_times`, `own_ttls`: by place of a column; a null time is the row's, and
+    a value with a null TTL does not expire. A row without any value is in the first group.
     """
     places = [place for place in range(len(columns)) if place not in key]
     rows_count = len(times_us)
@@ -75,7 +75,7 @@ def grouped(
 
 
 def _only(cells: Cells, written: Mask) -> Cells:
-    """Return the cells of the rows `written`, and unset ones for the others."""
+    """Return the cells of the rows `written`, and unset cells for other rows."""
     if written.all():
         return cells
     return cells.filter(written).spread(written, UNSET_LENGTH)
@@ -84,7 +84,7 @@ def _only(cells: Cells, written: Mask) -> Cells:
 def _matrix(
     places: Sequence[int], own: Mapping[int, Cells], usual: Integers, missing: Integers
 ) -> Integers:
-    """Return a number for each row and place: its own, `missing` where that is null, or `usual`."""
+    """Return a number for each row and place: its own, `missing` for a null, or else `usual`."""
     found = np.empty((len(usual), len(places)), np.int64)
     for at, place in enumerate(places):
         cells = own.get(place)

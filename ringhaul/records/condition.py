@@ -1,4 +1,4 @@
-"""The condition of a load: select rows with the engine that filters rows that are read.
+"""The condition of a load: select rows with the engine that filters rows of reads.
 
 A condition is about what the table would hold: the cells of its columns are assembled into a page
 of rows, as a server sends it, and decoded like one. Pure.
@@ -27,7 +27,7 @@ _NO_ELEMENTS_BYTES = 4
 
 
 def record_condition(text: str, table: TableSchema, columns: Sequence[str]) -> Where:
-    """Return a condition that can be applied to records which are loaded into `columns`.
+    """Return a condition that can be applied to records that are loaded into `columns`.
 
     Raises `QueryError` as for rows of the table, and `UsageError`.
     """
@@ -51,19 +51,19 @@ class Condition:
     """A condition on some of the columns that are loaded."""
 
     def __init__(self, text: str, table: TableSchema, columns: Sequence[str]) -> None:
-        """`columns`: the loaded ones, in order. Raises as `record_condition` does."""
+        """`columns`: the loaded columns, in order. Raises as `record_condition` does."""
         where = record_condition(text, table, columns)
         self._predicate = where.predicate
-        #: Places in `columns` of those that the condition is about.
+        #: Places in `columns` of the columns that the condition is about.
         self.places = [list(columns).index(fetch.name) for fetch in where.fetches]
-        #: For each of these: whether a value without elements is null, as for the server.
+        #: By place: whether a value without elements is null, as for the server.
         self._many = [_is_many(table, fetch.name) for fetch in where.fetches]
         self._decoder = PageDecoder(
             [fetch.name for fetch in where.fetches], [fetch.type for fetch in where.fetches]
         )
 
     def holds(self, cells: Sequence[Cells], rows_count: int) -> npt.NDArray[np.bool_]:
-        """Return for each row whether the condition is true. `cells`: at `places`, none bad."""
+        """Return for each row whether the condition is true. `cells`: good cells at `places`."""
         if self._predicate is None:
             return np.ones(rows_count, np.bool_)
         found = self._predicate.evaluate(self._batch(cells, rows_count))
@@ -71,7 +71,7 @@ class Condition:
         return mask
 
     def _batch(self, cells: Sequence[Cells], rows_count: int) -> pa.RecordBatch:
-        if not cells:  # a condition that is the same for every row
+        if not cells:  # a condition without columns, true or false for all rows
             nothing = pa.struct([])
             return pa.RecordBatch.from_struct_array(pa.array([{}] * rows_count, nothing))
         head = struct.pack(">iiii", KIND_ROWS, NO_METADATA, len(cells), rows_count)

@@ -1,6 +1,6 @@
 """Read the fields of a block: a reader for each format of sources.
 
-A reader parses the requested records in the form of the format, reports which of them cannot be
+A reader parses the requested records in the form of the format, reports which records cannot be
 read and why, and returns what a record holds that cannot be loaded.
 """
 
@@ -31,7 +31,7 @@ from ringhaul.records.row_fields import (
 
 #: A piece of a source: lines of text, or typed rows.
 AnyBlock = Block | RowBlock
-#: (stage, column if one is at fault, reason) of a record that cannot become a row.
+#: (stage, column at fault if any, reason) of a record that cannot become a row.
 Fault = tuple[str, str | None, str]
 Mask = npt.NDArray[np.bool_]
 
@@ -39,14 +39,14 @@ Mask = npt.NDArray[np.bool_]
 class Parsed(NamedTuple):
     """The fields of a block's records that could be read."""
 
-    #: One per wanted field, in the form that `FieldReader.encode` takes.
+    #: A column per wanted field, in the form that `FieldReader.encode` takes.
     columns: list[Any]
     records: npt.NDArray[np.int64]  #: index in the block of each row's record
     faults: dict[int, Fault]  #: by record, for those without a row
 
 
 class Kept(NamedTuple):
-    """Where a record is that cannot be loaded, and what it holds."""
+    """The place and the content of a record that cannot be loaded."""
 
     offset: int
     length: int
@@ -96,14 +96,14 @@ class _Lines:
 
 
 class CsvFields(_Lines):
-    """CSV: all columns are text, nested ones JSON."""
+    """CSV: all columns are text, in nested columns JSON."""
 
     encode = staticmethod(encode_column)
 
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
         self._fields, self._wanted = source.fields, source.wanted(job)
         self._dialect = source.dialect(job)
-        #: Fields in which nothing is the empty text; of types without one it becomes null later.
+        #: Fields in which nothing is the empty text, or later null if the type has no such value.
         self._kept: frozenset[str] = frozenset()
         if job.empty_texts:
             table = job.table
@@ -146,7 +146,7 @@ class JsonFields(_Lines):
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
         self._wanted = source.wanted(job)
         self._dialect = source.dialect(job)
-        #: Names that an object may have although they are not loaded; None: any.
+        #: Names that an object may have although they are not loaded; None: any name.
         known = [*source.fields, *(path.partition(".")[0] for path in source.paths)]
         self._ignored = None if source.any_fields else known
         self._paths = [path for path in source.paths if path in self._wanted]
@@ -190,7 +190,7 @@ class ParquetFields:
     def kept(self, block: RowBlock, record: int) -> Kept:
         batch, at = block.batch, record
         if wild := wild_times(batch.slice(record, 1)):
-            # What was read is another time, which must not be loaded from the reject.
+            # The reader made another time of the value: a reject must not bring it into the table.
             place, at = batch.schema.names.index(wild[0]), 0
             unknown = pa.nulls(1, batch.schema.field(place).type)
             batch = batch.slice(record, 1).set_column(place, wild[0], unknown)

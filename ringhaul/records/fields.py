@@ -33,7 +33,7 @@ from ringhaul.records.wildcard import EVERY
 
 
 class Written(NamedTuple):
-    """What to bind to the statement of rows, for some of them."""
+    """The values to bind to the statement for some rows."""
 
     rows: Mask  #: which of all rows
     bound: list[Cells]
@@ -112,14 +112,14 @@ class TableColumns:
         return self.with_constants([columns[at] for at in self._read_at])
 
     def with_constants(self, values: list[Any]) -> list[Any]:
-        """Return the values at each place, from those of fields; None for constants."""
+        """Return the values at each place, from the values of fields; None for constants."""
         if not self._constants:
             return values
         at = self._constants_at
         return values[:at] + [None] * len(self._constants) + values[at:]
 
     def label(self, place: int) -> str:
-        """Return what the values at `place` are for, as text for messages."""
+        """Return the purpose of the values at `place`, as text for messages."""
         columns_count = len(self.names)
         if place < columns_count:
             return self.names[place]
@@ -175,8 +175,8 @@ class TableColumns:
     ) -> None:
         """Reject lists with empty elements.
 
-        Bound as a list, such a value causes an error of the server, or a null in a frozen list. As
-        a literal in CQL it is kept.
+        Bound as a list, such a value causes an error of the server, or a null in a frozen list. A
+        literal in CQL keeps it.
         """
         name, (of,) = self.names[place], self.kinds[place].of
         for row in rows_with_empty_elements(of, lists):
@@ -228,7 +228,7 @@ class TableColumns:
         }
 
     def _of_group(self, group: Group) -> Iterator[Written]:
-        """Yield the rows of a group, those with a list apart: only these need later times."""
+        """Yield the rows of a group, rows with a list apart: only they need later times."""
         bound = [*group.columns, Cells.fixed(group.times_us.astype(">i8"))]
         if self._ttl_bound:
             ttls = group.ttls_s
@@ -248,8 +248,8 @@ class TableColumns:
                 yield Written(rows, [column.filter(chosen) for column in bound], appending)
 
     def bound(self, cells: list[Cells], timestamps: npt.NDArray[np.int64]) -> list[Cells]:
-        """Return the cells to bind, from those of all places: the columns, the timestamp, and the
-        TTL if rows have their own. `timestamps`: microseconds, for rows without their own."""
+        """Return the cells to bind, from the cells of all places: the columns, the timestamp, and
+        the TTL if rows have their own. `timestamps`: microseconds, for rows without their own."""
         columns_count = len(self.names)
         if EVERY in self._fixed_times:
             timestamps = np.full_like(timestamps, self._fixed_times[EVERY])

@@ -42,7 +42,7 @@ class Argument(NamedTuple):
 
     @property
     def label(self) -> str:
-        """For messages."""
+        """The argument in messages."""
         return f"{self.field} in {self.call}"
 
 
@@ -55,11 +55,11 @@ class LoadSource:
     #: (field, column) pairs that are loaded, in the order they are bound. With transforms a field
     #: is a column of their result.
     mapping: tuple[tuple[str, str], ...]
-    #: Where the first record begins: after the header, which is not a record.
+    #: Start of the first record: after the header, which is not a record.
     start_offset_bytes: int = 0
     start_line: int = 1
     format: str = "csv"  #: csv | jsonl | parquet | fixed
-    #: fixed: where the fields are; they have the names of `fields`, in their order.
+    #: fixed: places of the fields, which have the names and the order of `fields`.
     layout: tuple[FixedField, ...] = ()
     #: jsonl: objects may have names that are not fields; False: such a record is a reject.
     any_fields: bool = False
@@ -67,7 +67,7 @@ class LoadSource:
     paths: tuple[str, ...] = ()
     #: With transforms: the columns that their result may have.
     results: tuple[str, ...] = ()
-    #: Fields with the rows' write times and TTLs (`row_fields.py`). A mapped one is also loaded
+    #: Fields with the rows' write times and TTLs (`row_fields.py`). A mapped field is also loaded
     #: into its column.
     timestamp_field: str | None = None
     ttl_field: str | None = None
@@ -80,14 +80,14 @@ class LoadSource:
     #: each of `arguments`, in their order.
     filled: tuple[tuple[str, str], ...] = ()
     arguments: tuple[Argument, ...] = ()
-    #: (column, or * for rows: the write time, or the TTL, in every row). Without a field.
+    #: (column, or * for rows; number): write times and TTLs that every row has, without a field.
     fixed_times: tuple[tuple[str, int], ...] = ()
     fixed_ttls: tuple[tuple[str, int], ...] = ()
 
     @property
     def columns(self) -> list[str]:
-        """The columns whose values are bound, in their order: mapped ones, then constants. The
-        values of `arguments` follow."""
+        """The columns whose values are bound, in order: mapped columns, then constants. The values
+        of `arguments` follow."""
         return [column for _, column in self.mapping] + [column for column, _ in self.constants]
 
     @property
@@ -103,7 +103,7 @@ class LoadSource:
 
     @property
     def column_fields(self) -> list[tuple[str, RowField, str]]:
-        """The fields that say how a single column is written: their meaning, and the column."""
+        """The fields that say how a single column is written, with their meaning and the column."""
         both = ((self.column_times, WRITETIME), (self.column_ttls, TTL))
         return [(field, meant, column) for pairs, meant in both for field, column in pairs]
 
@@ -115,19 +115,19 @@ class LoadSource:
 
     @property
     def loaded(self) -> list[str]:
-        """The fields that are loaded: those of columns, of `arguments`, of `row_fields` and of
-        `column_fields`. A field that is several of them is listed as often."""
+        """The fields that are loaded: into columns, for `arguments`, `row_fields` and
+        `column_fields`. A field with several uses is listed as often."""
         fields = [field for field, _ in self.mapping]
         fields += [argument.field for argument in self.arguments]
         fields += [field for field, _ in self.row_fields]
         return fields + [field for field, _, _ in self.column_fields]
 
     def wanted(self, job: LoadJob) -> Sequence[str]:
-        """Return the fields to read, each once: the loaded ones, or all if there are transforms."""
+        """Return the fields to read, each once: the loaded fields, or all for transforms."""
         return self.fields if job.transforms else list(dict.fromkeys(self.loaded))
 
     def wanted_types(self, job: LoadJob) -> Sequence[CqlType | None]:
-        """Return the types of `wanted`, preferably those of their columns; None: not known."""
+        """Return the types of `wanted`, preferably the types of their columns; None: not known."""
         if job.transforms:
             return [None] * len(self.fields)
         kinds = {argument.field: argument.type for argument in self.arguments}
@@ -201,14 +201,14 @@ class LoadSource:
 
 
 _PAIRS = ("column_times", "column_ttls", "constants", "filled")
-#: Jobs of older versions have none.
+#: Fields that jobs of older versions lack.
 _LATER_PAIRS = ("fixed_times", "fixed_ttls")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadJob:
-    """A load, or a verification of one, as requested by the user. Fixed at submit, so that a repeat
-    means the same."""
+    """A load, or the verification of a load, as requested by the user. Fixed at submit, so that a
+    repeat means what the first run meant."""
 
     table: TableSchema
     cluster_name: str
@@ -216,35 +216,35 @@ class LoadJob:
     dialect: CsvDialect
     text: TextFormat
     #: Row timestamp of ordinal 0 in microseconds since the epoch; record n is written at
-    #: base_us + n, so that of two records with one key the later in the input wins. A record
-    #: whose source has a timestamp field is written at the time in that field.
+    #: base_us + n, so that the later of two records with one key wins. A record whose source has a
+    #: timestamp field is written at the time in this field.
     base_us: int
     unit_bytes: int  #: a unit ends with the first record that makes it at least this long
-    ttl_s: int = 0  #: for rows without their own; 0: the table's default
+    ttl_s: int = 0  #: TTL of rows without their own; 0: the table's default
     nulls: str = "unset"  #: unset | tombstone
     consistency: str = "LOCAL_QUORUM"
     strategy: str = "pipeline"
     #: Records with an ordinal outside [first, end) are skipped.
     ordinal_first: int = 0
     ordinal_end: int = ORDINAL_END
-    #: Whether these two count from the first record of each source.
+    #: Whether `ordinal_first` and `ordinal_end` count from the first record of each source.
     bounds_per_source: bool = False
     block_bytes: int = 2**21
     #: Functions that records go through, as `module:function`, in this order.
     transforms: tuple[str, ...] = ()
-    where: str = ""  #: which rows are loaded, as a condition over columns; empty: all
+    where: str = ""  #: condition over columns that loaded rows meet; empty: all rows
     kind: JobKind = JobKind.LOAD  #: or VERIFY
     destination: Destination = field(default_factory=Cql)
-    sstable_bytes: int = 2**30  #: of Data.db, after which the next SSTable starts
+    sstable_bytes: int = 2**30  #: bytes of Data.db after which the next SSTable starts
     #: Columns of texts in which an empty field of CSV is the empty text, not null.
     empty_texts: tuple[str, ...] = ()
-    #: Of a statement's values: the markers that are write times and TTLs, and are read like those.
+    #: Markers of a statement that are write times and TTLs, so that their values are read as such.
     marker_timestamps: tuple[str, ...] = ()
     marker_ttls: tuple[str, ...] = ()
     #: Rows with a list are written at their times exactly, hence once.
     exact_timestamps: bool = False
-    #: The command's own bounds on requests in flight and on rows in one; a worker's may be lower.
-    #: 0: none.
+    #: The command's own bounds on requests in flight and on rows of a request; 0: no bound. A
+    #: worker's bounds may be lower.
     in_flight_requests_max: int = 0
     batch_rows_max: int = 0
 
@@ -259,14 +259,14 @@ class LoadJob:
 
     @property
     def lists(self) -> list[str]:
-        """The loaded columns that are lists and not frozen, see `appends`."""
+        """The loaded columns that are unfrozen lists, see `appends`."""
         loaded = {column for source in self.sources for column in source.columns}
         table = self.table
         return [c for c in table.column_names if c in loaded and appends(table.type_of(c))]
 
     @property
     def resumable(self) -> bool:
-        """Whether a command can continue the job after another one left it."""
+        """Whether a command can continue the job after another command left it."""
         return True
 
     @property
@@ -281,7 +281,7 @@ class LoadJob:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Labels of the job in the ledger, beside those of all kinds."""
+        """Labels of the job in the ledger, beside the labels of every job."""
         publishes = {} if self.closing is ClosingStep.NOTHING else {PUBLISHES_LABEL: "1"}
         return {"bytes_total": str(self.total_bytes), **publishes}
 
@@ -358,7 +358,7 @@ class LoadJob:
         )
 
 
-#: Jobs of older versions have none.
+#: Fields that jobs of older versions lack.
 _LATER = ("in_flight_requests_max", "batch_rows_max", "bounds_per_source", "sstable_bytes")
 _NAMES = ("empty_texts", "marker_timestamps", "marker_ttls")
 _PLAIN = (

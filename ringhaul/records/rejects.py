@@ -1,7 +1,7 @@
 """A record that could not be loaded: its original bytes, its place and the reason.
 
-Rejects of a unit are committed with the unit's result as one compressed blob of JSON Lines, so
-that they are counted exactly once like everything else.
+Rejects of a unit are committed with the unit's result as one compressed blob of JSON Lines, so that
+each counts exactly once, like everything else.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-#: A record's bytes are kept in the ledger up to this length; of a longer one only its place is
-#: kept (the ledger is memory). Such a record is nearly always two records run together.
+#: A record's bytes are kept in the ledger, which is memory, up to this length, else only its place.
+#: A longer record is nearly always two records run together.
 KEPT_BYTES_MAX = 64 * 1024
-#: The bytes of one unit's rejects are kept up to this compressed size; of those that follow, only
-#: their places. Far below the largest value that Redis takes (512 MiB).
+#: The bytes of one unit's rejects are kept up to this compressed size, and then only their places.
+#: Far below the largest value that Redis takes (512 MiB).
 KEPT_UNIT_BYTES_MAX = 16 * 2**20
 
 #: Compressed bytes to decompress at a time.
@@ -37,8 +37,8 @@ class Reject:
     stage: str
     column: str | None  #: the column at fault, if it is known
     reason: str
-    #: The record's original bytes; None if longer than KEPT_BYTES_MAX, or if those before it in
-    #: its unit take KEPT_UNIT_BYTES_MAX.
+    #: The record's original bytes; None if longer than KEPT_BYTES_MAX, or if earlier rejects of its
+    #: unit take KEPT_UNIT_BYTES_MAX.
     data: bytes | None
 
     def to_json(self) -> dict[str, Any]:
@@ -73,13 +73,13 @@ class RejectLog:
                 self._kept_bytes += len(chunk)
 
     def so_far(self) -> bytes:
-        """Return all of it; empty if there was no reject. The log stays open."""
+        """Return the log so far; empty if there was no reject. The log stays open."""
         if not self.count:
             return b""
         return b"".join([*self._chunks, self._compressor.copy().flush()])
 
     def blob(self) -> bytes:
-        """Return all of it, empty if there was no reject, and end the log."""
+        """Return the whole log, empty if there was no reject, and end it."""
         if not self.count:
             return b""
         return b"".join([*self._chunks, self._compressor.flush()])

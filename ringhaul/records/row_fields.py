@@ -48,8 +48,8 @@ class RowField(NamedTuple):
     """What a field says about its row."""
 
     label: str  #: name for messages
-    option_name: str  #: of the option that names the field
-    kind: CqlType  #: of its values, where they stay unchanged
+    option_name: str  #: name of the option that names the field
+    kind: CqlType  #: type of its values, where they stay unchanged
     encode: Callable[[ColumnEncoder, Any, TextFormat], Column]
     refusal: Callable[[pa.DataType], str | None]
 
@@ -62,7 +62,7 @@ class RowField(NamedTuple):
 def encode_write_times(encode: ColumnEncoder, values: Any, fmt: TextFormat) -> Column:
     """Return `bigint` cells, in microseconds since 1970, from such numbers and from times.
 
-    `encode` is the encoder of the source's columns, `values` are in the form it takes.
+    `encode`: the encoder of the source's columns. `values`: a column in the form that it takes.
     """
     values, valid = _present(values)
     if _are_text(values):
@@ -95,14 +95,14 @@ def encode_ttls(encode: ColumnEncoder, values: Any, fmt: TextFormat) -> Column:
 
 
 def write_times_or(own: Cells, timestamps: Integers) -> Cells:
-    """Return the write times of rows, with `timestamps` for those without their own."""
+    """Return the write times of rows, with `timestamps` for rows without their own."""
     if own.fixed_values is not None:
         return own
     return Cells.fixed(np.where(own.lengths < 0, timestamps, _integers(own, ">i8")).astype(">i8"))
 
 
 def ttls_or(own: Cells, ttl_s: int) -> Cells:
-    """Return the TTLs of rows, with `ttl_s` for those without their own; 0: the table's."""
+    """Return the TTLs of rows, with `ttl_s` for rows without their own; 0: the table's default."""
     if own.fixed_values is not None:
         return own
     if not ttl_s:
@@ -129,8 +129,8 @@ TTL = RowField("the TTL", "ttl-field", _INT, encode_ttls, _no_ttl)
 
 
 def marker_encoder(meant: RowField, encode: ColumnEncoder) -> ColumnEncoder:
-    """Return the encoder of a statement's marker for a write time or a TTL: it reads what a field
-    of a load may have."""
+    """Return the encoder of a statement's marker for a write time or a TTL, which reads all that a
+    field of a load may hold."""
 
     def run(kind: CqlType, values: Any, fmt: TextFormat, *, null_length: int) -> Column:
         column = meant.encode(encode, values, fmt)
@@ -148,9 +148,9 @@ _RANGE = f"{-WRITETIME_US_MAX}..{WRITETIME_US_MAX}"
 def _numbers_or_times(
     encode: ColumnEncoder, values: Any, fmt: TextFormat
 ) -> tuple[Integers, Faults]:
-    """Convert values of either kind: one that begins like a date is a time, others are numbers."""
+    """Convert values of either kind: a value that begins like a date is a time, else a number."""
     if isinstance(values, list):
-        # Python's values, from a transform: as text they keep their microseconds.
+        # Values of Python, from a transform, keep their microseconds as text.
         values = [value.isoformat() if hasattr(value, "isoformat") else value for value in values]
     texts = _texts(values)
     dated = _matching(texts, _DATED)
@@ -190,7 +190,7 @@ def _times(
 
 @lru_cache
 def _iso_format(fmt: TextFormat) -> TextFormat:
-    """Drop patterns and units, which are for columns; a time without a zone is in the load's."""
+    """Drop patterns and units, which are for columns; keep the zone of times without one."""
     return replace(fmt, timestamp_formats=(), epoch_unit="ms", epoch="1970-01-01")
 
 
@@ -221,14 +221,14 @@ def _present(values: Any) -> tuple[Any, Mask | None]:
     if pa.types.is_null(values.type):
         values = values.cast(pa.string())
     if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()  # its values may be null, too
+        values = values.dictionary_decode()  # also its values may be null
     if not values.null_count:
         return values, None
     return values.drop_null(), values.is_valid().to_numpy(zero_copy_only=False)
 
 
 def _are_text(values: Any) -> bool:
-    """Return whether a value may be a number or a time. Binary is CSV text: no other is loaded."""
+    """Return whether values may be numbers or times. Binary is CSV text: no other is loaded."""
     return isinstance(values, list) or any(
         of(values.type)
         for of in (
@@ -241,7 +241,7 @@ def _are_text(values: Any) -> bool:
 
 
 def _spread(values: npt.NDArray[Any], faults: Faults, valid: Mask | None) -> Column:
-    """Return cells on the rows that have a value, nulls on the others."""
+    """Return cells on the rows that have a value, nulls on other rows."""
     cells = Cells.fixed(values)
     if valid is None:
         return Column(cells, faults)
@@ -249,7 +249,7 @@ def _spread(values: npt.NDArray[Any], faults: Faults, valid: Mask | None) -> Col
 
 
 def _moved(faults: Faults, chosen: Mask) -> Faults:
-    """Renumber faults of the chosen rows to those of all rows."""
+    """Renumber faults from places among the chosen rows to places among all rows."""
     rows = np.flatnonzero(chosen)
     return {int(rows[row]): fault for row, fault in faults.items()}
 
@@ -295,7 +295,7 @@ def _matching(texts: Any, pattern: str) -> Mask:
 
 
 def _faults_of(values: Any, bad: Mask, reason: str) -> Faults:
-    """Return the same reason, after the value, for each row of `bad`."""
+    """Return for each row of `bad` its value and this reason."""
     if not _are_text(values):
         return value_faults(_TIMESTAMP, values, bad, reason)
     texts = filtered(_texts(values), bad).to_pylist()

@@ -1,4 +1,4 @@
-"""Encode a block of records as columns of CQL cells, and reject those that cannot become rows.
+"""Encode a block of records as columns of CQL cells, and reject records that cannot become rows.
 
 Everything here is per column. A record leaves the block at its first fault (a field count, a
 value, its key) and becomes a `Reject`; the others continue together. Pure: no I/O.
@@ -40,8 +40,8 @@ class EncodedRows:
     keys: pa.BinaryArray  #: the routing key of each row
     records: npt.NDArray[np.int64]  #: index in the block of each row's record
     block: AnyBlock
-    #: Place in `columns` of the timestamp, for rows that must not be written twice at the same
-    #: time; None: a repeated write changes nothing.
+    #: Place in `columns` of the timestamp, for rows that must not be written twice at one time;
+    #: None: a repeated write changes nothing.
     timestamp_at: int | None = None
     #: Whether these are static columns of partitions without a row: values for another statement
     #: (`Statements.statics`), with the columns of `TableSchema.without_rows`.
@@ -70,12 +70,11 @@ class EncodedRows:
 
 
 class Part(NamedTuple):
-    """What some records of a block became. `records` are the loaded, dropped, filtered and rejected
-    ones."""
+    """What some records of a block became: they are loaded, dropped, filtered or rejected."""
 
     rows: list[EncodedRows]  #: all rows of a record are in one part
     rejects: list[Reject]
-    records: int  #: of those that the job covers
+    records: int  #: records that the job covers
     loaded: int  #: records that became rows
     dropped: int = 0  #: left out by a transform
     filtered: int = 0  #: left out by the condition
@@ -96,7 +95,7 @@ class RowEncoder:
         later_us: int = 0,
         source_ordinal: int = 0,
     ) -> None:
-        """`transforms`: those that `job` names. `later_us`: see `EncodedRows.later`.
+        """`transforms`: the transforms that `job` names. `later_us`: see `EncodedRows.later`.
         `source_ordinal`: see `LoadUnit`. Raises `UsageError` for the job's condition."""
         self._job = job
         self._first = source_ordinal + job.ordinal_first
@@ -120,9 +119,9 @@ class RowEncoder:
             self._shaper = Shaper(job, source, self._fields, self._table, transforms)
 
     def parts(self, block: AnyBlock, tick: Callable[[], None] = _no_tick) -> Iterator[Part]:
-        """Yield what becomes of the records of a block that the job covers, each of them once.
+        """Yield what becomes of the records of a block that the job covers, each record once.
 
-        `tick` is called between calls of transforms. Raises `TransformError`.
+        Calls `tick` between calls of transforms. Raises `TransformError`.
         """
         if self._shaper is None or block.defect is not None:
             rows, rejects, count = self.encode(block)

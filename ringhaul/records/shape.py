@@ -1,8 +1,8 @@
 """Turn records into rows where that is not one to one: by transforms, or a condition. Pure.
 
 Either all rows of a record are written or none: a fault of one row is a fault of the record. With
-a condition, the columns that it is about are converted first. Nothing else is converted of rows
-that it excludes, so their other values may be anything.
+a condition, the columns that it is about are converted first. Other values are not converted in
+rows that it excludes, so they may be anything.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class ShapedRows(NamedTuple):
 class Shaped(NamedTuple):
     """What some records of a block became."""
 
-    records: int  #: how many
-    rows: list[ShapedRows]  #: including those of records at fault
+    records: int  #: number of records
+    rows: list[ShapedRows]  #: rows, also of records at fault
     faults: dict[int, Fault]
     dropped: int  #: records that a transform left out
     filtered: int  #: records whose rows were all excluded by the condition
@@ -75,7 +75,7 @@ class Shaper:
         self._chain = Chain(transforms, source.results)
 
     def shape(self, parsed: Parsed, asked_count: int, tick: Callable[[], None]) -> Iterator[Shaped]:
-        """Yield what the `asked_count` records of a block became, some of them at a time; calls
+        """Yield what the `asked_count` records of a block became, some records at a time; calls
         `tick` in between.
 
         Raises `TransformError` if a transform returns an invalid result.
@@ -172,8 +172,8 @@ class _Results:
     def columns_of(self, given: Mapping[str, Any]) -> list[Any]:
         """Return the columns in the order of the mapping.
 
-        Raises `TransformError` if they are not those of the first records, or if the type of one
-        does not fit its column.
+        Raises `TransformError` if the first records had other columns, or if a type does not fit
+        its column.
         """
         if not given.keys() <= self._known:
             unknown = next(name for name in given if name not in self._known)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 #: Length of a unit that is a complete compressed file, read to its end.
 TO_THE_END = -1
 
-#: Before a node, address:port, in the name of a total: the bytes of SSTables that it took.
+#: Prefix of a node, address:port, in the name of the total of SSTable bytes that the node took.
 SENT_TO = "streamed:"
 
 #: Record count of a unit that was not counted yet.
@@ -40,7 +40,7 @@ class LoadUnit(NamedTuple):
 
 
 class UnitResult(NamedTuple):
-    """What one committed attempt did. The report is the sum of these."""
+    """What one committed attempt did. The report is the sum of all results."""
 
     source: int
     #: Records of the unit that the job covers: loaded, dropped, filtered or rejected.

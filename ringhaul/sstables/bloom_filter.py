@@ -13,7 +13,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-#: Bits that a filter has besides those of its keys.
+#: Bits that a filter has beyond its bits per key.
 _EXCESS_BITS = 20
 _BITS_A_KEY_MAX = 20
 
@@ -21,7 +21,7 @@ _BITS_A_KEY_MAX = 20
 def filter_shape(fp_chance: float) -> tuple[int, int]:
     """Return bits per key and the number of hashes for a chance of false positives.
 
-    As many bits as needed with the best number of hashes, then as few hashes as suffice.
+    Takes as few bits as the best number of hashes allows, then as few hashes as suffice.
     """
     for bits in range(2, _BITS_A_KEY_MAX + 1):
         best = max(1, round(bits * math.log(2)))

@@ -57,7 +57,7 @@ class CollectionsUnited(Terminal):
 
 
 class Contents(Protocol):
-    """The bytes of a file, in memory or not. A slice has at most so many bytes as it names."""
+    """The bytes of a file, in memory or not. A slice has at most as many bytes as it asks for."""
 
     def __len__(self) -> int: ...
 
@@ -99,9 +99,9 @@ class Built(NamedTuple):
 
     files: list[tuple[str, Contents]]
     partitions: int
-    rows: int  #: with those of one primary key merged
+    rows: int  #: rows of one primary key count once
     version: SSTableVersion
-    header: bytes  #: the serialization header, which is a part of Statistics.db, too
+    header: bytes  #: the serialization header, also a part of Statistics.db
     first_key: bytes
     index_crc: int  #: CRC32 of Index.db
 
@@ -124,7 +124,7 @@ class SSTableBuilder:
     """Builds one SSTable from pieces."""
 
     def __init__(self, layout: Layout, extent: Extent, files: Files) -> None:
-        """`extent`: of the rows that will be added; it may be that of more rows."""
+        """`extent`: what the header says of the rows to add, or of more rows."""
         self._used = extent.used
         self._layout = layout.with_columns(self._used)
         self._minima = extent.minima(layout)
@@ -148,7 +148,7 @@ class SSTableBuilder:
         return self._data.bytes_count
 
     def append(self, rows: Rows) -> None:
-        """Add rows, at least one, whose tokens are all above those of the rows before.
+        """Add rows, at least one, whose tokens are all above the tokens of earlier rows.
 
         Raises `ValueError` if a column's values exceed 2 GiB, and `CollectionsUnited`.
         """
@@ -201,7 +201,7 @@ class SSTableBuilder:
         *,
         is_static: bool = False,
     ) -> _Encoded:
-        """Return the piece of Data.db; or the static rows of its partitions, which it needs."""
+        """Return a piece of Data.db, or the static rows of its partitions, which it needs."""
         layout = self._layout
         chosen = [
             (rows.columns[place], column)

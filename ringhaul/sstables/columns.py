@@ -67,7 +67,7 @@ def _joined_cells(parts: Sequence[Cells]) -> Cells:
     plain = [values for values in fixed if values is not None]
     widths = {values.dtype.itemsize for values in plain}
     if len(plain) == len(parts) and len(widths) == 1:
-        # As bytes: numpy would turn big-endian numbers into those of this machine.
+        # As bytes: numpy would swap big-endian numbers to this machine's byte order.
         (width,) = widths
         rows = [np.ascontiguousarray(v).view(np.uint8).reshape(-1, width) for v in plain]
         return Cells.fixed(np.concatenate(rows))

@@ -47,7 +47,7 @@ def _time_first(values: Array) -> Array:
 
 
 def _uuid(values: Array) -> Array:
-    """Return UUIDs by version; those of version 1 by time; the others by their bytes."""
+    """Return UUIDs by version, then version 1 by time and other versions by their bytes."""
     version = values[:, 6] >> 4
     out = np.empty((len(values), 17), np.uint8)
     out[:, 0] = version
@@ -58,7 +58,7 @@ def _uuid(values: Array) -> Array:
 
 
 def _timeuuid(values: Array) -> Array:
-    """Return timeuuids by time without the version, then by the other bytes as signed ones."""
+    """Return timeuuids by time without the version, then by the other bytes as signed numbers."""
     out = _time_first(values)
     out[:, 0] &= 0x0F
     out[:, 8:] ^= 0x80
@@ -104,15 +104,15 @@ def _decimal(value: bytes) -> bytes:
     found = b"\xc0" + exponent.to_bytes(8, "big") + digits.rstrip("0").encode()
     if unscaled > 0:
         return found
-    # Of two negative numbers the one with more digits is the smaller.
+    # More digits make a negative number smaller.
     return bytes(255 - byte for byte in found) + b"\xff"
 
 
 #: Bytes before a varint.
 _VARINT_HEAD = 4
-#: Type -> values as they are laid out -> the same as bytes that compare.
+#: Type -> function from the data and offsets of values to bytes that compare.
 _OF_ANY_WIDTH = {"varint": _varints, "decimal": _decimals}
-#: Bytes of a decimal that is sorted here, some 4,000 digits: longer ones would take long.
+#: Bytes of the largest decimal that is sorted here, some 4,000 digits: more would take long.
 DECIMAL_BYTES_MAX = 1600
 
 #: Type -> width of a value, and values (uint8 of shape (rows, width)) -> bytes that compare.
@@ -130,7 +130,7 @@ _CHANGED: dict[str, tuple[int, Callable[[Array], Array]]] = {
 
 
 def has_order(kind: CqlType) -> bool:
-    """Return whether a node puts something in order in values of a type that is frozen."""
+    """Return whether a node puts something in order in values of a frozen type."""
     return kind.name in ("set", "map") or (kind.name == "list" and has_order(kind.of[0]))
 
 
@@ -154,7 +154,7 @@ def comparable(name: str, data: Array, offsets: Array) -> tuple[Array, Array]:
     """Return values as bytes that compare, laid out like the argument.
 
     `data`: uint8, value i from `offsets[i]` to `offsets[i + 1]` (int32). Raises `KeyError` for a
-    type that cannot be sorted. `name`: of a scalar; other types: `nested.py`.
+    type that cannot be sorted. `name`: a scalar type; other types: `nested.py`.
     """
     if name in _BY_BYTES:
         return data, offsets

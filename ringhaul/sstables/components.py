@@ -32,5 +32,5 @@ def digest_bytes(crc: int) -> bytes:
 
 
 def toc_bytes(components: Iterable[str]) -> bytes:
-    """Return TOC.txt for these components; it lists itself, too."""
+    """Return TOC.txt, which lists these components and itself."""
     return "".join(f"{name}\n" for name in (*components, TOC)).encode()

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ringhaul.sstables.vints import with_short_length
 
-#: Chunks that are compressed before they are written: more memory would make it no faster.
+#: Chunks that are compressed before they are written; more would take memory and save no time.
 _CHUNKS_AT_ONCE = 64
 #: Chunks are stored compressed however large they get.
 _NO_MAXIMUM = 0x7FFFFFFF
@@ -28,14 +28,14 @@ class DataWriter:
     """Writes Data.db piece by piece, in LZ4 chunks or as it is."""
 
     def __init__(self, file: IO[bytes], chunk_bytes: int) -> None:
-        """`chunk_bytes`: of data, compressed together; 0: not compressed."""
+        """`chunk_bytes`: bytes of data that are compressed together; 0: no compression."""
         self._file, self._chunk_bytes = file, chunk_bytes
         self._codec = pa.Codec("lz4_raw")
-        self._begun = b""  #: of a chunk that is not full
+        self._begun = b""  #: beginning of a chunk that is not full
         self._offsets = array("q")
         self._data_bytes = 0
-        self.bytes_count = 0  #: written
-        self.crc = 0  #: of what is written
+        self.bytes_count = 0  #: bytes written
+        self.crc = 0  #: CRC32 of the bytes written
 
     def write(self, data: memoryview) -> None:
         """Write more data."""
@@ -67,7 +67,7 @@ class DataWriter:
 
     @property
     def ratio(self) -> float:
-        """Compressed bytes by bytes; -1: not compressed."""
+        """Compressed bytes per byte of data; -1: not compressed."""
         return self.bytes_count / max(1, self._data_bytes) if self._chunk_bytes else -1.0
 
     def info_bytes(self) -> bytes:

@@ -12,10 +12,10 @@ path        vint length | bytes
 value       [vint length] | bytes
 ```
 
-`size` counts the bytes of the row after it, `previous` those from the start of the row before (of
-the first row: from the start of the partition). Times are differences to the minima in the
-serialization header. `columns` is there if the row lacks one: a bitmap of the missing ones, or from
-64 columns on a list. A cell has no separate time if it has its row's. `version.py` says what "not
+`size` counts the bytes of the row after it, `previous` the bytes from the start of the row before,
+or in the first row from the start of the partition. Times are differences to the minima in the
+serialization header. A row that lacks columns has `columns`: a bitmap of the missing columns, or
+from 64 columns on a list. A cell with its row's time stores none. `version.py` says what "not
 deleted" is.
 Classes: `UnfilteredSerializer`, `SortedTablePartitionWriter`, `ClusteringPrefix.Serializer`,
 `Cell.Serializer`, `Columns.Serializer`, `Cells` (which of two cells counts).
@@ -36,12 +36,12 @@ REPEATS, ROW, PARTITION = 0, 1, 2
 THERE, UNSET, NULL = 0, 1, 2
 #: Rows of a partition are indexed in blocks of this many bytes (`column_index_size`).
 BLOCK_BYTES = 64 * 1024
-#: Fields of a block in `blocks`: number of its partition, place and length of its first clustering
-#: in Data.db, the same of its last, start in the partition, bytes.
+#: Fields of a block in `blocks`: number of its partition, place and length in Data.db of its first
+#: and of its last clustering, start in the partition, bytes.
 BLOCK_FIELDS = 7
 
 _HAS_TIME, _HAS_TTL, _HAS_ALL, _HAS_COLLECTIONS = 0x04, 0x08, 0x20, 0x40
-#: `kinds` of a column: one cell, a set, or a map (a list is one, see `elements.py`).
+#: `kinds` of a column of sets; 0: one cell; 2: cells with path and value (see `elements.py`).
 _SET = 1
 #: Flags of a static row, and its second byte of flags.
 _EXTENDED, _STATIC = 0x80, 0x01
@@ -118,8 +118,8 @@ def _is_newer(
         return second_null
     if first_null:
         return False
-    # Of values that expire the later counts, and it rather than one that stays. All of a job
-    # expire their TTL after the same second.
+    # The value that expires later counts, and an expiring value rather than a lasting one: the
+    # TTLs of a job all begin in the same second.
     if ttls[first] != ttls[second]:
         return ttls[second] > ttls[first]
     first_at, second_at = bases[c] + offsets[c, first], bases[c] + offsets[c, second]
@@ -215,7 +215,7 @@ def _put_elements(
     out: Int, at: Int, row: Int, c: Int, kind: Int, live: Int, pool: Int, offsets: Int, bases: Int,
     times: Int, ttls: Int, minima: Int, now_s: Int,
 ) -> Int:  # fmt: skip
-    """Write a collection of `row`, into the row whose times are those of row `live`."""
+    """Write a collection of `row`, into the row that has the times of row `live`."""
     place, end = bases[c] + offsets[c, row], bases[c] + offsets[c, row + 1]
     at = _put_vint(out, at, np.uint64(times[row] - 1 - minima[0]))
     at = _put_vint(out, at, np.uint64(now_s - minima[2]))
@@ -295,18 +295,18 @@ def encode_data(
     Returns the number of a row, as -1 - row, if its key is repeated at the same time with another
     value of a collection, which a node would unite.
 
-    Rows are in the order of the file; those of one primary key follow each other and are merged.
+    Rows are in the order of the file; rows of one primary key follow each other and are merged.
     `begins`, `times` (microseconds), `ttls` (seconds; 0: none): per row. Value r of column c is
     `pool[bases[c] + offsets[c, r]:bases[c] + offsets[c, r + 1]]`, with a length before it if
-    `prefixed[c]`; it is that of `elements.py` if `kinds[c]` is 1 for a set or 2 for a map or list.
-    The same for the clustering columns (`ck_`) and with one column for the keys.
-    `minima`: of write times, TTLs, deletion times. `now_s`: when TTLs begin and nulls are deleted.
+    `prefixed[c]`, and laid out as in `elements.py` if `kinds[c]` is 1 (sets) or 2 (maps or lists).
+    Clustering columns (`ck_`) have this form, and so have the keys, as one column. `minima`: least
+    write time, TTL, deletion time. `now_s`: when TTLs begin and nulls are deleted.
 
-    Written besides: `positions` (partitions + 1) and `cells` (partitions), and `blocks` of
+    Also writes `positions` (partitions + 1) and `cells` (partitions), and `blocks` of
     `BLOCK_FIELDS`, at most 2 + 2 for each `BLOCK_BYTES`, for partitions of more than one block.
 
-    `is_static`: write only the static row of each partition, whose rows are then all one.
-    `statics`: these rows, if the table has them, that of partition p from `static_places[p]` on.
+    `is_static`: write only the static row of each partition, to which all its rows then belong.
+    `statics`: these static rows, if the table has them, for partition p from `static_places[p]` on.
     `not_deleted`: see `SSTableVersion`, at most 12 bytes.
     """
     rows = len(begins)

@@ -11,11 +11,11 @@ def data_bytes_max(
 ) -> int:
     """Return a bound on the bytes of Data.db.
 
-    `values_bytes`: of all keys, clusterings and values. A partition has at most 15 bytes besides
-    its key. A row has a flag and at most 9 bytes for each of: two sizes, three times, 32 clustering
-    columns and the missing columns (from 64 columns on 3 bytes for each, and 3). A value has at
-    most 5 bytes of length, a cell besides that a flag and three times; the same with a path for
-    each of the `elements` of collections, which have their own two times and count.
+    `values_bytes`: bytes of all keys, clusterings and values. A partition has at most 15 bytes
+    besides its key. A row has a flag and at most 9 bytes for each of: two sizes, three times, 32
+    clustering columns and the missing columns (from 64 columns on 3 bytes for each, and 3). A value
+    has at most 5 bytes of length, and a cell also a flag and three times. `elements`: elements of
+    all collections, cells that each have a path; a collection has its own two times and count.
     """
     row = 2 + _SIZES + 27 + 9 * -(-clustering // 32) + 9 + 3 * columns
     return (

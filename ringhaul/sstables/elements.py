@@ -23,7 +23,7 @@ from ringhaul.sstables.columns import plain
 from ringhaul.sstables.layout import Column
 from ringhaul.sstables.nested import gathered, in_order
 
-#: From 1582-10-15 to the epoch, in units of 100 ns.
+#: Time between 1582-10-15 and the epoch, in units of 100 ns.
 _UUID_EPOCH = 0x01B21DD213814000
 #: The last 8 bytes of paths of lists: variant and clock sequence, and a node id that no network
 #: card has.
@@ -31,9 +31,9 @@ _NODE = b"\x80\x00\x01rhaul"
 
 
 def as_cells(column: Column, cells: Cells, written_s: int) -> tuple[Cells, int]:
-    """Return the values of a column as cells, and the number of these.
+    """Return the values of a column as cells, and the number of cells.
 
-    `written_s`: the time in paths of lists, which are the same whenever rows are built again. A
+    `written_s`: the time in paths of lists, so that rows that are built again have equal paths. A
     null has no cells: like an empty collection it only deletes what was there.
     """
     data, offsets = plain(cells.values)
@@ -51,7 +51,7 @@ def as_cells(column: Column, cells: Cells, written_s: int) -> tuple[Cells, int]:
     else:
         paths = gathered(data, starts + 4, path_sizes)
         order, begins = in_order(column.path_type, paths, owners)
-        kept = order[np.append(begins[1:] != 0, True)[:total]]  # of one path the last
+        kept = order[np.append(begins[1:] != 0, True)[:total]]  # the last cell of each path
         owners = owners[kept]
         found = gathered(data, starts[kept], sizes[kept])
     found_data, found_offsets = plain(found)
@@ -115,7 +115,7 @@ def _number(data: Int, at: Int) -> Int:
 
 @kernel(types.void(UINT8S, INT32S, INT64S))
 def count_elements(data: Int, offsets: Int, counts: Int) -> None:
-    """Set the number of elements of each value: 0 for one that is missing."""
+    """Set the number of elements of each value, 0 for a missing value."""
     for row in range(len(counts)):
         if offsets[row + 1] - offsets[row] >= 4:
             counts[row] = _number(data, np.int64(offsets[row]))
@@ -125,7 +125,7 @@ def count_elements(data: Int, offsets: Int, counts: Int) -> None:
 def split_elements(
     data: Int, offsets: Int, parts: Int, starts: Int, path_sizes: Int, sizes: Int
 ) -> None:
-    """Set where each element begins, the bytes of its first part, and those of all `parts` with
+    """Set where each element begins, the bytes of its first part, and the bytes of all `parts` with
     their lengths. The arrays have one item for each element that `count_elements` counts."""
     n = 0
     for row in range(len(offsets) - 1):

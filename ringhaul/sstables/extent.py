@@ -1,4 +1,4 @@
-"""What the header of an SSTable says of all its rows, gathered while these are collected."""
+"""What the header of an SSTable says of all its rows, gathered as rows arrive."""
 
 from __future__ import annotations
 

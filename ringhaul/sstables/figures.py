@@ -36,7 +36,7 @@ class Figures:
         self._any_stays = False
 
     def add_partitions(self, partition_bytes: Array, partition_cells: Array, rows: int) -> None:
-        """Add partitions with their bytes and cells. `rows`: all of theirs, static ones too."""
+        """Add partitions with their bytes and cells. `rows`: number of rows, with static rows."""
         self._size_counts += size_counts(partition_bytes)
         self._cell_counts += cell_counts(partition_cells)
         self._cells += int(partition_cells.sum())
@@ -47,8 +47,8 @@ class Figures:
     ) -> None:
         """Add the times of rows, at least one. `missing`, `kinds`: see `encode_data`.
 
-        Rows and values that a later one of the same key replaced count, too. The elements of a
-        collection do not: it counts once, for the deletion of what was there. A static row
+        Rows and values count even if a later row of their key replaced them. A collection counts
+        once, for the deletion of what was there, and not by its elements. A static row
         (`is_static`) does not expire itself, only its values do.
         """
         latest, shortest = int(times_us.max()), int(ttls_s.min())
@@ -59,7 +59,7 @@ class Figures:
         if (missing[kinds == 0] == NULL).any():
             self._ttl_s_min = 0  # a deletion has no TTL
         there = (missing[kinds == 0] == THERE).sum(axis=0)
-        deletions = int((missing[kinds != 0] == THERE).sum())  # of what a collection replaces
+        deletions = int((missing[kinds != 0] == THERE).sum())  # what collections replace
         nulls = int((missing == NULL).sum()) + deletions
         expiring = ttls_s > 0
         if nulls or expiring.any():

@@ -4,7 +4,7 @@
 0, the length of `vint header length | not deleted | vint blocks | blocks | i32 offsets`. A
 block is `first clustering | last clustering | vint start | signed vint (bytes - 64 Ki) | 0`, and a
 clustering is a byte 4 and what stands in its row. Header length and start count from the start of
-the partition; the offsets are those of the blocks. `version.py` says what "not deleted" is.
+the partition, the offsets from the first block. `version.py` says what "not deleted" is.
 Classes: `BigTableWriter.IndexWriter`, `RowIndexEntry`, `IndexInfo.Serializer`.
 """
 
@@ -47,9 +47,9 @@ def index_of(
 ) -> Index:
     """Return the index of partitions.
 
-    `keys`: of the partitions in order, key i from `offsets[i]`. `positions`: in Data.db. `blocks`:
-    see `encode_data`; `data`: what that wrote. `static_bytes`: of each partition's static row.
-    `not_deleted`: see `SSTableVersion`.
+    `keys`: keys of the partitions in order, key i from `offsets[i]`. `positions`: their places in
+    Data.db. `blocks`: see `encode_data`. `data`: the bytes that it wrote. `static_bytes`: bytes of
+    each partition's static row. `not_deleted`: see `SSTableVersion`.
     """
     sizes = np.diff(offsets).astype(np.int64)
     partitions = len(sizes)
@@ -73,7 +73,7 @@ def _wide_entries(
 ) -> Iterator[tuple[int, bytes]]:
     """Yield partitions of several blocks, with what follows their position.
 
-    `header_bytes`: of each partition, with its static row.
+    `header_bytes`: bytes of each partition's header, with its static row.
     """
     for partition, group in groupby(blocks.tolist(), itemgetter(0)):
         infos, offsets = b"", []
@@ -101,8 +101,8 @@ def _put_entries(
 ) -> None:
     """Write the key and the position of each partition at its place.
 
-    `position_bytes`: of each position as a vint, 1 to 8. An entry has 2 bytes, the key, these and
-    at least one byte more, which stays 0: so what is written ends before `places[i + 1]`.
+    `position_bytes`: bytes of each position as a vint, 1 to 8. An entry has 2 bytes, the key, the
+    vint and at least one more byte, which stays 0: so the vint ends before `places[i + 1]`.
     """
     for i in range(len(position_bytes)):
         at, size = places[i], offsets[i + 1] - offsets[i]

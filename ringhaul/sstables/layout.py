@@ -15,16 +15,16 @@ class Column:
 
     name: str
     class_name: str  #: with parameters; without `ReversedType`
-    #: Of clustering columns the type by which rows are sorted, see `structure`; of others a name.
+    #: Type by which rows are sorted if this is a clustering column, see `structure`; else a name.
     cql_type: str
     width: int  #: bytes of each value; 0: each has a length before it
-    descends: bool = False  #: of clustering columns
-    #: Of a collection or user-defined type that is not frozen, whose elements or fields are cells:
+    descends: bool = False  #: a clustering column in descending order
+    #: Kind of an unfrozen collection or user-defined type, whose elements or fields are cells:
     #: `set`, `map`, `list` or `udt`.
     cells: str = ""
     static: bool = False  #: one value for all rows of a partition
     path_type: str = ""  #: the type by which cells of a set or map are sorted, see `structure`
-    #: If values hold sets or maps that a node puts in order: their type, see `structure`.
+    #: Type of values that hold sets or maps that a node puts in order, see `structure`.
     ordered: str = ""
 
 
@@ -34,14 +34,14 @@ class Layout:
 
     partition_key_class: str
     clustering: tuple[Column, ...]
-    #: The others that are loaded, by the bytes of their names; those with `cells` come last.
+    #: Other loaded columns, by the bytes of their names; columns with `cells` come last.
     columns: tuple[Column, ...]
     written_s: int  #: when rows begin to live and nulls are deleted, in seconds since the epoch
     default_ttl_s: int = 0
     bloom_fp_chance: float = 0.01  #: 1: no Bloom filter
     index_interval: int = 128
-    chunk_bytes: int = 16 * 1024  #: of data, compressed together; 0: not compressed
-    #: Of the partition key, if one of them holds sets or maps that a node puts in order.
+    chunk_bytes: int = 16 * 1024  #: bytes compressed together; 0: no compression
+    #: Columns of the partition key, if any holds sets or maps that a node puts in order.
     keys: tuple[Column, ...] = ()
     version: SSTableVersion = SSTableVersion.NB
 

@@ -59,14 +59,14 @@ def fixed_width(kind: CqlType) -> int:
 def class_name(kind: CqlType, keyspace: str, *, frozen: bool = True) -> str:
     """Return the class of a type with its parameters.
 
-    `keyspace`: of the table. `frozen`: whether a collection or user-defined type is wrapped in
-    `FrozenType`; parts of a frozen type never are. Raises `KeyError` for a counter.
+    `keyspace`: the table's keyspace. `frozen`: whether a collection or user-defined type is wrapped
+    in `FrozenType`; parts of a frozen type never are. Raises `KeyError` for a counter.
     """
     return _class_name(kind, keyspace, frozen=frozen)
 
 
 def multi_cell_class(kind: CqlType, keyspace: str) -> str:
-    """Return the class of a collection or user-defined type that is not frozen; its parts are."""
+    """Return the class of an unfrozen collection or user-defined type, whose parts are frozen."""
     if kind.name == "udt":
         return _user_type(kind, keyspace, frozen_parts=True)
     inner = ",".join(class_name(part, keyspace) for part in kind.of)
@@ -116,7 +116,7 @@ def composite_class(names: list[str]) -> str:
 def is_multi_cell(cql_type: str, kind: CqlType) -> bool:
     """Return whether a column has a cell for each element or field.
 
-    That is a list, set, map or user-defined type that is not frozen. `cql_type`: the type as the
+    An unfrozen list, set, map or user-defined type has such cells. `cql_type`: the type as the
     schema writes it, parsed to `kind`.
     """
     frozen = re.match(r"\s*frozen\s*<", cql_type, re.IGNORECASE) is not None

@@ -1,17 +1,17 @@
 """Values of frozen types that contain others: in the order of a node, and as bytes that compare.
 
-Compared are the parts of two values in turn, and then their number: elements of lists, sets and
-vectors, keys and values of maps, fields of tuples and user-defined types, of which a null is the
-smallest. As bytes that compare such a value is
+Two values compare by their parts in turn, and then by the number of parts: elements of lists, sets
+and vectors, keys and values of maps, fields of tuples and user-defined types, of which a null is
+the smallest. As bytes that compare such a value is
 
     0x01 | for each part 0x01 if it is null, else 0x02, the part as bytes that compare, 0x00
 
-with 0x00 in a part as 0x00 0xff. A value without bytes stays one, and is the smallest.
+with 0x00 in a part as 0x00 0xff. A value without bytes stays empty, and is the smallest.
 
-A node sorts the elements of sets and the entries of maps that it gets, and keeps one of those that
-are equal: of a set the first, of a map the first key and the last value. It looks into lists, sets
-and maps for that, not into tuples, user-defined types and vectors, and takes values of clustering
-columns in descending order as they come.
+A node sorts the elements of sets and the entries of maps that it gets, and drops duplicates: it
+keeps the first of equal elements, and of equal keys the first key and the last value. It does so
+inside lists, sets and maps, not inside tuples, user-defined types and vectors, and takes values of
+clustering columns in descending order as they come.
 Classes: `compareCustom` of `ListType`, `MapType`, `TupleType`, `VectorType`; `fromSerialized` of
 `Lists`, `Sets` and `Maps`.
 """
@@ -50,7 +50,7 @@ class _Parts(NamedTuple):
     sizes: NDArray[np.int64]  #: -1: null
 
     def chosen(self, places: NDArray[np.int64]) -> _Parts:
-        """Return some of them, in this order."""
+        """Return the parts at these places, in this order."""
         return _Parts(*(one[places] for one in self))
 
 
@@ -125,7 +125,7 @@ def _comparable(kind: CqlType, data: NDArray[np.uint8], offsets: NDArray[np.int3
 
 
 def _stored(kind: CqlType, data: NDArray[np.uint8], offsets: NDArray[np.int32]) -> Values:
-    """Return values as a node stores them: the arguments themselves if they are so already."""
+    """Return values as a node stores them: the arguments themselves if nothing changes."""
     if not has_order(kind):
         return data, offsets
     parts = _split(kind, data, offsets)
@@ -157,8 +157,8 @@ def _replaced(
 ) -> tuple[NDArray[np.uint8], _Parts]:
     """Return `data` with converted parts after it, and where each part is now.
 
-    `places`: types of `kind.of` whose parts are converted, to bytes that compare if true, else to
-    what a node stores. Without a part that changes `data` itself is returned.
+    `places`: index in `kind.of` of a type whose parts are converted -> whether to bytes that
+    compare, or to what a node stores. If no part changes, returns `data` itself.
     """
     pieces, base = [data], len(data)
     starts, sizes = parts.starts.copy(), parts.sizes.copy()
@@ -255,11 +255,10 @@ def split_parts(
     data: Int, offsets: Int, form: Int, each: Int, width: Int,
     owners: Int, which: Int, starts: Int, sizes: Int,
 ) -> Int:  # fmt: skip
-    """Set where each part of each value is, and return their number; if the arrays are empty, only
-    return it.
+    """Set where each part of each value is, unless the arrays are empty; return the parts' number.
 
-    `form`: how parts are laid out. `each`: of an element or entry, or of a vector. `width`: of a
-    part, for vectors that store no lengths.
+    `form`: how parts are laid out. `each`: parts of an element or entry, or of a vector. `width`:
+    bytes of a part, for vectors that store no lengths.
     """
     n = 0
     store = len(owners) > 0
@@ -303,9 +302,9 @@ def split_parts(
 def put_comparable(
     pool: Int, owners: Int, starts: Int, sizes: Int, given: Int, out: Int, ends: Int
 ) -> Int:
-    """Write values as bytes that compare; return their bytes. `given`: values that have bytes.
+    """Write values as bytes that compare; return their bytes. `given`: whether a value has bytes.
 
-    `out` has room for a byte for each of these, and for two and twice its bytes for each part.
+    `out` has room for a byte for each value with bytes, and for each part two and twice its bytes.
     """
     at = n = np.int64(0)
     for row in range(len(given)):

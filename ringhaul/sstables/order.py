@@ -48,10 +48,10 @@ def arrange(
 ) -> Int:  # fmt: skip
     """Sort rows of one token by key and clustering; return the number of partitions.
 
-    `order`: rows by token, those of one token as they came; changed in place. `tokens`: of the rows
-    of `order`. Clustering columns: as values that compare byte by byte (`comparable.py`), laid out
-    as `encode_data` says; `descends`: 1 for descending order. `begins`: set for each place of
-    `order`. `extremes`: set to the rows with the smallest and the largest clustering.
+    `order`: rows by token, and within a token as they came; changed in place. `tokens`: tokens in
+    that order. Clustering columns: values that compare byte by byte (`comparable.py`), laid out as
+    `encode_data` says; `descends`: 1 for descending order. `begins`: set for each place of `order`.
+    `extremes`: set to the rows with the smallest and the largest clustering.
     """
     rows = len(order)
     partitions = 0

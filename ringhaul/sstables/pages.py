@@ -1,7 +1,7 @@
 """Rows as pages: sorted by token, cut small, each an Arrow record batch that can be read alone.
 
-A table has a column for the keys, the write times and the TTLs. Each other column of the rows has
-one for values of a fixed width, or else one for the lengths and one for the bytes.
+A batch has a column for the keys, the write times and the TTLs. Each other column of the rows
+becomes one column of values of a fixed width, or else two, of lengths and of bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Shape(NamedTuple):
 
 
 def paged(rows: Rows, page_bytes: int = PAGE_BYTES) -> tuple[Shape, Iterator[Page]]:
-    """Return rows as pages. Those of one token stay in their order."""
+    """Return rows as pages. Rows of one token stay in their order."""
     tokens = murmur3_tokens(rows.keys)
     order = np.argsort(tokens, kind="stable")
     tokens = tokens[order]

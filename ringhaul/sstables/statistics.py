@@ -71,7 +71,7 @@ class Statistics:
     rows: int
     minima: Minima
     time_us_max: int
-    deletion_s_max: int  #: of the deletions and expiries, if there are some
+    deletion_s_max: int  #: the latest deletion or expiry, if any
     ttl_s_min: int  #: 0 if some value stays
     ttl_s_max: int
     #: (seconds since the epoch, values that expire or were deleted then), ascending.
@@ -85,7 +85,7 @@ class Statistics:
 
 
 def statistics_bytes(layout: Layout, found: Statistics, registers: Array) -> bytes:
-    """Return the file. `registers`: those of `hashing.add_keys`."""
+    """Return the file. `registers`: registers that `hashing.add_keys` filled."""
     partitioner = with_short_length(b"org.apache.cassandra.dht.Murmur3Partitioner")
     cardinality = _cardinality(registers)
     return _components(
@@ -118,11 +118,10 @@ def _clustering_types(layout: Layout) -> bytes:
 
 
 class DropTimes:
-    """When values can be dropped, rounded up to minutes; to longer times where minutes are too
-    many to keep."""
+    """Times when values can be dropped, rounded up to minutes, or further if there are too many."""
 
     def __init__(self, last_s: int) -> None:
-        """`last_s`: later times count as this one."""
+        """`last_s`: the last time; later times count as this time."""
         self._last_s = last_s
         self._round_s = _DROP_ROUND_S
         self._times = np.zeros(0, np.int64)
@@ -143,7 +142,7 @@ class DropTimes:
         self._counts = sums.astype(np.int64)
 
     def grouped(self) -> list[tuple[int, int]]:
-        """Return at most 100 times, ascending, with their values; a group counts at its last."""
+        """Return at most 100 times, ascending, with their counts; a group has its last time."""
         times, sums = self._times, self._counts
         group = -(-len(times) // _DROP_TIMES_MAX)
         return [

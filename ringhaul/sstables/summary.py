@@ -22,7 +22,7 @@ class Summary:
     """The file, entry by entry."""
 
     def __init__(self, interval: int) -> None:
-        """`interval`: partitions for each entry; the first has one."""
+        """`interval`: partitions per entry; the first partition has an entry."""
         self._interval = interval
         self._entries = bytearray()
         self._sizes = array("q")

@@ -12,7 +12,7 @@
 
 All else is equal: also the times of rows and cells, which were always differences. Seconds since
 the epoch that were signed in nb are unsigned in oa. A partition that is deleted, which is never
-written here, has i64 time, u32 seconds in oa, the other way round than in nb.
+written here, has i64 time, u32 seconds in oa, in the reverse order of nb.
 Classes: `BigFormat.BigVersion`, `DeletionTime.Serializer` and `LegacySerializer`, `Cell`,
 `StatsMetadata`, `TombstoneHistogram`.
 """
@@ -25,7 +25,7 @@ from enum import StrEnum
 
 
 class SSTableVersion(StrEnum):
-    """A version of SSTables, as in the names of their files. Later ones are greater."""
+    """A version of SSTables, as in the names of their files. Later versions are greater."""
 
     NB = "nb"
     OA = "oa"
@@ -43,7 +43,7 @@ class SSTableVersion(StrEnum):
     @property
     def expiry_s_max(self) -> int:
         """The last time at which a value can expire, in seconds since the epoch."""
-        # The second last number of oa stands for one that is invalid.
+        # The second last number of oa stands for an invalid time.
         return self.never_s - (2 if self is SSTableVersion.OA else 1)
 
     @property

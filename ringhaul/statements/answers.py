@@ -21,25 +21,25 @@ from ringhaul.statements.replies import Found, Ints, Piece
 #: a batch to vanish, and decoded no slower than the server empties a window.
 ANSWERS_BATCH = 1024
 ANSWERS_BATCH_BYTES = 1 << 20
-#: Most bytes of responses on their way on one connection, estimated by the mean of those received,
+#: Most bytes of responses on their way on one connection, estimated by the mean response so far,
 #: and the number of requests to start with, while nothing is known.
 ANSWERS_BYTES_MAX = 16 << 20
 REQUESTS_FIRST = 64
 
 
 class Answers(NamedTuple):
-    """Some responses, in order of arrival; so are the pages of one row."""
+    """Some responses and their pages, in order of arrival."""
 
     pieces: list[Piece]
 
     def finished(self) -> Ints:
-        """Return the numbers of the rows whose responses are complete with these."""
+        """Return the numbers of the rows whose responses are now complete."""
         none = np.zeros(0, np.int64)
         return np.concatenate([none, *(piece.numbers[piece.last] for piece in self.pieces)])
 
 
 class Gathering:
-    """The responses of one unit that were not handed out yet."""
+    """The responses of one unit that have not been handed out yet."""
 
     def __init__(self, stats: RequestStats, requests_max: int) -> None:
         """`requests_max`: most unanswered requests on a connection; 0: no limit."""
@@ -50,7 +50,7 @@ class Gathering:
         self._answer_bytes_mean = 0.0
 
     def keep(self, data: bytes, found: Found, numbers: Ints, last: NDArray[np.bool_]) -> None:
-        """Keep one or more responses: those in `data` to the rows with these numbers."""
+        """Keep the responses in `data`, at least one, to the rows with these numbers."""
         buffer = np.frombuffer(data, np.uint8)
         self._pieces.append(Piece(buffer, numbers, found.starts, found.ends, found.counts, last))
         count, size = len(numbers), int(found.ends.sum() - found.frames.sum())
@@ -59,7 +59,7 @@ class Gathering:
         self._stats.answered += int(np.count_nonzero(last))
         self._stats.rows += int(found.counts.sum())
         self._stats.answer_bytes += size
-        # Recent responses count most; for small ones a few of thousands would be enough.
+        # Recent responses count most; a few of thousands of small ones would be enough.
         weight = min(count / REQUESTS_FIRST, 1.0)
         mean = self._answer_bytes_mean or size / count
         self._answer_bytes_mean = mean + (size / count - mean) * weight

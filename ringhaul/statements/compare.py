@@ -1,4 +1,4 @@
-"""Compare cells of a table with those of a source. Pure.
+"""Compare cells of a table with the cells of a source. Pure.
 
 Cells are compared as bytes in wire format, without rounding or formatting, in one pass per column.
 Only cells with different bytes are parsed, because the server normalises some values: it sorts and
@@ -63,9 +63,9 @@ def differing(expected: Cells, actual: pa.BinaryArray, kind: CqlType, *, frozen:
 
 def shorter(expected: Cells, actual: pa.BinaryArray) -> Mask:
     """Return for each row whether its TTL in the table (`actual`, seconds, an Arrow null for none)
-    cannot be what is left of the expected one: it is missing, or longer.
+    cannot be what is left of the expected TTL: it is missing, or longer.
 
-    A cell that is unset in `expected` is not compared; a null one expects none.
+    A cell that is unset in `expected` is not compared; a null expects no TTL.
     """
     lengths = expected.lengths
     none: Mask = actual.is_null().to_numpy(zero_copy_only=False)
@@ -115,7 +115,7 @@ def _map(kind: CqlType, cell: bytes) -> tuple[Plain, ...]:
 def _fields(kind: CqlType, cell: bytes) -> tuple[Plain, ...]:
     """Return the fields of a tuple or a user-defined type, without nulls at the end.
 
-    There may be more fields than the type had when it was read.
+    A cell may have more fields than its type had when the schema was read.
     """
     parts, at = [], 0
     while at < len(cell):
@@ -128,7 +128,7 @@ def _fields(kind: CqlType, cell: bytes) -> tuple[Plain, ...]:
     return tuple(fields)
 
 
-#: Types that contain others, except vectors, which are compared byte by byte.
+#: Types that contain other types, except vectors, which are compared byte by byte.
 _TAKES: dict[str, Callable[[CqlType, bytes], tuple[Plain, ...]]] = {
     "list": _list,
     "set": _set,

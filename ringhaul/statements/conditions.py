@@ -3,7 +3,7 @@
 The response to a conditional INSERT, UPDATE, DELETE or batch is a RESULT of rows whose first column
 is the boolean `[applied]`. If it is false, further columns hold the current values: the whole row
 for IF NOT EXISTS, the columns of the condition otherwise, with one row for each condition of a
-batch. There are none if the row does not exist. Since the columns depend on the outcome, the
+batch. A row that does not exist has no such columns. Since the columns depend on the outcome, the
 response carries them as metadata.
 
 Source: "CQL BINARY PROTOCOL v4", section 4.2.5.2.
@@ -38,7 +38,7 @@ from ringhaul.formats.write.jsonl import JsonLines
 
 #: Most characters reported of the current values.
 CURRENT_CHARACTERS_MAX = 500
-#: Most responses, and bytes of them, that are decoded and reported together.
+#: Most responses, and most bytes, that are decoded and reported together.
 REPORTED_TOGETHER = 1024
 REPORTED_TOGETHER_BYTES = 1 << 20
 
@@ -65,7 +65,7 @@ _SCALARS = {
 }
 #: The server's custom types, among them vectors: reported as bytes.
 _BYTES = CqlType("blob")
-#: Has its own type code from protocol v5 on.
+#: Custom types that have their own type code from protocol v5 on.
 _CUSTOM_TYPES = {"org.apache.cassandra.db.marshal.DurationType": CqlType("duration")}
 
 
@@ -89,7 +89,7 @@ def applied_row(body: bytes) -> bytes:
 def not_applied(bodies: Sequence[bytes]) -> list[str]:
     """Return text for each response that says which values did not meet the condition.
 
-    `bodies`: of RESULTs with metadata that say that nothing was applied. Raises `FrameError`.
+    `bodies`: bodies of RESULTs with metadata that applied nothing. Raises `FrameError`.
     """
     alike: dict[tuple[tuple[str, ...], tuple[CqlType, ...]], list[int]] = {}
     for place, body in enumerate(bodies):
@@ -107,7 +107,7 @@ def not_applied(bodies: Sequence[bytes]) -> list[str]:
 def _texts(
     names: tuple[str, ...], types: tuple[CqlType, ...], bodies: Sequence[bytes]
 ) -> Iterator[str]:
-    """Yield such text for responses with the same columns."""
+    """Yield the texts of `not_applied` for responses with the same columns."""
     if len(names) == 1:
         yield from ["not applied: there is no such row"] * len(bodies)
         return
@@ -130,7 +130,7 @@ def _texts(
 class Unmet:
     """Collects responses of unmet conditions and reports them together.
 
-    Decoding a thousand takes little longer than decoding one.
+    Decoding a thousand responses takes little longer than decoding one.
     """
 
     def __init__(self, on_unmet: Callable[[int, str], None]) -> None:

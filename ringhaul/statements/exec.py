@@ -1,8 +1,8 @@
 """`exec`: run one prepared statement over any number of rows of values; results are columns.
 
-SELECT, INSERT, UPDATE, DELETE and batches of them. Rows of values go to their replicas if the
-partition key is bound in full, else to any node. Results come as they arrive, or in the order of
-the values; then a block's results wait for those of earlier blocks.
+The statement is a SELECT, INSERT, UPDATE, DELETE or batch. Rows of values go to their replicas if
+the partition key is bound in full, else to any node. Results come as they arrive, or in the order
+of the values; then a block's results wait for the results of earlier blocks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ringhaul.statements.requests import Requests, Values
 
 #: The result of a conditional statement.
 APPLIED = Marked(("[applied]",), (CqlType("boolean"),))
-#: Above all row numbers.
+#: A number above all row numbers.
 NUMBERS_END = 2**63 - 1
 
 
@@ -53,7 +53,7 @@ class Statement:
     prepared: PreparedStatement
     effect: Effect
     markers: Marked
-    result: Marked  #: of the returned rows; empty for a plain write
+    result: Marked  #: columns of the returned rows; empty for a plain write
     keyspace: str | None  #: whose replicas own a row; None: unknown, so any node is used
 
     @classmethod
@@ -187,7 +187,7 @@ class BoundTexts(NamedTuple):
     """Rows of values parsed from texts."""
 
     bound: Bound
-    #: (row's number, marker, reason) of the rows that are left out.
+    #: (row's number, marker, reason) of each row that is left out.
     bad: list[tuple[int, str, str]]
 
 
@@ -196,9 +196,8 @@ def bind_texts(
 ) -> BoundTexts:
     """Return values for columns of texts in the markers' order; an Arrow null is a null.
 
-    Texts have the form of a CSV file that is loaded; nested types are JSON.
-
-    Raises `UsageError` for a marker whose type cannot be read from text.
+    Texts have the form of CSV fields in a load; nested types are JSON. Raises `UsageError` for a
+    marker whose type cannot be read from text.
     """
     cells: list[Cells] = []
     bad: dict[int, tuple[int, str, str]] = {}

@@ -1,8 +1,7 @@
 """Decide whether a statement may be sent twice. Pure: looks at its text.
 
 A statement that may not be idempotent is never sent again once the server may have seen it. In
-doubt it counts as not idempotent: the text alone does not tell `x = x + ?` of a counter or a list
-from that of a set.
+doubt it counts as not idempotent: `x = x + ?` looks alike for a counter, a list and a set.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ _NO_WORDS = re.compile(
 )
 #: Functions that return another value each time.
 _CHANGING = re.compile(r"\b(?:now|uuid|current\w+)\s*\(")
-#: `x = x + ...`, `x += ...`, `x = [..] + x`: not idempotent for counters and lists, and therefore
-#: never taken to be. The sign of a number follows `=`, `(`, `[` or a comma instead.
+#: `x = x + ...`, `x += ...`, `x = [..] + x`: not idempotent for counters and lists, so never
+#: trusted. The sign of a number follows `=`, `(`, `[` or a comma instead.
 _ADDING = re.compile(r"[+-]\s*=|[\w\]})?'\"]\s*[+-]\s*[\w\[{(?'\":]")
 
 
@@ -77,7 +76,7 @@ def _has_condition(words: list[str]) -> bool:
 
 
 def _adds(text: str) -> bool:
-    """Return whether it adds to a value, or removes an element of a list."""
+    """Return whether a statement adds to a value, or removes an element of a list."""
     for part in re.split(r"\b(?=(?:insert|update|delete)\b)", text):
         if part.startswith("update") and _ADDING.search(_between(part, "set", "where")):
             return True

@@ -12,7 +12,7 @@ Ints = NDArray[np.int64]
 
 
 class Rows(NamedTuple):
-    """Rows of responses; `numbers[i]` is the number of the key or of the values of row i."""
+    """Rows of responses; row i answers the key, or the row of values, number `numbers[i]`."""
 
     numbers: Ints
     batch: pa.RecordBatch

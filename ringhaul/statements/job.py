@@ -28,11 +28,11 @@ class StatementJob:
     kind: JobKind  #: LOOKUP or EXEC
     cluster_name: str
     #: Rows of values: files, dialect and formats. Its table is a stand-in with a column for each
-    #: marker. Without sources, the rows are those of `spans`.
+    #: marker. If it has no sources, the rows come from `spans`.
     values: LoadJob
     spans: tuple[str, ...] = ()
-    statement: str = ""  #: for an exec
-    table: TableSchema | None = None  #: for a lookup, as are its key and the requested columns
+    statement: str = ""  #: statement of an exec
+    table: TableSchema | None = None  #: table of a lookup, with its key and requested columns
     key: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     #: Names and types of the result's columns; empty for a statement that only writes.
@@ -54,7 +54,7 @@ class StatementJob:
 
     @property
     def resumable(self) -> bool:
-        """Whether a command can continue the job after another one left it: units that were cut
+        """Whether a command can continue the job after another command left it: units that were cut
         short may run again, and there is a place for what they answer."""
         return self.repeatable and not self.streams_rows
 
@@ -71,7 +71,7 @@ class StatementJob:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Labels of the job in the ledger, beside those of all kinds: none."""
+        """Labels of the job in the ledger, beside the labels of every job: none."""
         return {}
 
     @property
@@ -129,7 +129,7 @@ class StatementJob:
             part, whole = unit.length_bytes, self.total_bytes
             if part == TO_THE_END:
                 part = self.values.sources[unit.source].file.size_bytes
-        # For Parquet, a unit's bytes are those before compression.
+        # Parquet counts a unit's bytes before compression.
         return max(1, min(LISTED_MAX, LISTED_MAX * part // max(whole, 1)))
 
     def to_json(self) -> dict[str, Any]:

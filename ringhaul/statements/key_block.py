@@ -23,13 +23,13 @@ SetsAndTokens = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 @dataclass(eq=False)
 class KeyBlock:
-    """Keys that were given together; each distinct one is requested once."""
+    """Keys that were given together; each distinct key is requested once."""
 
-    numbers: Ints  #: of the keys as given
+    numbers: Ints  #: numbers of the keys as given
     settled: NDArray[np.bool_]  #: per distinct key: a row came, or it was refused
-    key_lists: KeyLists | None = None  #: of keys that are requested in lists
+    key_lists: KeyLists | None = None  #: keys that are requested in lists
     joined: pa.BinaryArray | None = None  #: each distinct key as an element of a list
-    #: The keys that equal distinct key i: those at places[starts[i]:starts[i + 1]].
+    #: Given keys equal to distinct key i have the places places[starts[i]:starts[i + 1]].
     places: Ints | None = None
     starts: Ints | None = None
     left: int = 0  #: unanswered requests
@@ -98,7 +98,7 @@ class KeyBlock:
         return bound, keys.take(pa.array(first))
 
     def numbers_of(self, keys: Ints) -> tuple[Ints, Ints]:
-        """For rows of these keys, return (row, number) for each time that the key was given."""
+        """Return (row, number) of rows of these keys, for each time that the key was given."""
         each = np.arange(len(keys))
         if self.places is None or self.starts is None:
             return each, self.numbers[keys]
@@ -106,7 +106,7 @@ class KeyBlock:
             return each, self.numbers[self.places[keys]]
         counts = self.starts[keys + 1] - self.starts[keys]
         rows = np.repeat(each, counts)
-        # The n-th row of a key's run belongs to the n-th time that it was given.
+        # The n-th row of a key's run belongs to the n-th time that the key was given.
         nth = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         return rows, self.numbers[self.places[self.starts[keys[rows]] + nth]]
 

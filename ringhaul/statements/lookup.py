@@ -7,9 +7,9 @@ rows of a list are matched to their keys by the bytes of the first column; a key
 twice is requested once and answered twice.
 
 Lists are only used while nothing fails. If the server refuses a list, its keys are requested one by
-one, and the key at fault is rejected. The same is done with the rest of a list whose rows exceed
-one page. So no error can come after a list's first page, when it would be unclear which of its rows
-were handed out already.
+one, and the key at fault is rejected. If the rows of a list exceed one page, its remaining keys are
+also requested one by one. So no error can come after a list's first page, when it would be unclear
+which of its rows were handed out already.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ LISTS_MAX = 32
 
 @dataclass(frozen=True, kw_only=True)
 class LookupHooks(RequestHooks):
-    """Hooks as for requests; numbers are those of keys. Reads are never in doubt."""
+    """Hooks as for requests, with numbers of keys. Reads are never in doubt."""
 
     #: Called with the numbers of keys without a row, as they become known.
     on_missing: Callable[[Ints], None]
@@ -66,7 +66,7 @@ class LookupPlan:
     def of(
         cls, table: TableSchema, key: Sequence[str] = (), columns: Sequence[str] = ()
     ) -> LookupPlan:
-        """`key`: empty for the partition key. `columns`: empty for all. Raises `UsageError`."""
+        """`key`: columns, empty: the partition key. `columns`: empty: all. Raises `UsageError`."""
         key, columns = tuple(key or table.partition_key), tuple(columns or table.column_names)
         for name in (*key, *columns):
             if name not in table.column_names:
@@ -101,12 +101,12 @@ class LookupPlan:
 
     @property
     def fetched(self) -> tuple[str, ...]:
-        """The columns of the statement: those requested, after the key if it identifies rows."""
+        """The statement's columns: the requested ones, after the key if it identifies rows."""
         return (*self.key, *self.columns) if self.by_list else self.columns
 
     @property
     def statement(self) -> str:
-        """The SELECT; its markers are those of the key, or one list."""
+        """The SELECT; its markers are the key's columns, or one list."""
         names = ", ".join(map(quote_identifier, self.fetched))
         table = f"{quote_identifier(self.table.keyspace)}.{quote_identifier(self.table.table)}"
         if self.by_list:
@@ -175,8 +175,8 @@ class Lookup:
     def rows(self, blocks: Iterable[Bound], *, ordered: bool) -> Iterator[Rows]:
         """Yield the rows of the keys, with the keys' numbers.
 
-        A block's columns are those of `LookupPlan.key`. `ordered`: by the numbers of the keys; the
-        rows of one key are always in the order of its clustering columns.
+        A block has the columns `LookupPlan.key`. `ordered`: by the numbers of the keys; the rows of
+        one key are always in the order of its clustering columns.
         """
         for answers in self._requests.answers(self._values(blocks)):
             rows = self._rows(answers)
@@ -294,7 +294,7 @@ class Lookup:
             self._hooks.on_reject(number, reason)
 
     def _rows(self, answers: Answers) -> Rows:
-        """Return the rows of some responses, once for each time that their key was given."""
+        """Return the rows of some responses, as often as their key was given."""
         pieces, taken, numbers, count, dropped = [], [], [], 0, 0
         begins = [requested.begin for requested in self._requested]
         for piece in answers.pieces:
@@ -320,7 +320,7 @@ class Lookup:
         batch = pa.RecordBatch.from_arrays(batch.columns[first:], schema=self.schema)
         rows = np.concatenate([np.zeros(0, np.int64), *taken])
         found = Rows(np.concatenate([np.zeros(0, np.int64), *numbers]), batch)
-        # A row counts as often as it is in the output: once for each time that its key was given.
+        # A row counts as often as it is in the output: as often as its key was given.
         self.stats.rows += len(rows) - count
         if dropped or len(rows) != count:
             found = Rows(found.numbers, batch.take(pa.array(rows)))

@@ -2,7 +2,7 @@
 written. Pure.
 
 A prepared statement gives each marker a name and a type. The text alone tells whether two markers
-of one name are one value (`:x` twice) or two (`WHERE day >= ? AND day < ?`), and which of them is a
+of one name are one value (`:x` twice) or two (`WHERE day >= ? AND day < ?`), and which marker is a
 write time or a TTL.
 """
 
@@ -44,7 +44,7 @@ def marker_texts(statement: str, names: Sequence[str]) -> list[MarkerText]:
             continue
         name = _name(named[1:].strip()) if named else None
         if len(found) == len(names) or (named and name != names[len(found)]):
-            continue  # what only looks like one, such as a field in the literal of a UDT
+            continue  # not a marker, such as a field in the literal of a UDT
         role: Role | None = "timestamp" if word == "timestamp" else "ttl" if word == "ttl" else None
         found.append(MarkerText(name, role))
         word = ""
@@ -56,8 +56,7 @@ def _name(text: str) -> str:
 
 
 def repeated_names(markers: Sequence[MarkerText]) -> list[int | None]:
-    """Return for each marker the place of the first one that is the same value; None: it is the
-    first."""
+    """Return for each marker the place of the first marker with its value; None: it is first."""
     first: dict[str, int] = {}
     found: list[int | None] = []
     for place, marker in enumerate(markers):

@@ -1,4 +1,4 @@
-"""Bring results in an unexpected form into the usual one. Pure.
+"""Bring results from an unexpected form into the usual form. Pure.
 
 `scan` handles responses without metadata and without anything before the body. A server may add
 warnings or a trace; and the response to a conditional statement has metadata, because its columns
@@ -30,8 +30,8 @@ _ONE_CELL = struct.pack(">iiii", KIND_ROWS, NO_METADATA, 1, 1)
 def restated(reply: Reply, columns: int) -> tuple[bytes, Found]:
     """Return a RESULT as a frame for `scan`, and what `scan` finds in it: VOID, ROWS or MORE.
 
-    `columns`: of the statement's result; 0 if unknown beforehand, which keeps only the first cell
-    of the first row.
+    `columns`: number of columns of the statement's result; 0 if unknown beforehand, which keeps
+    only the first cell of the first row.
 
     Raises `ClusterError` if the table's columns have changed since the start, `FrameError` for a
     malformed response.

@@ -41,7 +41,7 @@ class ReadOptions:
 
     consistency: int
     page_rows: int = PAGE_ROWS
-    requests_max: int = 0  #: most unanswered on a connection; 0: the default of the connection
+    requests_max: int = 0  #: most unanswered requests on a connection; 0: the connection's default
     #: Timestamp of the write of row 0 in microseconds; each further row adds one, so that a row
     #: that is sent again is the same write. 0: the server's clock. Not for statements that are not
     #: idempotent.
@@ -62,7 +62,7 @@ class RequestHooks:
     on_reject: Callable[[int, str], None]
     #: Called with (number, reason) of a row that may or may not have been written.
     on_doubt: Callable[[int, str], None]
-    #: Returns what may be sent together now, and be unanswered.
+    #: Returns how much may be sent together now, and be unanswered.
     leave: Callable[[], Leave] = free
     #: Called with the number of a refused row. True: the caller requests its data in another way,
     #: and it is not rejected.
@@ -70,7 +70,7 @@ class RequestHooks:
     #: Called with the number of a row whose response has more than one page. True: the caller
     #: requests the rest in another way, and this page is the last.
     cut_off: Callable[[int], bool] = never
-    #: Whether the caller accepts more rows besides those that are unanswered.
+    #: Whether the caller accepts more rows besides the unanswered rows.
     takes_more: Callable[[], bool] = always
     #: Called with (number, current values) of an answered row whose condition did not hold.
     on_not_applied: Callable[[int, str], None] = ignore_row
@@ -83,8 +83,8 @@ class RequestStats:
     """Counts of one unit's requests."""
 
     answered: int = 0  #: rows of values whose response is complete
-    rows: int = 0  #: of the responses
-    pages: int = 0  #: after the first ones
+    rows: int = 0  #: rows of the responses
+    pages: int = 0  #: pages after the first of each response
     retries: int = 0
     rejected: int = 0
     in_doubt: int = 0

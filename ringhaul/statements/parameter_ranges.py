@@ -2,9 +2,8 @@
 
     NAME:FIRST..LAST[/STEP]
 
-Both ends are part of the range. Values are texts in the form of FIRST, so that a bucket stored as a
-date or as text is matched as it was stored; they are converted to the type of the marker NAME when
-they are bound.
+Both ends are part of the range. Values are texts in the form of FIRST, which fits a bucket stored
+as a date or as text; binding converts them to the type of the marker NAME.
 
 | FIRST | values | STEP |
 |---|---|---|
@@ -14,8 +13,8 @@ they are bound.
 | 2024-01-01T00 | hours | 6h, 1d; 1h |
 | 2024-01-01T00:00, with :SS, with Z | times | 15m, 1h, 30s; 1h |
 
-Several ranges are combined: every value of the first with every one of the second, and so on; the
-last one changes fastest. Only the ends of a range are kept: any of its rows can be computed.
+Several ranges are combined: every value of the first range with every value of the second, and so
+on; the last range changes fastest. Only the ends of a range are kept: any row can be computed.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _FORMS = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\dZ?"), "m", "h"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ?"), "s", "h"),
 )
-#: Unit of a step -> numpy's.
+#: Unit of a step -> numpy's unit.
 _UNITS = {"y": "Y", "mo": "M", "w": "W", "d": "D", "h": "h", "m": "m", "s": "s"}
 _CALENDAR = ("Y", "M")
 
@@ -61,7 +60,7 @@ class Span:
     count: int
     first: Any  #: an int, or numpy's datetime64
     step: Any  #: an int, or numpy's timedelta64
-    form: str = ""  #: for moments: numpy's unit; empty for numbers
+    form: str = ""  #: numpy's unit of moments; empty for numbers
     suffix: str = ""
     width: int = 0
 
@@ -72,7 +71,7 @@ class Span:
             return pc.utf8_lpad(numbers, self.width, "0") if self.width else numbers
         unit = np.datetime_data(self.step)[0]
         if unit in _CALENDAR and self.form not in _CALENDAR:
-            # That many months later, on the same day, or on the last day of a shorter month.
+            # Whole months later, on the same day, or on the last day of a shorter month.
             month, day = self.first.astype("M8[M]"), self.first.astype("M8[D]")
             months = month + indexes * self.step.astype("m8[M]")
             ends = (months + 1).astype("M8[D]") - np.timedelta64(1, "D")
@@ -101,7 +100,7 @@ def parse_span(text: str) -> Span:
 
 
 def rows_count(spans: Sequence[Span]) -> int:
-    """Return how many rows of parameters the ranges make together."""
+    """Return how many rows of parameters the ranges form together."""
     count = 1
     for span in spans:
         count *= span.count

@@ -9,8 +9,8 @@ Responses come without metadata (flag skip_metadata of EXECUTE), so that a respo
     header of 9 bytes; int kind = 2; int flags; int columns; [bytes paging state]; int rows; rows
 
 with a row's columns as int length and that many bytes each. Source: "CQL BINARY PROTOCOL v4",
-sections 2 and 4.2.5.2. Every length is checked against the frame's end: what does not fit is
-left to `parse_replies`, or is a `FrameError`.
+sections 2 and 4.2.5.2. Every length is checked against the frame's end: a frame that does not fit
+is left to `parse_replies`, or is a `FrameError`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ringhaul.cql.frames import (
 from ringhaul.cql.result_codes import KIND_ROWS, NO_METADATA
 
 #: Kinds of frames; as in `kernels.py`, which is imported on demand because it loads numba.
-OTHER = 0  #: for `parse_replies`: an error, an event, a response with metadata
+OTHER = 0  #: left to `parse_replies`: an error, an event, a response with metadata
 VOID = 1
 ROWS = 2  #: the rows of a response, all or the last of them
 MORE = 3  #: a page of rows that is not the last
@@ -43,7 +43,7 @@ Ints = NDArray[np.int64]
 
 
 class Found(NamedTuple):
-    """The complete frames of a buffer, in order; one item each."""
+    """The complete frames of a buffer, in order; each array has one item per frame."""
 
     streams: Ints
     kinds: Ints
@@ -86,7 +86,7 @@ class Piece(NamedTuple):
     """Responses of one buffer: for each, its request and the place of its rows."""
 
     data: Bytes
-    numbers: Ints  #: of the requests
+    numbers: Ints  #: request numbers
     starts: Ints
     ends: Ints
     counts: Ints  #: rows

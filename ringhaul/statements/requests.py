@@ -1,6 +1,6 @@
 """Run one prepared statement over many rows of values, at the data plane's speed.
 
-The rows become EXECUTE frames column-wise and go to their replicas as those of a load do; see
+The rows become EXECUTE frames column-wise and go to their replicas like the rows of a load; see
 `dataplane/dispatcher.py`. A compiled pass over the received bytes finds the responses
 (`replies.py`); an array indexed by stream id gives their rows. Responses are handed out in batches,
 whose sizes determine how many requests may be unanswered (`answers.py`).
@@ -59,13 +59,13 @@ _NOT_BEGUN = (ErrorCode.UNPREPARED, ErrorCode.IS_BOOTSTRAPPING)
 class Values(NamedTuple):
     """Rows of values for a statement's markers."""
 
-    numbers: Ints  #: of the rows; responses refer to them
-    bound: pa.BinaryArray  #: for each row, as `cells.join_rows` makes it; empty without markers
+    numbers: Ints  #: row numbers, to which responses refer
+    bound: pa.BinaryArray  #: rows as `cells.join_rows` makes them; empty without markers
     keys: pa.BinaryArray | None  #: routing keys; None: any node can coordinate
 
 
 class Unfinished(NamedTuple):
-    """Rows without a complete response: those never sent (or refused), and those sent."""
+    """Rows without a complete response: rows never sent (or refused), and rows sent."""
 
     unsent: Ints
     sent: Ints
@@ -86,7 +86,7 @@ class Requests(Dispatcher[None]):
         options: ReadOptions,
         hooks: RequestHooks,
     ) -> None:
-        """`columns`: of the statement's result; 0 if its metadata is not known beforehand."""
+        """`columns`: columns of the statement's result; 0 if unknown beforehand."""
         self.stats = RequestStats()
         self._options, self._hooks = options, hooks
         self._effect, self._columns = effect, columns
@@ -111,7 +111,7 @@ class Requests(Dispatcher[None]):
         more = True
         while True:
             while more and self._wants_more():
-                self._unmet.report()  # while the caller still knows its rows: all may be answered
+                self._unmet.report()  # before the caller forgets its rows: all may be answered
                 block = next(blocks, None)
                 more = block is not None
                 if block is not None:
@@ -254,7 +254,7 @@ class Requests(Dispatcher[None]):
         now_s: float,
         looked_at_s: float,
     ) -> None:
-        """Take a page that is not the last; request the next, unless the caller does."""
+        """Take a page before the last; request the next page, unless the caller does."""
         work, index = connection.window.answered_one(int(found.streams[i]), now_s, looked_at_s)
         self._took(connection, [work.replica_set], now_s)
         order = work.order[index : index + 1]
@@ -346,6 +346,6 @@ class Requests(Dispatcher[None]):
         self.stats.retries += len(indexes)
 
     def _still_tells(self, connection: NodeConnection[Work[None]], now_s: float) -> bool:
-        # Responses may be large, and the caller busy with the last ones for long: as long as data
-        # comes, the expected response may follow it.
+        # Responses may be large, and keep the caller busy for long: as long as data comes, the
+        # expected response may follow it.
         return connection.used_at_s >= now_s

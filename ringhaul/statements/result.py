@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from ringhaul.output.parts import PartInfo
 
-#: Keys without a row, and rows that were not applied, that a job lists; others are only counted.
+#: Most keys without a row, and rows that were not applied, that a job lists; it only counts others.
 #: They are not failures, may be nearly all, and the ledger is memory (1 GB in deploy/valkey.conf)
 #: for 7 days. Measured in the log of a unit: 9 bytes for a key of a sequence, 40 for a UUID; 36, 79
-#: and 288 for rows of 2, 5 and 20 random numbers. So 2 to 72 MB of a job. A unit lists its share,
-#: and nothing of what others leave: units do not know of each other.
+#: and 288 for rows of 2, 5 and 20 random numbers. So a job takes 2 to 72 MB. A unit lists only its
+#: share, however little other units list: units do not know of each other.
 LISTED_MAX = 250_000
 
 
@@ -23,10 +23,10 @@ class StatementResult(NamedTuple):
     answered: int
     rejected: int
     doubted: int  #: it is unknown whether they were applied
-    missing: int  #: for a lookup: keys without a row, which count as answered
-    not_applied: int  #: for an exec: rows whose condition did not hold, which count as answered
-    not_kept: int  #: of both, those that are not listed: see `LISTED_MAX`
-    rows: int  #: of the responses
+    missing: int  #: keys of a lookup without a row, which count as answered
+    not_applied: int  #: rows of an exec whose condition did not hold, which count as answered
+    not_kept: int  #: unlisted part of `missing` and `not_applied`: see `LISTED_MAX`
+    rows: int  #: rows of the responses
     parts: int
     bytes_written: int
     retries: int

@@ -2,7 +2,7 @@
 
 A plain function of its inputs, like `scan.run.run_read_unit`. Values that cannot be bound, rows
 that the server refuses, rows whose condition did not hold and keys without a row are logged with
-their place in the input; the last two may be nearly all rows, so only as many as the unit may list.
+their place in the input. The last two kinds may be nearly all rows: the unit only logs its share.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats
 from ringhaul.statements.parameter_ranges import parse_span, rows_between
 from ringhaul.statements.result import join_extra
 
-#: Rows of values of ranges that are bound together.
+#: Rows of values from ranges that are bound together.
 SPAN_BLOCK_ROWS = 4096
 
 
@@ -63,7 +63,7 @@ class StatementHooks:
     tick: Callable[[int, int, int], None]
     #: Limits of the complete job, in rows of values and bytes of requests and responses.
     throttle: Throttle = UNTHROTTLED
-    #: Where earlier attempts of the unit were lost.
+    #: Places where earlier attempts of the unit were lost.
     losses: Sequence[Loss] = ()
 
 
@@ -74,7 +74,7 @@ class StatementOutcome:
     records: int = 0
     missing: int = 0
     not_applied: int = 0
-    not_kept: int = 0  #: of both, those missing from the log
+    not_kept: int = 0  #: part of `missing` and `not_applied` that the log does not list
     stats: RequestStats
     #: Rows of values, or keys, that could not be bound or requested, or that the server refused. A
     #: key that was given twice counts twice.

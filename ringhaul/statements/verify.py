@@ -2,7 +2,7 @@
 
 Records become rows as in a load, by the same code. Instead of being written, each row is then read
 by its primary key, at the data plane's speed (`requests.py`), and the cells of the answer are
-compared with those that a load would have sent (`compare.py`).
+compared with the cells that a load would have sent (`compare.py`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
 _BLOB = CqlType("blob")
-#: Most columns named in a difference besides the one that is shown.
+#: Most columns named in a difference besides the column that is shown.
 _NAMED_MAX = 5
 
 
@@ -51,8 +51,8 @@ class VerifyPlan:
     """The statement and columns that read each row of a source."""
 
     table: TableSchema
-    columns: tuple[str, ...]  #: of the rows, in their order
-    static: bool = False  #: for partitions of which only static columns are given
+    columns: tuple[str, ...]  #: columns of the rows, in order
+    static: bool = False  #: whether the rows are partitions with static columns alone
 
     @classmethod
     def of(cls, table: TableSchema, source: LoadSource, *, static: bool = False) -> VerifyPlan:
@@ -66,15 +66,15 @@ class VerifyPlan:
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The compared columns: all except those of the key."""
+        """The compared columns: all except the key."""
         return tuple(name for name in self.columns if name not in self.key)
 
     @property
     def fetched(self) -> tuple[str, ...]:
-        """The columns to read: those compared, and one of the key where CQL needs it.
+        """The columns to read: the compared columns, and one of the key where CQL needs it.
 
-        Without a column to compare there must be one; and beside static columns alone the server
-        takes no condition on a clustering column.
+        A SELECT must name a column; and if it names only static columns, the server takes no
+        condition on a clustering column.
         """
         static = {column.name for column in self.table.columns if column.static}
         if not self.compared:
@@ -95,7 +95,7 @@ class VerifyPlan:
 
 
 def is_ttl(table: TableSchema, column: str) -> bool:
-    """Return whether a compared column is the time to live of another one, which runs down."""
+    """Return whether a compared column is the time to live of another column, which runs down."""
     return table.selector_of(column).startswith("ttl(")
 
 
@@ -138,8 +138,8 @@ class _Reading:
     rows: EncodedRows
     found: NDArray[np.bool_]  #: per row: it is in the table
     left: int  #: rows without a complete response
-    #: By row, why it differs. Reported once all are known, in input order: of several records with
-    #: one key, the last one comes last in an export as well.
+    #: By row, why it differs. Reported in input order once all rows are known: of several records
+    #: with one key, the last record also comes last in an export.
     faults: dict[int, Fault] = field(default_factory=dict)
 
 
@@ -172,7 +172,7 @@ class _Verification:
             tick=account.tick,
             throttle=account.throttle,
             on_reject=self._unreadable,
-            on_doubt=ignore_row,  # no read is
+            on_doubt=ignore_row,  # no read is in doubt
             leave=account.leave,
             takes_more=self._takes_more,
         )
@@ -210,7 +210,7 @@ class _Verification:
             yield Values(np.arange(begin, self._next), bound, rows.keys)
 
     def _take(self, answers: Answers) -> None:
-        """Compare the rows that came, and note those that are missing."""
+        """Compare the rows that came, and note the missing rows."""
         batch = self._decoder.decode(page(answers.pieces, len(self._plan.fetched)))
         came, finished = row_numbers(answers.pieces), answers.finished()
         for reading in self._reading:
@@ -230,14 +230,14 @@ class _Verification:
             self._account.refuse(reading.rows, reading.faults)
 
     def _takes_more(self) -> bool:
-        """Limit the blocks kept until all their rows are compared to as many as a load keeps."""
+        """Return whether at most as many blocks wait to be compared as a load keeps."""
         self._report()  # blocks whose last rows were refused get no further response
         return len(self._reading) <= BLOCKS_KEPT_MAX
 
     def _in_order(
         self, reading: _Reading, here: Ints, came: Ints, batch: pa.RecordBatch
     ) -> tuple[NDArray[np.bool_], pa.RecordBatch]:
-        """Return a mask of the block's rows that came, which are at `here`, and these in order."""
+        """Return a mask of the block's rows that came (at `here`), and these rows in order."""
         at = here[np.argsort(came[here], kind="stable")]
         mask = np.zeros(len(reading.rows), np.bool_)
         mask[came[at] - reading.begin] = True
@@ -272,7 +272,7 @@ class _Verification:
         batch: pa.RecordBatch,
         also: dict[int, list[int]],
     ) -> None:
-        """Note rows that differ in a column first; `also`: by row, the other columns."""
+        """Note rows that differ first in a column; `also`: by row, other columns that differ."""
         at = list(also)
         kind = self._types[column]
         wanted = np.zeros(len(reading.rows), np.bool_)

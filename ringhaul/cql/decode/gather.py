@@ -47,7 +47,7 @@ def gather_words(page: Page, starts: Int32s, lengths: Int32s, out: Words) -> Int
 
 @kernel(COUNT(PAGE, INT32S, INT32S, COUNT, UINT8S))
 def gather_bytes(page: Page, starts: Int32s, lengths: Int32s, width: Int, out: Page) -> Int:
-    """Copy cells of `width` bytes; null or empty ones become 0. Returns as `gather_words`."""
+    """Copy cells of `width` bytes; a null or empty cell becomes 0. Returns as `gather_words`."""
     missing = 0
     for i in range(starts.size):
         length = np.int64(lengths[np.uintp(i)])

@@ -1,7 +1,7 @@
 """Read what precedes the rows: the envelope of a response, and the head of a Rows result.
 
 Source: "CQL BINARY PROTOCOL" v4 and v5 of Apache Cassandra, section 2.2 (flags) and 4.2.5.2
-(Rows). For the parts read here both are the same, except that only v5 has a metadata id.
+(Rows). In the parts read here, the versions differ only in v5's metadata id.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def result_body(flags: int, body: Body) -> tuple[Body, list[str]]:
     """Return the body of a result without the extras that its frame's `flags` announce, and the
     warnings.
 
-    The extras are a trace id, warnings (such as of many tombstones) and a payload; all but the
+    The extras are a trace id, warnings (such as about many tombstones) and a payload; all but the
     warnings are dropped. Raises `HostilePage`.
     """
     if not flags & (_TRACING | _PAYLOAD | _WARNING):
@@ -81,7 +81,7 @@ def _without_envelope(flags: int, body: Body) -> tuple[Body, list[str]]:
 def paging_state(body: Body) -> bytes | None:
     """Return where the next page begins, None on the last page. Costs a microsecond.
 
-    `body` is that of a Rows result. Raises `HostilePage`.
+    `body`: body of a Rows result. Raises `HostilePage`.
     """
     try:
         return _start(body)[2]

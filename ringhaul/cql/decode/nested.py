@@ -1,4 +1,4 @@
-"""Decode a column of cells of any type to Arrow; a nested type from the columns of its parts."""
+"""Decode a column of cells of any type to Arrow, a nested type by the columns of its parts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from ringhaul.cql.empties import EMPTIABLE, EMPTY, marked_type
 from ringhaul.cql.spell import text_of
 from ringhaul.cql.types import CqlType
 
-#: Types whose elements are in a vector without lengths: those that the server declares to be of
-#: fixed length. It does not do so for tinyint, smallint, date and time.
+#: Types whose elements have no lengths in a vector, because the server declares their length as
+#: fixed. It does not do so for tinyint, smallint, date and time.
 _SIDE_BY_SIDE = {
     "boolean",
     "int",
@@ -202,7 +202,7 @@ def _dense_vectors(cql_type: CqlType) -> Decode:
     scalar = _innermost(cql_type)
     fixed = DECODERS[scalar.name]
     assert isinstance(fixed, Fixed)
-    levels: list[CqlType] = []  # from the inside out
+    levels: list[CqlType] = []  # innermost first
     inner = cql_type
     count = 1
     while inner.name == "vector":

@@ -40,15 +40,15 @@ class PageDecoder:
     def decode(self, body: Body) -> pa.RecordBatch:
         """Decode the rows of a page to a batch.
 
-        `body`: that of a RESULT message of kind Rows, of native protocol v4 or v5, without extras
-        in front (`result_body`). The batch keeps no reference to it. Raises `HostilePage`.
+        `body`: body of a RESULT message of kind Rows, native protocol v4 or v5, without extras in
+        front (`result_body`). The batch keeps no reference to it. Raises `HostilePage`.
         """
         return self.decode_many([body])[0]
 
     def decode_many(self, bodies: Sequence[Body]) -> tuple[pa.RecordBatch, list[int]]:
         """Decode many pages to one batch. Also returns the number of rows of each page.
 
-        For pages of a few rows each, where a batch per page would cost more than the rows. Together
-        they must be below 2 GiB. Raises `HostilePage` if any page is invalid.
+        Saves time on pages of a few rows, where a batch per page would cost more than the rows. All
+        pages together must be below 2 GiB. Raises `HostilePage` if any page is invalid.
         """
         return self._columns.decode_many(bodies)

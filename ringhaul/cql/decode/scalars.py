@@ -60,7 +60,7 @@ class Fixed:
         return self._array(words, len(starts), valid)
 
     def side_by_side(self, page: Page, starts: Int32s, lengths: Int32s, count: int) -> pa.Array:
-        """Decode cells that each hold `count` values; those of a null cell are zeros."""
+        """Decode cells that each hold `count` values; a null cell has zeros."""
         words = np.empty(len(starts) * count * self.width, np.uint8)
         found = gather_bytes(page, starts, lengths, count * self.width, words)
         checked(found, f"{count} {self.name} values")
@@ -69,7 +69,7 @@ class Fixed:
         return self._array(words, len(starts) * count, None)
 
     def _array(self, words: NDArray[Any], count: int, valid: pa.Buffer | None) -> pa.Array:
-        """Return `count` words as a column of this type; invalid ones are 0."""
+        """Return `count` words as a column of this type; an invalid word is 0."""
         if self.name == "date":
             words ^= _DATE_CENTRE
         elif self.name == "boolean":

@@ -105,8 +105,8 @@ def number_texts(
     the scale is not negative and at most 5 zeros follow the point, else with an exponent. So both
     digits and scale can be read back.
 
-    Returns how many were too long; `left` is 1 for those and 0 for all others. A cell with a head
-    but no digits is bad.
+    Returns how many numbers were too long; `left` is 1 for them and 0 for all others. A cell with a
+    head but no digits is bad.
     """
     digits = np.empty(20, np.uint8)
     at = np.int64(0)
@@ -200,7 +200,7 @@ def duration_parts(
     days: Int32s,
     nanoseconds: NDArray[np.int64],
 ) -> Int:
-    """Read the three vints of durations; those of a null are 0. Returns how many are null or empty.
+    """Read the three vints of durations, 0 for a null. Returns how many are null or empty.
 
     A vint is as in `cells.find_items`, with the sign in the lowest bit (zigzag).
     """

@@ -47,7 +47,7 @@ def text_of(cql_type: CqlType, array: pa.Array) -> pa.StringArray:
     """Format the values of a column as text; nulls stay null. Nested values become JSON.
 
     `array` has the form `cql_type.arrow()`, or its marked form (`ringhaul.cql.empties`). Different
-    values have different texts, except for NaNs, which all have the same.
+    values have different texts, except that all NaNs have one text.
     """
     if cql_type.scalar:
         return array if is_marked(cql_type, array) else SPELLERS[cql_type.name](array)

@@ -1,4 +1,4 @@
-"""The spellers of a `TextFormat`: values as the options of reading describe them."""
+"""The spellers of a `TextFormat`, which write values as the options of reading describe them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _in_json(fmt: TextFormat) -> Spellers:
     found = dict(SPELLERS)
     for kind in ("timestamp", "date", "time"):
         found[kind] = partial(_moments, kind, fmt)
-    if fmt.blob == "base64":  # any: what is in base64 may begin with 0x
+    if fmt.blob == "base64":  # not "any": base64 may begin with 0x, like hex
         found["blob"] = _base64
     return found
 
@@ -73,7 +73,7 @@ def _base64(array: pa.Array) -> pa.StringArray:
 
 
 def _scalars(fmt: TextFormat) -> dict[str, Callable[[pa.StringArray], pa.StringArray]]:
-    """Return how the usual text of a scalar becomes that of the format, outside of JSON."""
+    """Return functions from the usual text of a scalar to the format's text, outside of JSON."""
     usual = TextFormat()
     found: dict[str, Callable[[pa.StringArray], pa.StringArray]] = {}
     if (fmt.true_words[0], fmt.false_words[0]) != (usual.true_words[0], usual.false_words[0]):

@@ -2,8 +2,8 @@
 
 Days become dates by the algorithm of Neri and Schneider ("Euclidean affine functions and their
 application to calendar algorithms"). Arithmetic is unsigned, and in 32 bits where possible: a
-signed division rounds down here, which takes several times as long. A kernel for doubles of any
-kind was tried, too (Schubfach): it was no faster than Arrow's own formatter.
+signed division rounds down here, which takes several times as long. We also tried a kernel for
+doubles of any kind (Schubfach): it was no faster than Arrow's own formatter.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from ringhaul.cql.spell.fixed import numbers_of, validity
 
 _KERNELS = "ringhaul.cql.spell.digits"
 #: Loading the kernels takes a second, and they save 15 to 50 ns per value: a command that prints
-#: the result of a query does not load them. A process that formats many has loaded them before.
+#: the result of a query does not load them. A process that formats many values loads them before.
 _FEW_DOUBLES = 100_000
 #: Most values for the kernels: a text column holds 2 GiB, and a number takes up to 20 bytes.
 _MANY = 100_000_000

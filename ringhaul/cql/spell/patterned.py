@@ -1,9 +1,9 @@
 """Write timestamps, dates and times of day by a pattern, or as numbers of a unit.
 
-A value that would not be read back by the same format as it is written, as far as the pattern shows
-it, is written as ISO 8601 instead: years beyond four digits, the second of two equal local times, a
-fraction of a minute without end. What is read is compared with the value itself, never with what
-reading makes of the text.
+A value is written as ISO 8601 instead if the format would not read back what its pattern shows of
+the value: years beyond four digits, the second of two equal local times, a fraction of a minute
+without end. What is read is compared with the value itself, never with what reading makes of the
+text.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DAY_NS = UNIT_NS["d"]
 
 
 class Unspellable(Terminal):
-    """No text of a value is read as the value by its format."""
+    """A value that no text stands for in its format."""
 
 
 def spell_moments(kind: str, array: pa.Array, fmt: TextFormat) -> pa.StringArray:
@@ -72,7 +72,7 @@ def spell_moments(kind: str, array: pa.Array, fmt: TextFormat) -> pa.StringArray
 
 
 def _iso(kind: str, text: pa.StringArray, values: Int64s, fmt: TextFormat) -> pa.StringArray:
-    """Return ISO 8601 texts that are read as the values; another pattern may fit the usual ones.
+    """Return ISO 8601 texts that the format reads as the values; a pattern may fit the usual texts.
 
     Raises `Unspellable`.
     """
@@ -93,7 +93,7 @@ def _iso(kind: str, text: pa.StringArray, values: Int64s, fmt: TextFormat) -> pa
 
 
 def _lost(kind: str, text: pa.StringArray, expected: Int64s, fmt: TextFormat) -> NDArray[np.bool_]:
-    """Return which texts are not read as what they are written for."""
+    """Return which texts are not read as the values that they were written for."""
     cells, bad = encode_text(kind, text.cast(pa.binary()), fmt, null_length=-1)
     lost = np.zeros(len(text), np.bool_)
     lost[[found.row for found in bad]] = True
@@ -163,11 +163,11 @@ def _by_pattern(
 
 
 def _starts_of_days(days: Int64s, values: Int64s, zone: tzinfo) -> Int64s:
-    """Return the first moments of the local days that values are in."""
+    """Return the first moment of each value's local day."""
     if zone is UTC or not len(values):
         return days * DAY_MS
     starts = moments_of(days * DAY_MS, zone, dates=True).utc_ms
-    # Back by the offsets of moments, which are another source: the same day, and no later moment.
+    # The offsets of moments, another source, must give the same day, and no later moment.
     own_day = (starts + _offsets(starts, zone)) // DAY_MS == days
     return np.where(own_day & (starts <= values), starts, values)
 

@@ -35,7 +35,7 @@ def _escaped(text: pa.StringArray, data: np.ndarray) -> pa.StringArray:
 
 
 def _characters(text: pa.StringArray) -> np.ndarray:
-    """Return the bytes of all values, possibly including those of nulls."""
+    """Return the bytes of all values, and possibly of nulls."""
     _, offsets_buffer, data = text.buffers()
     if data is None:
         return np.zeros(0, np.uint8)

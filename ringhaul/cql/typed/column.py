@@ -34,7 +34,7 @@ from ringhaul.cql.types import CqlType
 
 
 def refusal(kind: CqlType, arrow: pa.DataType) -> str | None:
-    """Return why no value of an Arrow type can become `kind`, naming both types; None if it can."""
+    """Return why no value of an Arrow type can become `kind`, naming both; None if values can."""
     arrow = _plain_type(arrow)
     if pa.types.is_null(arrow) or pa.types.is_string(arrow):
         return None
@@ -134,8 +134,8 @@ def _inner_types(kind: CqlType, arrow: pa.DataType) -> list[tuple[CqlType, pa.Da
 
 
 def udt_names(kind: CqlType, names: Sequence[str]) -> dict[str, str] | None:
-    """Return which field of a user-defined type each name means, if need be in another case; None
-    if one means none, or two mean the same."""
+    """Return the field of a user-defined type that each name means, if need be in another case;
+    None if a name means no field, or two names mean one."""
     lower: dict[str, list[str]] = {}
     for field in kind.fields:
         lower.setdefault(field.lower(), []).append(field)
@@ -204,7 +204,7 @@ def _encode_map(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
 
 
 def _members(array: Any) -> tuple[Any, Any, NDArray[np.int64]]:
-    """Return the names and values of structs' members that are not null, and how many each has."""
+    """Return names and values of structs' members without nulls, and the number in each struct."""
     names = [field.name for field in array.type]
     rows, width = len(array), len(names)
     columns = pa.concat_arrays([_plain(array.field(place)) for place in range(width)])

@@ -24,7 +24,7 @@ EXACT_MAX = {"float": 2**24, "double": 2**53}
 
 
 def encode_integers(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    """Encode integers of any width; those outside the range of `kind` are refused."""
+    """Encode integers of any width; an integer outside the range of `kind` is refused."""
     values, wire = array.to_numpy(), np.dtype(_WIRE[kind.name])
     if np.can_cast(values.dtype, wire):
         return Column(Cells.fixed(values.astype(wire)), {})
@@ -35,7 +35,7 @@ def encode_integers(kind: CqlType, array: Any, _: TextFormat) -> Column:
 
 
 def integers_of_floats(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    """Encode floats as integers; those with a fraction are refused."""
+    """Encode floats as integers; a float with a fraction is refused."""
     values = array.to_numpy().astype(np.float64)
     wire = np.dtype(_WIRE[kind.name])
     low, high = int(np.iinfo(wire).min), int(np.iinfo(wire).max)
@@ -61,7 +61,7 @@ def encode_floats(kind: CqlType, array: Any, _: TextFormat) -> Column:
 
 
 def floats_of_integers(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    """Encode integers as floats; those beyond `EXACT_MAX` are refused."""
+    """Encode integers as floats; an integer beyond `EXACT_MAX` is refused."""
     values, most = array.to_numpy(), EXACT_MAX[kind.name]
     inexact = (values > most) | (values < -most)
     faults = value_faults(kind, array, inexact, f"may not be exact as a {kind.name}")

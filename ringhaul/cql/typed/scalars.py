@@ -62,14 +62,14 @@ def _is_moment(arrow: pa.DataType) -> bool:
 
 
 def _is_interval(arrow: pa.DataType) -> bool:
-    """Whether a type is Parquet's INTERVAL, 12 bytes, or Arrow's of months, days, nanoseconds."""
+    """Whether a type is Parquet's INTERVAL of 12 bytes, or Arrow's interval of three parts."""
     if pa.types.is_fixed_size_binary(arrow):
         return bool(arrow.byte_width == INTERVAL_BYTES)
     return bool(pa.types.is_interval(arrow))
 
 
 def _is_duration(arrow: pa.DataType) -> bool:
-    """Whether a type is Arrow's duration, or the struct of `CqlType.arrow` for one."""
+    """Whether a type is Arrow's duration, or the struct that stands for a CQL duration."""
     if pa.types.is_struct(arrow):
         fields = {field.name: field.type for field in arrow}
         return fields.keys() == {"months", "days", "nanoseconds"} and all(

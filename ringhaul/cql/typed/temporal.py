@@ -29,7 +29,7 @@ INTERVAL_BYTES = 12
 
 
 def encode_timestamps(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
-    """Encode timestamps, and dates as their midnight; without a zone they are in the load's."""
+    """Encode timestamps, and dates as their midnight; without a zone, in the load's zone."""
     values, faults = _milliseconds(kind, array, fmt)
     return Column(Cells.fixed(values.astype(">i8")), faults)
 
@@ -47,7 +47,7 @@ def encode_dates(kind: CqlType, array: Any, _: TextFormat) -> Column:
 
 
 def encode_times(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    """Encode times of day; 24:00 is not one."""
+    """Encode times of day; 24:00 is refused."""
     per_second = PER_SECOND[array.type.unit]
     values = numbers_of(array).astype(np.int64)
     outside = (values < 0) | (values >= 86_400 * per_second)
@@ -107,7 +107,7 @@ def interval_parts(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return months, days and nanoseconds of intervals without nulls.
 
-    Parquet's have three unsigned numbers of 4 bytes: months, days and milliseconds.
+    Parquet's intervals are three unsigned numbers of 4 bytes: months, days and milliseconds.
     """
     raw = array.buffers()[1]
     if pa.types.is_fixed_size_binary(array.type):

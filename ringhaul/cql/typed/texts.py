@@ -40,8 +40,8 @@ def from_json(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
 
 
 def texts_of(array: Any) -> Any:
-    """Return numbers, booleans and temporal values as text: the fewest digits that read back the
-    same, ISO 8601, `true` and `false`."""
+    """Return numbers as text with the fewest digits that read back unchanged, temporal values as
+    ISO 8601, booleans as `true` and `false`."""
     arrow = array.type
     if pa.types.is_temporal(arrow):
         distinct = array.dictionary_encode()

@@ -24,7 +24,7 @@ from ringhaul.option_names import job_option
 
 #: The characters in the texts of the other scalar types.
 _VALUE = re.compile(r"[-+.:0-9A-Za-z]*")
-#: Texts of such characters that are not a value of any type.
+#: Texts that match `_VALUE` but are not a value of any type.
 _NO_VALUES = ("", "NULL", "Null", "null", "None", "none", "NA", "NIL", "nil")
 #: Readers drop a byte order mark at the very beginning of a file, unless it is quoted.
 _BOM = "\ufeff"

@@ -49,7 +49,7 @@ class OutputFormat:
     kind: str = "csv"
     #: One of the format's `COMPRESSIONS`; empty: its default.
     compression: str = ""
-    #: CSV only, like all that follow. Write the column names first, in every part.
+    #: CSV only, like all options that follow: write the column names first, in every part.
     header: bool | None = None
     #: Separates fields: one character, or several such as ``||``.
     delimiter: str | None = None

@@ -173,7 +173,7 @@ def _is_whole(kind: pa.DataType) -> bool:
 
 
 def _hardly_repeats(column: pa.ChunkedArray) -> bool:
-    """Return whether a column has about as many different values as rows: see above."""
+    """Return whether a column has about as many different values as rows: see `_SAMPLE_VALUES`."""
     places = np.linspace(0, len(column) - 1, min(_SAMPLE_VALUES, len(column)), dtype=np.int64)
     values = column.take(pa.array(places)).combine_chunks()
     if isinstance(values, pa.ExtensionArray):
@@ -184,8 +184,8 @@ def _hardly_repeats(column: pa.ChunkedArray) -> bool:
 
 
 def file_form(cql_type: CqlType, decimal_digits: tuple[int, int] | None = None) -> Any:
-    """Return the Arrow type of a column in the file. `decimal_digits`: of a column of decimals, in
-    all and after the point; those inside of nested types are text."""
+    """Return the Arrow type of a column in the file. `decimal_digits`: digits of a decimal column,
+    in all and after the point; decimals inside of nested types are text."""
     if cql_type.name == "decimal" and decimal_digits is not None:
         large = decimal_digits[0] > _DECIMAL_128_DIGITS_MAX
         return (pa.decimal256 if large else pa.decimal128)(*decimal_digits)
