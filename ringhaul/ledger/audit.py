@@ -71,7 +71,7 @@ class Held:
     sum_tot_due: int | None  #: what it should be
     sum_lat: int
     sum_lat_due: int | None
-    counted: int | None  #: commits included in the sums; those of an older version are not
+    counted: int | None  #: commits included in the sums; an older version's commits are not
     kept_is_known: bool  #: no older version resumed the job, which drops extras
     unreadable: tuple[str, ...] = ()  #: keys of another type
 

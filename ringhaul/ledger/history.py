@@ -20,7 +20,7 @@ from ringhaul.ledger.reading import reading
 #: Who changed a job, in its events. A page says "page"; a schedule "schedule NAME".
 BY_COMMAND = "command"
 BY_PAGE = "page"
-#: Samples that the speed of a running job follows from: those of half a minute, and some to spare.
+#: Samples to compute the speed of a running job from: half a minute's worth, and some to spare.
 RECENT_SAMPLES = 8
 
 
@@ -156,9 +156,9 @@ class History:
         return wait_ms
 
     def sample(self, job: str, crew: Crew | None) -> int:
-        """Take a sample of `job` if one is due, and note which hosts came or went.
+        """Sample the figures of `job` if it is time, and note which hosts came or went.
 
-        `crew`: the workers that consume its queue; None: unknown, as of a paused job. Returns the
+        `crew`: the workers that consume its queue; None: unknown, as for a paused job. Returns the
         ms until the next sample is due; negative if the job does not run.
         """
         seen: list[str | int] = ["", ""]

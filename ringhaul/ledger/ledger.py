@@ -208,7 +208,7 @@ class Ledger(Reader):
     def pause(self, job: str, *, by: str = BY_COMMAND) -> JobState:
         """Pause a running job: no unit is issued or claimed, and workers release those they have.
 
-        Returns the job's state: a running one is paused now. Raises JobMissing.
+        Returns the job's state; RUNNING means that it is paused now. Raises JobMissing.
         """
         return self._state_after("pause", job, by)
 
@@ -307,9 +307,9 @@ class Ledger(Reader):
     def decline(
         self, job: str, unit: int, epoch: int, *, delay_ms: int = 0, reason: str = ""
     ) -> Lease:
-        """Give back the unit of a message that this worker cannot process; it is issued again.
+        """Give back the unit of a message that this worker cannot process, to be issued again.
 
-        `reason` is shown while no unit of the job is worked on, until one is claimed.
+        `reason` is shown while the job has no unit in progress, until the next claim.
         """
         words = reason[:_REASON_CHARS_MAX]
         return Lease(self._script("decline", job, unit, epoch, delay_ms, words).decode())
@@ -377,10 +377,10 @@ class Ledger(Reader):
     ) -> Lease:
         """Give the unit back unfinished, to be retried after `delay_ms`.
 
-        Not counted as a start. `blamed`: the unit's own error (not a shutdown or an outage); one
-        blame more than `fails_max` fails the job with `reason`. `fatal`: the job fails at once.
-        `cause`: of the failure (see `ringhaul.causes`). An attempt that has lost its unit changes
-        nothing.
+        The attempt does not count as a start. `blamed`: whether the unit itself is at fault (not a
+        shutdown or an outage); more than `fails_max` such faults fail the job with `reason`.
+        `fatal`: whether the job fails at once. `cause`: the cause of the failure (see
+        `ringhaul.causes`). An attempt that has lost its unit changes nothing.
         """
         words = (reason[:_REASON_CHARS_MAX], int(blamed), delay_ms, int(fatal), cause)
         return Lease(self._script("release", job, unit, token, *words).decode())
