@@ -101,8 +101,7 @@ class RequestBounds:
     batch_rows_max: int = 0  #: rows in one request; 0: as many as the server takes
 
     def within(self, *, requests_in_flight_max: int, batch_rows_max: int) -> RequestBounds:
-        """Return these bounds for a job that has some, too: the lower of each. 0: the job has
-        none."""
+        """Return the lower of each bound and the job's bound. 0: the job has no such bound."""
         return replace(
             self,
             requests_in_flight_max=_lower(self.requests_in_flight_max, requests_in_flight_max),
@@ -142,4 +141,4 @@ class RequestStats:
     written: int = 0
     retries: int = 0
     latencies: Counter[int] = field(default_factory=Counter)  #: bucket (latency.py) -> requests
-    window: WindowStats | None = None  #: decisions of the adaptive window, if one was used
+    window: WindowStats | None = None  #: decisions of the adaptive window; None: without a window

@@ -83,7 +83,7 @@ class NodeConnection(Generic[Work]):
         self.control_sent_at_s: float | None = None
         #: When the server was probed, if it has not answered yet.
         self.probed_at_s: float | None = None
-        #: Until when the other replicas were silent, too: that time is not held against the server.
+        #: Until when all other replicas were silent as well: that time does not count as silence.
         self.excused_at_s = -math.inf
         self.closed = False
         self._out: deque[memoryview] = deque()
@@ -185,7 +185,7 @@ class NodeConnection(Generic[Work]):
         return parsed
 
     def receive(self) -> bytes:
-        """Return the bytes received so far, after those that were kept the last time.
+        """Return the bytes kept from the last time, and the bytes received since.
 
         Raises `FrameError` for a compressed frame that cannot be unpacked.
         """
@@ -244,7 +244,7 @@ def compression_of(cluster: Cluster) -> str:
 def wait(
     connections: Iterable[NodeConnection[Any]], timeout_s: float
 ) -> tuple[list[NodeConnection[Any]], list[NodeConnection[Any]]]:
-    """Wait for events; return the connections that are readable and those that are writable."""
+    """Wait for events; return the readable connections and the writable connections."""
     poll, by_number = select.poll(), {}
     for connection in connections:
         by_number[connection.fileno()] = connection

@@ -11,15 +11,15 @@ first. Every id is marked until its response comes: an unexpected response is an
 counted twice.
 
 The limit of unanswered requests adapts to the server (additive increase, multiplicative decrease,
-as in TCP, after Chiu and Jain 1989) and to the way there: as many requests as are on the way may be
-unanswered on top of those that keep the server busy. While responses are quick it grows; when they
-are slow, or the server reports overload, it shrinks, between a floor and a ceiling. Quick and slow
-is what a round trip takes longer than the distance (`distance.py`). "Quick" is measured as the
-client saw it; "slow" leaves out the time in which the client did not look for responses.
+as in TCP, after Chiu and Jain 1989) and to the way there: the requests on the way come on top of
+the requests that keep the server busy. While responses are quick the limit grows; when they are
+slow, or the server reports overload, it shrinks, between a floor and a ceiling. A response is quick
+or slow by the time of its round trip beyond the distance (`distance.py`). "Quick" is measured as
+the client saw it; "slow" leaves out the time in which the client did not look for responses.
 
 A new connection starts slowly, as in TCP (Jacobson 1988): the limit doubles per round trip until
 the first sign of a queue, and is then set to what was on the way plus FAST_S of queue, by Little's
-law. After that it grows by a block per round trip, or more if the server is far: see `_step`.
+law. From then on it grows by a block per round trip, or more if the server is far: see `_step`.
 """
 
 from __future__ import annotations
@@ -113,19 +113,19 @@ class Window(Generic[Work]):
         self._waiting = np.zeros(BLOCKS_MAX * BLOCK_REQUESTS, bool)
         self._shrunk_at_s = self._trouble_at_s = -math.inf
         self._starting = True  # until the first sign of a queue
-        self._round_at_s, self._least = -math.inf, _NOTHING  # of this round trip, during the start
+        self._round_at_s, self._least = -math.inf, _NOTHING  # this round trip's, during the start
         self._quick = 0  # answers in this round trip
         self._was_full = False  # in this round trip
         self._full_at_s = -math.inf  # when the limit last kept requests from being sent
         self.sent_at_s = -math.inf  #: when a request was last sent
         self.requests = 0  #: unanswered
-        self.bytes_count = 0  #: of blocks with an unanswered request
+        self.bytes_count = 0  #: bytes in blocks with an unanswered request
         self._cap = self._far_max
         self._adapted = LIMIT_FIRST  # the limit, before the cap is applied
         self._set_limit(LIMIT_FIRST)
 
     def note_in(self, stats: WindowStats) -> None:
-        """Record decisions in `stats` from now on: those of the unit that uses the window."""
+        """Record decisions in `stats` from now on, for the unit that uses the window now."""
         self.stats = stats
         self.cap(self._far_max)
 
@@ -193,7 +193,7 @@ class Window(Generic[Work]):
     def answered(self, streams: NDArray[np.int16], now_s: float, looked_at_s: float) -> None:
         """Mark requests as done; their responses came between `looked_at_s` and `now_s`.
 
-        Raises `FrameError` if one of them was not expected; then no request is marked as done.
+        Raises `FrameError` for an unexpected response; then no request is marked as done.
         """
         if not len(streams):
             return
