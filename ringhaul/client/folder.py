@@ -56,7 +56,7 @@ class Folder:
                 return base, Path(tempfile.mkdtemp(prefix=_CALL, dir=base))
 
     def _remove_if_empty(self) -> None:
-        """Remove the base after its last call; a shared one is not ours."""
+        """Remove the base after its last call; a shared base is not ours."""
         if not self.is_shared:
             with suppress(OSError):
                 self._base.rmdir()

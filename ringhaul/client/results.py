@@ -53,7 +53,7 @@ class VerifyResult(JobResult):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadResult(JobResult):
-    """An unload, a count or a query. `rows` are those that were wanted."""
+    """An unload, a count or a query. `rows` counts the rows that were wanted."""
 
     rows_read: int
     files: int
