@@ -337,9 +337,9 @@ class TokenBatchWriter:
         self._again(again, backoff_s(tries, self._jitter))
 
     def _take_apart(self, request: _Request) -> None:
-        """Send the rows of a batch one by one, so that the server says which one is at fault.
+        """Send the rows of a batch one by one, so that the server says which row is at fault.
 
-        The others may have been written already: sending them twice is harmless, as each carries
+        Other rows may have been written already: sending them twice is harmless, as each carries
         its own timestamp.
         """
         again = self._as_repeated(request._replace(tries=request.tries + 1, suspect=None))
