@@ -39,7 +39,7 @@ class PartitionedParts:
         types: Sequence[CqlType],
         partition_by: Sequence[str],
     ) -> None:
-        """`files`: makes the parts of each folder. `names`, `types`: of the rows' columns."""
+        """`files` makes the parts of each folder; `names` and `types` describe the columns."""
         self.kind = files.kind
         self._files = files
         self._names = list(names)

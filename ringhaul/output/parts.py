@@ -42,8 +42,8 @@ class PartInfo:
 
     name: str
     rows: int
-    bytes: int  #: of the file
-    checksum: str  #: of the file, such as "crc32:0a1b2c3d" or "sha256:..."
+    bytes: int  #: size of the file
+    checksum: str  #: the file's checksum, such as "crc32:0a1b2c3d" or "sha256:..."
     #: The tokens of its rows, (after, up to]: the bounds of its unit. None: not by token.
     token_after: int | None = None
     token_to: int | None = None
@@ -92,7 +92,7 @@ class PartSet:
         self._number = first_number
         self._tokens = tokens or (None, None)
         self._checksum = checksum
-        self._below = ""  # the folder of its parts, with a slash, below that of the output
+        self._below = ""  # folder of the parts below the output's folder, with a slash
         self._open: _OpenPart | None = None
         #: Complete parts, in order.
         self.parts: list[PartInfo] = []
@@ -249,8 +249,8 @@ def part_name(job: str, unit: int, number: int, attempt: str, fmt: OutputFormat)
 def remove_orphans(
     url: str, job: str, winners: Collection[str], *, deep: bool = False
 ) -> list[str]:
-    """Remove the job's parts that are not in `winners`, and the remains of unfinished ones.
-    `deep`: in folders below, too.
+    """Remove the job's parts that are not in `winners`, and the remains of unfinished parts.
+    `deep`: whether to look in folders below as well.
 
     Other files are not touched. Returns the names removed. Safe to repeat.
     """
