@@ -36,8 +36,8 @@ def fold_job(ledger: Reader, job_id: str, job: ReadJob) -> pa.Table:
 def result_types(job: ReadJob) -> tuple[CqlType, ...]:
     """Return the types of the result's columns.
 
-    The Arrow forms of varint and decimal are those of `numeric`. A decimal in a partition key is
-    text: as numbers, all would get the same scale.
+    Varint and decimal have the Arrow forms of `numeric`. A decimal in a partition key is text: as
+    numbers, all would get the same scale.
     """
     if job.ring:
         return (_TEXT, _BIGINT) if job.by_host else (_BIGINT, _BIGINT, _BIGINT)

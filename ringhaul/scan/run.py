@@ -211,7 +211,7 @@ def run_read_unit(
                 if time.monotonic() >= save_due:
                     save()
                     save_due = time.monotonic() + hooks.checkpoint_s
-            pacing.pay(0, scan.stats.bytes - bytes_paid)  # for pages without rows
+            pacing.pay(0, scan.stats.bytes - bytes_paid)  # pages without rows
         except UnitPaused:
             # Every batch handed out was taken whole: `renew` only delays a pause.
             if scan.stats.pages:

@@ -52,8 +52,8 @@ from ringhaul.scan.sizing import FIRST_ROWS, Brake, PageSize
 TICK_S = 0.2
 #: Consecutive reads of a range that took too long before it is split.
 SPLIT_TRIES = 3
-#: From this distance on, a scan begins with pages as long as those of the previous one: the three
-#: round trips until pages are long enough would show.
+#: Distance from which on a scan begins with pages as long as the previous scan's: the three round
+#: trips until pages are long enough would show.
 FAR_S = 0.01
 #: Errors that mean that the read was too large.
 _TOO_MUCH = (ReadTimeout, ReadFailure, OperationTimedOut, OverloadedErrorMessage)
