@@ -44,7 +44,7 @@ def parse_schedules(text: str, file: str) -> Schedules:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from error
-    except ValueError as error:  # from int(), which limits the number of digits
+    except ValueError as error:  # int() limits the number of digits
         digits = _MANY_DIGITS.search(text)
         line = "" if digits is None else f", line {text.count(chr(10), 0, digits.start()) + 1}"
         raise UsageError(f"{file}{line}: a number has thousands of digits") from error
