@@ -67,8 +67,8 @@ class Folder(Protocol):
         """Begin a file; creates the folder if it does not exist. `name` may have folders."""
 
     def sizes(self, *, deep: bool = False) -> dict[str, int]:
-        """Return names and bytes of what is in the folder, temporary files too; {} if it is
-        missing. `deep`: of the files at all depths, except in folders that are kept aside."""
+        """Return the names and bytes of the folder's files, temporary files too; {} if it is
+        missing. `deep`: include files at all depths, except in folders that are kept aside."""
 
     def read(self, name: str) -> bytes | None:
         """Return a complete file; None if it does not exist."""
@@ -220,7 +220,7 @@ class RemoteFolder:
 
     def create(self, name: str) -> NewFile:
         with _store_errors(self._url):
-            if self._uploads:  # needs no folder; creating one would create the bucket, too
+            if self._uploads:  # needs no folder; creating a folder would create the bucket
                 file = self._store.open(self._of(name), "wb", block_size=_UPLOAD_BYTES)
                 return _Upload(self._url, file)
             folder, _, base = name.rpartition("/")
