@@ -213,8 +213,8 @@ class StreamSession:
                     raise
 
     def _check_answers(self) -> None:
-        """Raise `OSError` for a node that no longer greets connections. One that builds indexes
-        does; for one that hangs, the system still accepts them."""
+        """Raise `OSError` for a node that no longer greets connections. A node that builds indexes
+        does; if a node hangs, only its system still accepts connections."""
         connection, _ = connect(self._node, self._tls, self._opened)
         connection.close()
 
