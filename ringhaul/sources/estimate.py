@@ -21,7 +21,7 @@ ESTIMATE_MARGIN = 1.5
 #: A file that is only sampled is assumed to hold at most one record for this many of its bytes, if
 #: that is more than the samples suggest: records may be shorter elsewhere.
 PLAIN_RECORD_BYTES = 32
-#: The same for a compressed file, where only the beginning is seen.
+#: `PLAIN_RECORD_BYTES` for a compressed file, where only the beginning is seen.
 PACKED_RECORD_BYTES = 1
 #: These assumptions count up to this number; beyond it, only the samples do. Row timestamps that
 #: begin this many microseconds (17 minutes) before a job do less harm than an hour would: what an
