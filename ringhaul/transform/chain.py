@@ -50,7 +50,7 @@ class Piece(NamedTuple):
     """Output rows that all have the same columns and types."""
 
     columns: dict[str, Any]  #: Arrow arrays; lists of Python values if from a function of rows
-    rows: Rows  #: for each row, the row of the input batch that it comes from
+    rows: Rows  #: the row of the input batch that each row comes from
 
 
 class Applied(NamedTuple):
@@ -145,9 +145,9 @@ class Chain:
     def _by_column(
         self, piece: Piece, number: int, kinds: Mapping[str, pa.DataType], errors: dict[int, str]
     ) -> Piece:
-        """Return the piece with Arrow columns only. A column's type is the one declared by the
-        preceding function of rows, else the one before that function (`kinds`), else inferred
-        from the values. Rows whose values do not fit a declared type go to `errors`."""
+        """Return the piece with Arrow columns only. The preceding function of rows declares a
+        column's type; else the column keeps its type from before that function (`kinds`), or its
+        values decide. Rows whose values do not fit a declared type go to `errors`."""
         before = self._transforms[number - 1]
         said = before.function.columns if number and isinstance(before.function, EachRow) else None
         columns: dict[str, pa.Array] = {}

@@ -76,7 +76,7 @@ def _refuse_changed(values: pa.Array, arrow: pa.DataType) -> None:
 
 
 def _is_small(arrow: pa.DataType) -> bool:
-    """Whether all numbers of the type fit into a float, or Arrow reports those that do not."""
+    """Whether all numbers of the type fit into a float, or Arrow reports numbers that do not."""
     return arrow in (pa.float16(), pa.float32()) or bool(pa.types.is_integer(arrow))
 
 
