@@ -42,7 +42,7 @@ def as_message(text: str) -> str:
 
 
 def as_line(text: str) -> str:
-    """Return the text on one line: line ends and tabs become escapes, too."""
+    """Return the text on one line: even line ends and tabs become escapes."""
     return text if text.isprintable() else _IN_A_LINE.sub(_escaped, text)
 
 
