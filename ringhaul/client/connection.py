@@ -24,7 +24,7 @@ from ringhaul.client.process import Ended, logger, run
 from ringhaul.client.progress import Progress
 from ringhaul.client.results import read_result
 
-#: A broker that turns off the configured one.
+#: The broker's name that turns off the configured broker.
 NO_BROKER = "none"
 
 

@@ -24,9 +24,9 @@ class LoadResult(JobResult):
 
     records: int
     loaded: int
-    dropped: int  #: by transforms
-    filtered: int  #: by `where`
-    #: Written by units that were cut short: in the table, and written again by a resume.
+    dropped: int  #: records that transforms left out
+    filtered: int  #: records that `where` left out
+    #: Rows written by units that were cut short: in the table, and written again by a resume.
     rows_unfinished: int
     bytes: int
     rows_per_second: float

@@ -23,7 +23,7 @@ from typing import Any
 from ringhaul.errors import UsageError
 
 SETTING = "cluster.secure_connect_bundle"
-#: Real ones have some 12 KB.
+#: Bound of a bundle's size; real bundles have some 12 KB.
 _FILE_BYTES_MAX = 4 << 20
 _MEMBER_BYTES_MAX = 256 << 10
 _CONFIG, _CA, _CERT, _KEY = "config.json", "ca.crt", "cert", "key"

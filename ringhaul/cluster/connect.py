@@ -69,7 +69,7 @@ class ClusterConfig:
 
     contact_points: tuple[str, ...]  #: without effect if there is a bundle
     port: int = 9042
-    #: Leads to the cluster instead of contact points, port and TLS files.
+    #: The bundle that leads to the cluster, instead of contact points, port and TLS files.
     bundle: Bundle | None = None
     local_dc: str = ""  #: empty: the first contact point's data centre
     host_ids: tuple[str, ...] = ()  #: refuse a cluster with none of these nodes; empty: any
@@ -141,7 +141,7 @@ class _NewerWanted(Exception):
 
 
 def _open(config: ClusterConfig, version: int) -> Session:
-    """Return a session that uses this version of the native protocol or an older one."""
+    """Return a session that uses this or an older version of the native protocol."""
     place = _place(config)
     # Without a name, the first contact point's data centre is local: a coordinator elsewhere would
     # make LOCAL_QUORUM a quorum of the wrong data centre.

@@ -70,7 +70,7 @@ class Target(NamedTuple):
     statics: PreparedStatement | None = None
 
     def of(self, *, static: bool) -> Target:
-        """Return this target with the statement for static rows or for ordinary ones."""
+        """Return this target with the statement for static rows or for ordinary rows."""
         if not static:
             return self
         assert self.statics is not None
@@ -83,7 +83,7 @@ class RequestOptions:
 
     consistency: int
     requests_in_flight_max: int
-    requests_far_max: int  #: to which that rises with the distance of the server
+    requests_far_max: int  #: what `requests_in_flight_max` may rise to with the server's distance
     bytes_in_flight_max: int
     retries_max: int  #: retries of one request before the unit is given back
     request_timeout_s: float

@@ -79,7 +79,7 @@ class ReplicaChoice(Generic[Rows]):
         return best
 
     def requests_left(self, leave: Leave) -> int:
-        """Return how many requests the job's limit of unanswered ones allows to send now.
+        """Return how many requests the job's limit of unanswered requests allows to send now.
 
         As with a window, 0 until half the limit or a whole block is free.
         """
@@ -93,7 +93,7 @@ class ReplicaChoice(Generic[Rows]):
     def stand_ins(
         self, connection: NodeConnection[Work[Rows]]
     ) -> list[set[NodeConnection[Work[Rows]]]]:
-        """Return the other open connections for each replica set whose rows wait on this one."""
+        """Return the other open connections of each replica set whose rows wait on `connection`."""
         others = {
             other.host: other for other in self._plane.open_connections() if other is not connection
         }

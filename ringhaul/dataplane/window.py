@@ -45,7 +45,7 @@ BLOCKS_MAX = 256
 #: Limit of unanswered requests at the start, and the lowest it shrinks to.
 LIMIT_FIRST = 256
 LIMIT_FLOOR = 32
-#: Responses that take less than this beyond the distance let the limit grow, slower ones shrink it.
+#: Time beyond the distance: quicker responses let the limit grow, slower responses shrink it.
 #: A node at full speed answers 1,024 small writes in some 10 ms; half a second is a queue without
 #: any benefit.
 FAST_S = 0.05
@@ -132,8 +132,8 @@ class Window(Generic[Work]):
     def bound(self, requests_max: int, far_max: int) -> None:
         """Set other bounds, as in `__init__`, for the unit that uses the window now.
 
-        A window whose bounds change starts like a new one: what it has adapted to was within the
-        old ones.
+        A window whose bounds change starts like a new window: what it has adapted to was within the
+        old bounds.
         """
         before = self._requests_max, self._far_max
         self._set_bounds(requests_max, far_max)
@@ -165,7 +165,7 @@ class Window(Generic[Work]):
         """Return how many requests may be sent now: at most a block.
 
         The caller sends no more than fit `bytes_room`, but at least one. The result is 0 until half
-        the limit or a whole block is free: small blocks cost as much as large ones.
+        the limit or a whole block is free: a small block costs as much as a large block.
         """
         if not self._free or (self._blocks and self.bytes_count >= self._bytes_max):
             return 0
@@ -287,7 +287,7 @@ class Window(Generic[Work]):
             self._least = min(self._least, waited)
         elif FAST_S < self._least.queued_s < math.inf:
             self._end_start(self._least, now_s)
-        else:  # it was sent after the round trip began, so the next one begins
+        else:  # it was sent after the round trip began, so the next round trip begins
             self._round_at_s, self._least = now_s, waited
         seen_s = now_s - block.sent_at_s - self.distance.seconds
         quick = seen_s < max(FAST_S, self.distance.seconds / 2)
@@ -322,8 +322,8 @@ class Window(Generic[Work]):
     def _step(self, took_s: float) -> int:
         """Return by how much to raise the limit in a round trip.
 
-        A block if the server is near. Round trips to a far one are rare, so it is as much as a near
-        server would have got in that time, but no more than makes the queue FAST_S longer.
+        A block if the server is near. Round trips to a far server are rare, so the step is as much
+        as a near server would have got in that time, but makes the queue FAST_S longer at most.
         """
         longer = int(self.limit * FAST_S / max(took_s, FAST_S))
         step = min(self.distance.reach(BLOCK_REQUESTS), longer)

@@ -225,7 +225,7 @@ def filled(word: str, values: Mapping[str, str]) -> str:
 def _login(command: ImportCommand) -> int | None:
     """Return a descriptor from which nodetool reads user and password; None without a user.
 
-    Neither is ever in a file or among arguments.
+    User and password are never in a file or among arguments.
     """
     if not command.user:
         return None

@@ -35,8 +35,8 @@ _MODE = 0o2777
 class ImportFolders:
     """Where the files of one job go, for each node."""
 
-    folder: str  #: as this host sees it, absolute; may have `NODE`
-    node_folder: str  #: the same as nodes see it
+    folder: str  #: absolute path as this host sees it; may have `NODE`
+    node_folder: str  #: the folder's path as nodes see it
     keyspace: str
     table: str
     job_id: str

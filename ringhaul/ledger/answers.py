@@ -54,7 +54,7 @@ class Reserved(NamedTuple):
 
     lease: Lease
     rows: int  #: Rows that the unit may have in all.
-    left: int  #: That no unit has.
+    left: int  #: Rows that no unit has.
 
 
 class Commit(IntEnum):

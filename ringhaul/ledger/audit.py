@@ -21,7 +21,7 @@ _NAMES = {
     "tot": "its totals",
     "lat": "its latencies",
 }
-#: The longest text that is taken for a number; longer ones are not numbers of a ledger.
+#: The longest text that is taken for a number; longer texts are not numbers of a ledger.
 _DIGITS_MAX = 19
 _ERROR_CHARS_MAX = 200
 #: Errors of a script that finds a key of another type, or text instead of a number.

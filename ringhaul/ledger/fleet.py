@@ -21,9 +21,9 @@ class OpenJob(NamedTuple):
 class Fleet(NamedTuple):
     """A snapshot of workers and jobs."""
 
-    workers: Sequence[Worker]  #: Living ones.
+    workers: Sequence[Worker]  #: Living workers.
     jobs: dict[str, OpenJob]
-    now_ms: int = 0  #: The server's clock then.
+    now_ms: int = 0  #: The server's clock at the snapshot.
 
 
 def look_at_fleet(caller: Caller) -> Fleet:

@@ -77,8 +77,8 @@ class Sample:
     in_flight: int = 0  #: Unanswered requests of all running units.
     p50_ms: float | None = None  #: Latencies of requests answered since the sample before.
     p99_ms: float | None = None
-    #: At least that; the first sample knows only the worker of the first unit.
-    workers: int = 0  #: Workers that consume the job's queue.
+    #: Least number of workers of the job's queue: the first sample knows only the first unit's.
+    workers: int = 0
     hosts: int = 0
 
     def to_json(self) -> str:

@@ -121,7 +121,7 @@ class JobStatus:
 
     @property
     def finished(self) -> bool:
-        """Whether the job has ended; a resumable one may still be winding down while `leased`."""
+        """Whether the job has ended; a resumable job may still be winding down while `leased`."""
         return self.state is not JobState.RUNNING
 
 

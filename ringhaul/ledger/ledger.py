@@ -43,7 +43,7 @@ _REASON_CHARS_MAX = 500
 
 
 def new_token() -> str:
-    """Return a new name for an attempt; every claim of a message needs a new one."""
+    """Return a new name for an attempt; every claim of a message needs its own name."""
     return secrets.token_hex(8)
 
 
@@ -136,7 +136,7 @@ class Ledger(Reader):
         self._list(job)
 
     def add_units(self, job: str, epoch: int, first_unit: int, specs: Sequence[str]) -> int | None:
-        """Append units; existing ones are left alone, so a call may be repeated.
+        """Append units; existing units are left alone, so a call may be repeated.
 
         Returns the number of units the job has now. If it is less than `first_unit`, earlier units
         are missing (Redis came back without the end of its log) and nothing was appended: add again
@@ -145,15 +145,15 @@ class Ledger(Reader):
         Specs of up to 64 bytes are stored compactly.
         """
         count = int(self._script("add_units", job, epoch, first_unit, *specs))
-        if first_unit == 0:  # a worker may have to start for them; sweeps count later ones
+        if first_unit == 0:  # a worker may have to start for them; sweeps count later units
             count_open_units(self.caller)
         return None if count < 0 else count
 
     def seal(self, job: str, epoch: int, units_count: int) -> int | None:
-        """Mark all `units_count` units as added; the job ends when none is left.
+        """Mark all `units_count` units as added; the job ends when no unit is left.
 
         Returns the number of units the job has. If it is not `units_count` the job is not sealed:
-        add the missing ones and seal again. None: the job does not run in this epoch.
+        add the missing units and seal again. None: the job does not run in this epoch.
         """
         count = int(self._script("seal", job, epoch, units_count))
         count_open_units(self.caller)
@@ -333,7 +333,7 @@ class Ledger(Reader):
         return Renewed(Lease(word.decode()), _limits(*limits))
 
     def checkpoint(self, job: str, unit: int, token: str, cursor: bytes) -> Lease:
-        """Save this attempt's position durably, so that the next one can continue from there."""
+        """Save this attempt's position durably, so that the next attempt can continue from it."""
         return Lease(self._script("checkpoint", job, unit, token, cursor).decode())
 
     def reserve(self, job: str, unit: int, token: str, rows: int, limit: int) -> Reserved:
@@ -388,7 +388,7 @@ class Ledger(Reader):
     def stop(self, job: str, unit: int, token: str, live: Live, extra: bytes) -> Lease:
         """End the job because this unfinished attempt alone has too many rejects.
 
-        `live`: what it did; `extra`: its rejects, kept until a resume. Neither is counted.
+        `live`: what it did; `extra`: its rejects, kept until a resume. Totals include neither.
         """
         return Lease(self._script("stop", job, unit, token, live.pack(), extra).decode())
 

@@ -39,7 +39,7 @@ REASON_CHARS_MAX = 200
 
 
 class JobTaken(UsageError):
-    """The id of a new job belongs to another one."""
+    """The id of a new job belongs to another job."""
 
 
 class JobOver(UsageError):

@@ -38,7 +38,7 @@ class Claim(Enum):
     CLAIMED = "CLAIMED"
     BUSY = "BUSY"  #: A run of the schedule has not ended.
     PAUSED = "PAUSED"
-    MOVED = "MOVED"  #: Another beat has settled this due time, or a later one.
+    MOVED = "MOVED"  #: Another beat has settled this or a later due time.
     KNOWN = "KNOWN"  #: The due time already has a run.
 
 
@@ -46,7 +46,7 @@ class Standing(NamedTuple):
     """The state of a schedule."""
 
     now_ms: int  #: The server's clock at this moment.
-    #: Due times up to this one are settled; None: no beat has looked at the schedule yet.
+    #: The latest settled due time; None: no beat has looked at the schedule yet.
     settled_ms: int | None
     #: When a beat first saw the schedule with its timing; None: not requested.
     since_ms: int | None

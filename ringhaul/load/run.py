@@ -118,7 +118,7 @@ def _run_unit(
                 writers[static] = WRITERS[strategy](target.of(static=static), options, writer_hooks)
             for rows in blocks:
                 writers[static].write(rows)
-            # Writers share the connections, where each one takes only answers to its own requests.
+            # Writers share the connections; each writer takes only answers to its own requests.
             writers[static].flush()
     finally:
         for writer in writers.values():

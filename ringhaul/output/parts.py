@@ -98,7 +98,7 @@ class PartSet:
         self.parts: list[PartInfo] = []
 
     def within(self, folder: str) -> PartSet:
-        """Return a set like this one, for a folder below; names of its parts lack the folder."""
+        """Return a set like this for a folder below; names of its parts lack the folder."""
         other = copy(self)
         other._below, other._open, other.parts = f"{folder}/", None, []
         return other
@@ -138,13 +138,13 @@ class PartSet:
         )
 
     def abandon(self) -> None:
-        """Remove the part that is being written. Published ones stay."""
+        """Remove the part that is being written. Published parts stay."""
         if self._open is not None:
             self._open.discard()
             self._open = None
 
     def withdraw(self) -> None:
-        """Remove everything this attempt wrote, because another one's commit counted."""
+        """Remove everything this attempt wrote, because another attempt's commit counted."""
         self.abandon()
         while self.parts:
             self._folder.remove(self.parts[-1].name)

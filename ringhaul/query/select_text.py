@@ -63,8 +63,8 @@ class Token(NamedTuple):
 class ListItem(NamedTuple):
     """An item of the SELECT list."""
 
-    cql: str  #: without alias and comments
-    alias: str | None  #: as a name of CQL
+    cql: str  #: its text without alias and comments
+    alias: str | None  #: its alias, spelt as a name of CQL
     for_server: bool  #: only Cassandra can read it
     #: The names of `a.b`, a column of a table or a field of a column; otherwise empty.
     path: tuple[str, ...]

@@ -48,7 +48,7 @@ def result_types(job: ReadJob) -> tuple[CqlType, ...]:
 def _fold_ranges(job: ReadJob, extras: Iterator[bytes]) -> pa.Table:
     """Return a table of row counts by host, or by token range.
 
-    A range excludes its start and includes its end; the first one wraps around.
+    A range excludes its start and includes its end; the first range wraps around.
     """
     ends = np.array([token for token, _ in job.ring], np.int64)
     counts = np.zeros(len(ends), np.int64)

@@ -73,7 +73,7 @@ class ReadJob:
 
     @property
     def resumable(self) -> bool:
-        """Whether a command can continue the job after another one left it."""
+        """Whether a command can continue the job after another command left it."""
         return not self.streams
 
     @property

@@ -31,7 +31,7 @@ class RangeRun:
     ended: bool = False  #: its last page has arrived
     pages: deque[Arrival] = field(default_factory=deque)
     error: BaseException | None = None
-    request: int | None = None  #: number of the unanswered one
+    request: int | None = None  #: number of the unanswered request
     sent_at: float = 0.0
     hosts: tuple[Host, ...] = ()
     tries: int = 0  #: failed tries since the last page

@@ -44,7 +44,7 @@ _WIDENED = {
 class Reshaped(NamedTuple):
     """The result of transforming a batch of rows."""
 
-    rows: list[pa.RecordBatch]  #: with the output columns
+    rows: list[pa.RecordBatch]  #: batches with the output columns
     dropped: int  #: rows that a function left out
     errors: dict[int, str]  #: row -> why it failed
 

@@ -112,7 +112,7 @@ class RangeScan:
         self.missing: list[MissingRange] = []
         self._narrowing = Narrowing(options.skip_failed)
         self._on_trouble, self._partition_of = on_trouble, partition_of
-        # In token order: started ranges, then the others.
+        # Ranges in token order: the started ranges here, the others in `_todo`.
         self._runs: list[RangeRun] = []
         self._todo = deque(Todo(*rest) for rest in rests)
         self._waiting = 0  # pages requested and not handed out
@@ -197,8 +197,8 @@ class RangeScan:
     def _choose(self) -> RangeRun | None:
         """Return the first range to request a page for now.
 
-        Pages of other ranges never hold up the first one: when in order, the consumer takes nothing
-        else.
+        Pages of other ranges never hold up the first range: when in order, the consumer takes
+        nothing else.
         """
         options = self._options
         if self._closed:
@@ -235,7 +235,7 @@ class RangeScan:
         return run.request
 
     def _hosts(self, tokens: TokenRange) -> tuple[Host, ...]:
-        """Return the hosts to try for a range in order: its replicas, from a random one on."""
+        """Return the hosts to try for a range in order: its replicas, from a random replica on."""
         hosts = replicas_of(self._target.reader.session, self._target.keyspace, tokens.hi)
         up = [host for host in hosts if host.is_up is not False] or list(hosts)
         first = self._jitter.randrange(len(up))

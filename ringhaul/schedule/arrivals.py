@@ -124,9 +124,9 @@ class Settling:
 def candidates(
     listed: Iterable[Listed], known: Mapping[str, Remembered], *, failed_too: bool = False
 ) -> list[Listed]:
-    """Return the files that may have to be loaded: new and changed ones, and those to try alone.
+    """Return the files that may have to be loaded: new and changed files, and files to try alone.
 
-    `failed_too`: also unchanged files that could not be loaded.
+    `failed_too`: include unchanged files that could not be loaded.
     """
     return [
         file

@@ -157,7 +157,7 @@ def _check_arrival(table: _Table, schedule: Schedule) -> None:
             if table.given(key):
                 raise table.wrong(f"{key} applies to files that arrive: give arrive too")
         return
-    # The first step that takes the files loads them; later ones may verify them.
+    # The first step that takes the files loads them; later steps may verify them.
     commands = [step[0] for step in takes]
     once = all(step.count(FILES) == 1 for step in takes)
     if commands[:1] != ["load"] or not {"verify"}.issuperset(commands[1:]) or not once:
@@ -252,7 +252,7 @@ def _argument(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             return str(value)
-        except ValueError:  # a hexadecimal one
+        except ValueError:  # a hexadecimal number
             raise ValueError("a number has thousands of digits") from None
     if not isinstance(value, str) or "\0" in value:
         raise ValueError("expected texts and numbers as arguments")

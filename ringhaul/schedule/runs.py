@@ -101,12 +101,12 @@ class Run:
     ended_ms: int | None = None
     takeovers: int = 0  #: How often a beat took the run over from another beat.
     reason: str = ""  #: Why it failed, or was skipped.
-    missed_from_ms: int | None = None  #: First of the due times that were skipped for this one.
+    missed_from_ms: int | None = None  #: First of the due times that were skipped for this run.
     not_before_ms: int = 0  #: The next try waits until then.
     notified: tuple[str, ...] = ()  #: The outcome of each notification.
     files: tuple[Arrived, ...] = ()  #: The files that it loads.
     alone: bool = False  #: Its file was in a run that failed, and is tried alone.
-    troubles: int = 0  #: Runs in a row, up to this one, whose failure the files did not cause.
+    troubles: int = 0  #: Runs in a row, up to this run, whose failure the files did not cause.
     steps: tuple[Step, ...] = field(default_factory=tuple)
 
     @property

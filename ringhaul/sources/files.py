@@ -1,8 +1,8 @@
 """Open a source file: check that it is unchanged, and read its bytes, as stored or as text.
 
-A plain file is read by ranges; a compressed one, or one whose encoding does not show where records
-end, only from the beginning, as a stream. Files behind URLs are read by `remote`, members of
-archives by `zip_member`.
+A plain file is read by ranges; a compressed file, or a file whose encoding does not show where
+records end, only from the beginning, as a stream. Files behind URLs are read by `remote`, members
+of archives by `zip_member`.
 """
 
 import io

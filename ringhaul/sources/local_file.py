@@ -45,13 +45,13 @@ class LocalFile(io.FileIO):
         self._source = source
 
     def look(self) -> None:
-        """Raise `SourceChanged` if the file changed since it was opened, or is another one now."""
+        """Raise `SourceChanged` if the file was changed or replaced since it was opened."""
         with _source_errors(self._source):
             status = os.stat(self._path)
         if stamp(status) != self._stamp:
             _check(self._source, self._version, status)
 
-    # The methods of io.FileIO return None only for what is no regular file. An error, such as a
+    # The methods of io.FileIO return None only for what is not a regular file. An error, such as a
     # stale handle of a network mount, may mean that the file was replaced.
 
     def read(self, size: int | None = -1, /) -> bytes:

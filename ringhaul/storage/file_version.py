@@ -39,7 +39,7 @@ _AGAIN = "start again once nothing writes to it"
 class FileVersion(NamedTuple):
     """What a file looks like, without its size."""
 
-    #: Kernel that shows the file: processes with the same one see the same inodes and times.
+    #: Kernel that shows the file: all its processes see the same inodes and times.
     kernel: str
     mounts: str  #: mount namespace within the kernel: a container has its own
     device: int

@@ -35,7 +35,7 @@ from ringhaul.storage.errors import store_errors
 from ringhaul.storage.hidden import is_hidden_folder
 from ringhaul.storage.stores import open_store
 
-#: Small writes (Parquet's) are gathered; large ones bypass the buffer.
+#: Small writes (Parquet's) are gathered; large writes bypass the buffer.
 _BUFFER_BYTES = 2**20
 #: Size of an upload's parts. S3 takes 10,000 of them for one object: 160 GB.
 _UPLOAD_BYTES = 16 * 2**20
@@ -171,7 +171,7 @@ class LocalFolder:
 
 
 def _sizes(path: str, below: str, *, deep: bool) -> Iterator[tuple[str, int]]:
-    """Yield what is in a folder. `below`: what precedes the names."""
+    """Yield the names and sizes of what is in a folder. `below` precedes the names."""
     try:
         entries = list(os.scandir(path))
     except FileNotFoundError:

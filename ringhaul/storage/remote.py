@@ -207,8 +207,8 @@ def read_small(url: str) -> bytes | None:
 def open_ranges(file: RemoteFile, window_bytes: int | None = None) -> RemoteReader:
     """Open a file at its beginning, to read at any position. Opening it reads nothing.
 
-    `window_bytes`: all bytes from the first one read up to this offset are wanted: read ahead from
-    the beginning, but not beyond it. None: read ahead if reading is sequential, up to the end.
+    `window_bytes`: end of the wanted bytes, which begin where reading does: read ahead from the
+    beginning, but not beyond it. None: read ahead if reading is sequential, up to the end.
     Reading raises `SourceChanged`, `SourceMissing` and `SourceUnavailable`.
     """
     check_url(file.path)
@@ -360,7 +360,7 @@ class RemoteReader(_ByRead):
 class WholeReads(_ByRead):
     """A file for pyarrow, which takes a short read for the file's end.
 
-    `io.BufferedReader` would do, but it ends large reads with small ones, which are requests here.
+    `io.BufferedReader` would do, but ends large reads with small reads, which are requests here.
     """
 
     def __init__(

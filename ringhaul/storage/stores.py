@@ -19,7 +19,7 @@ _PACKAGES = {
     "gcs": 'install ringhaul with its extra gcs (pip install "ringhaul[gcs]")',
 }
 CONNECT_TIMEOUT_S = 5
-#: Without any data.
+#: Time without any data after which a request fails.
 READ_TIMEOUT_S = 20
 #: botocore's attempts, which are for answers of 500 and above. s3fs repeats them five times if
 #: nothing answers, so that an absent store is given up after some 5 s.

@@ -78,12 +78,12 @@ COUNT_BYTES, SUMMARY_BYTES = 4, 28
 class Versions:
     """A node's answer to a handshake."""
 
-    highest: int  #: that the node speaks
-    used: int  #: that it wants to use
+    highest: int  #: highest version that the node speaks
+    used: int  #: version that it wants to use
 
     @property
     def sstables(self) -> SSTableVersion:
-        """The version of the SSTables that the node writes. It also takes earlier ones."""
+        """The version of the SSTables that the node writes. It also takes earlier versions."""
         return SSTableVersion.OA if self.highest >= 13 else SSTableVersion.NB
 
 

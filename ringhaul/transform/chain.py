@@ -33,7 +33,7 @@ Rows = NDArray[np.int64]
 SLICE_ROWS = 32 * 1024
 SLICE_BYTES = 16 << 20
 SLICE_S = 1.0
-#: How many rows a record becomes is unknown: the first slice is small, the next ones grow.
+#: How many rows a record becomes is unknown: the first slice is small, the next slices grow.
 FIRST_RECORDS = 64
 GROWTH = 4
 
@@ -84,7 +84,7 @@ class Chain:
         self, batch: pa.RecordBatch, tick: Callable[[], None] = lambda: None
     ) -> Iterator[Applied]:
         """Run a batch slice by slice; `tick` is called between calls of functions, and
-        between rows of a slow one.
+        between rows of a slow function.
 
         Raises `TransformError` for an invalid result, and whatever `tick` raises.
         """
@@ -294,7 +294,7 @@ def _joined(run: Sequence[Piece]) -> Piece:
 
 
 def _bytes_count(pieces: Sequence[Piece]) -> int:
-    """Estimate the size in bytes; each Python value counts as a small one (64 bytes)."""
+    """Estimate the size in bytes; each Python value counts 64 bytes, like a small value."""
     return sum(
         64 * len(column) if isinstance(column, list) else int(column.nbytes)
         for piece in pieces

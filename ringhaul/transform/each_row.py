@@ -103,7 +103,7 @@ def each_row(
 
 
 def _rows_of(result: Any, allowed: frozenset[str] | None) -> list[Row]:
-    """Return the rows in a function's result. Raises `TypeError` or `ValueError` for a bad one."""
+    """Return the rows in a function's result. Raises `TypeError` or `ValueError` for a bad row."""
     if result is None:
         return []
     rows: list[Row] = []

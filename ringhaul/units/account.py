@@ -94,7 +94,7 @@ class Account:
         self._started, self._cpu_started = time.monotonic(), time.process_time()
 
     def rows(self) -> Iterator[EncodedRows]:
-        """Yield the unit's rows. A caller that takes the next ones has sent these.
+        """Yield the unit's rows. A caller that takes the next rows has sent the previous rows.
 
         Raises `TooManyRejects` (see `UnitHooks`), what `hooks.tick` raises, and what `read_unit`
         does.

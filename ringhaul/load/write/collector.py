@@ -163,7 +163,7 @@ class RowCollector(ABC):
                     yield self._built(builder), opened[-1]
                     opened.pop().close()
                     builder = None
-                del chunk, rows  # before the next ones are read
+                del chunk, rows  # before the next rows are read
             if builder is not None:
                 yield self._built(builder), opened[-1]
         finally:

@@ -298,7 +298,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
     def _take_apart(self, work: Work[EncodedRows], index: int) -> bool:
         if work.cuts is None:
             return False
-        # In a batch of several partitions all others may have been written.
+        # If the batch spans several partitions, all its other rows may have been written.
         apart = self._apart(Segment(work, index, index + 1))
         again = self._as_repeated(apart.work._replace(tries=work.tries + 1, suspect=None))
         self._enqueue(Segment(again, apart.first, apart.last))

@@ -104,7 +104,7 @@ class EncodedBatchHandler(ProtocolHandler):  # type: ignore[misc]
 class _Entries(NamedTuple):
     """Entries of batches in one buffer."""
 
-    offsets: NDArray[np.int32]  #: where each begins, and the end of the last one
+    offsets: NDArray[np.int32]  #: where each entry begins, and where the last entry ends
     data: pa.Buffer
 
 
@@ -155,7 +155,7 @@ class TokenBatchWriter:
         self._jitter = random.Random()
         self._blame = Blame(options.retries_max)
         self._control = Control(session, prepared, options.consistency)
-        self._distance = Distance()  # to the nearest node
+        self._distance = Distance()  # distance to the nearest node
         self._bytes_in_flight = 0
         self._per_host: dict[Host, int] = {}
         self._ticked_at = time.monotonic()
