@@ -2,7 +2,7 @@
 
 A process that hangs in compiled code or is killed cannot report where it was. So before each step
 it leaves a breadcrumb (stage, file, records and column) in memory shared with the worker's parent.
-A crumb costs a microsecond or two. One is left for each block and column, or for each record if an
+A crumb costs a microsecond or two. Each block and column leaves a crumb, or each record if an
 earlier attempt was lost.
 
 Without shared memory (`ringhaul` as a library) nothing is recorded.
@@ -43,10 +43,10 @@ class Loss(NamedTuple):
     stage: str
     file: str
     column: str
-    line: int  #: of the first record; 0: unknown
+    line: int  #: line of the first record; 0: unknown
     first: int  #: ordinals [first, end) of the records; equal: unknown
     end: int
-    stalled_s: int  #: without progress until its process was killed; 0: something else killed it
+    stalled_s: int  #: time without progress that its process was killed for; 0: killed otherwise
 
     @classmethod
     def unpack(cls, text: str) -> Loss:

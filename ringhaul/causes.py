@@ -30,7 +30,7 @@ TIMED_OUT = "TimedOut"
 class Cause(NamedTuple):
     """What follows from a cause."""
 
-    exit_code: int  #: of a command that it ends, with a job or before one
+    exit_code: int  #: exit code of a command that it ends, with a job or before the job exists
     error: str  #: class that `ringhaul.client` raises if there is no job
     transient: bool  #: the same call may succeed later
     meaning: str
@@ -82,9 +82,9 @@ def named_cause(names: Iterable[str]) -> str:
 
 
 def cause_of(error: BaseException) -> str:
-    """Return the cause for an error; empty: another one than ours, of which nothing is known."""
+    """Return the cause for an error; empty: the error is not ours, and nothing is known of it."""
     names = [base.__name__ for base in type(error).__mro__]
-    if isinstance(error, TimeoutError | ConnectionError):  # of Python
+    if isinstance(error, TimeoutError | ConnectionError):  # Python's own classes
         names.append("Transient")
     return named_cause(names)
 

@@ -1,6 +1,6 @@
 """Celery's application, for Celery's own commands: `celery -A ringhaul.celery_app inspect active`.
 
-`celery -A tasks` is the same, but only in a checkout, and only if no other `tasks` is found first.
+`celery -A tasks` works as well, but only in a checkout, and only if no other `tasks` is first.
 """
 
 from ringhaul.own_packages import find_own_packages

@@ -74,7 +74,7 @@ class SourceUnavailable(Transient):
 
 
 class SourceChanged(Terminal):
-    """A source file is no longer the one that the job was planned with."""
+    """A source file has changed since the job was planned, or was replaced."""
 
     exit_code = EXIT_FATAL
 

@@ -1,7 +1,7 @@
 """Create and replace files safely, also in folders that other users can write to.
 
 Another user could place a link or a pipe under a predictable name first, so that we would write
-into another file or wait for ever. So such a file is always created, and an existing one is never
+into another file or wait for ever. So such a file is always created; an existing file is never
 opened.
 """
 
@@ -39,8 +39,8 @@ def replace_file(
     the old or the new file, never a part. If the block fails, nothing is left of it.
 
     Args:
-      mode: permissions of the new file; by default those of any new file.
-      temporary: name until then, in the same folder; by default a random one.
+      mode: permissions of the new file; by default as the umask has it.
+      temporary: name until then, in the same folder; by default a random name.
 
     Raises `OSError`.
     """

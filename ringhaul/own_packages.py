@@ -2,7 +2,7 @@
 
 A wheel installs them inside this package, so that they replace no one's and no one's replaces them;
 in a checkout they are beside it. Every process of ours calls `find_own_packages` before it imports
-one of them. This uses only the standard library. See docs/adr/0022.
+any of them. This uses only the standard library. See docs/adr/0022.
 """
 
 from __future__ import annotations

@@ -42,13 +42,13 @@ def as_message(text: str) -> str:
 
 
 def as_line(text: str) -> str:
-    """Return the text on one line: line ends and tabs become escapes, too."""
+    """Return the text on one line: even line ends and tabs become escapes."""
     return text if text.isprintable() else _IN_A_LINE.sub(_escaped, text)
 
 
 def as_quoted(text: str) -> str:
-    """Return the text of a value on one line, with spaces visible that are not the ordinary one:
-    a value with U+00A0 or U+202F is not the number that it looks like."""
+    """Return the text of a value on one line, with all but ordinary spaces visible: a value with
+    U+00A0 or U+202F is not the number that it looks like."""
     return text if text.isprintable() else _SPACES.sub(_escaped, as_line(text))
 
 

@@ -55,8 +55,8 @@ def exchange(
 ) -> Answer:
     """Send a request and return its answer, of whatever status, within `timeout_s`.
 
-    `context`: for https, instead of the usual authorities. `by_proxy`: by way of the proxy that the
-    environment names for the scheme and host, if any (`https_proxy`, `no_proxy`).
+    `context`: TLS settings that replace the usual authorities. `by_proxy`: whether to go by way of
+    the proxy that the environment names for scheme and host (`https_proxy`, `no_proxy`), if any.
 
     Raises `TimeoutError`, other `OSError`s and `http.client.HTTPException`; none quotes a header.
     """

@@ -1,4 +1,4 @@
-"""How many values of each column were given, counted in another way than the one that reads them.
+"""How many values of each column were given, counted independently of the code that reads them.
 
 A load and a verification write tables in memory by the same code. If that code lost a column or a
 value, a comparison of its file with the table would agree with the loss. So a verification counts

@@ -62,7 +62,7 @@ class Client:
     `contact_points`, `port`, `secure_connect_bundle`, `local_dc`, `user`, `password_file`, `broker`
     and `config` are the options of the command; what is left out is as configured. `password` is an
     alternative to `password_file`. `environment`: more variables for the command. `command`: the
-    `ringhaul` of another environment, by default that of this one.
+    `ringhaul` of another environment; default: this environment's.
 
     `shared_folder`: a folder that this host and all workers read and write under the same path.
     With it, the broker's workers also load tables of this process, and write what it reads. Without
@@ -260,7 +260,7 @@ class Client:
         timeout: float | None = None,
         **options: Unpack[CountOptions],
     ) -> int:
-        """Return the number of rows of a table (`where`: of those that match)."""
+        """Return the number of rows of a table, or with `where` only of the matching rows."""
         arguments = [f"--table={table}", *option_arguments("count", options)]
         return self._calls.count(arguments, Wait(progress=progress, timeout=timeout))
 
@@ -358,7 +358,7 @@ class Client:
         return read_jobs(one_document(document, ended))
 
     def job(self, job: str) -> Job:
-        """Return a job by its id: one of the broker, or one that this client's own workers do."""
+        """Return a job by its id: a job of the broker, or of this client's own workers."""
         own = job in self._connection.own_jobs
         connection = self._connection.with_own_workers() if own else self._connection
         return Job(connection, job, self._calls.folder)

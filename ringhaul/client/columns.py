@@ -206,13 +206,13 @@ def _ordered(value: Any) -> list[Any]:
     """Return the elements of a set in an order that is the same in each process."""
     try:
         return sorted(value)
-    except TypeError:  # of several types, which are refused later, or without an order
+    except TypeError:  # elements of several types, which are refused later, or without an order
         return list(value)
 
 
 def _offsets(values: Sequence[Any]) -> Any:
-    """Return where each list begins among all elements, and where the last one ends; null for one
-    that is null."""
+    """Return where each list begins among all elements, null for a null list, and where the last
+    list ends."""
     import pyarrow as pa
 
     ends = accumulate((0 if value is None else len(value) for value in values), initial=0)

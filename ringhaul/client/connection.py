@@ -24,7 +24,7 @@ from ringhaul.client.process import Ended, logger, run
 from ringhaul.client.progress import Progress
 from ringhaul.client.results import read_result
 
-#: A broker that turns off the configured one.
+#: The broker's name that turns off the configured broker.
 NO_BROKER = "none"
 
 
@@ -37,7 +37,7 @@ class Connection:
     env: Mapping[str, str] = field(repr=False)  # the URL of a broker may hold a password
     no_broker: bool = False
     password: str | None = field(default=None, repr=False)
-    #: Jobs of commands that used no broker: their ledger is that of this user on this host.
+    #: Jobs of commands that used no broker: their ledger is this user's own on this host.
     own_jobs: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def with_own_workers(self) -> Connection:
@@ -115,14 +115,14 @@ class Messages:
     def __init__(
         self, show: Callable[[Progress], None], jobs: set[str], timeout: float | None = None
     ) -> None:
-        """Pass progress to `show`, and add the job's id to `jobs`. `timeout`: of the call, in
-        seconds."""
+        """Pass progress to `show`, and add the job's id to `jobs`. `timeout`: the call's time
+        limit in seconds."""
         self._show, self._jobs, self.timeout = show, jobs, timeout
         self._last: Figures = {}  #: the last `status` message
         self.summary: Figures | None = None
         self.plan: Figures | None = None
         self.detached: Figures | None = None
-        self.job: str | None = None  #: the last one that was named
+        self.job: str | None = None  #: the job that was named last
 
     def hear(self, line: bytes) -> None:
         """Take one line of standard output. If it is not a message, log it, like standard error."""
@@ -161,7 +161,7 @@ class Messages:
         raise job_error(result, message=result.problem(), notes=self.ended.notes)
 
     def error(self) -> ClientError:
-        """Return the error of a command without a result, or one that was interrupted."""
+        """Return the error of a command that ended without a result, or was interrupted."""
         if not self.ended.timed_out:
             return self.ended.error()
         job = f"job {self.job}" if self.job else "the command, which had no job yet,"

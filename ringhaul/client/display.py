@@ -47,8 +47,8 @@ class Called(Quiet):
 
 
 def every(seconds: float, call: Callable[[Progress], None]) -> Callable[[Progress], None]:
-    """Return a function for `progress=` that calls another one at most so often, and at the end:
-    for logs, in which a line a second is too much."""
+    """Return a function for `progress=` that calls `call` at most every so many seconds, and at the
+    end: for logs, in which a line a second is too much."""
     due = 0.0
 
     def show(progress: Progress) -> None:
@@ -106,7 +106,7 @@ def open_display(watcher: Watcher) -> Display:
         raise UsageError(f"progress is a function or 'bar', not {watcher!r}")
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
-    if shell is not None and hasattr(shell, "kernel"):  # in a terminal it has none
+    if shell is not None and hasattr(shell, "kernel"):  # a shell in a terminal has no kernel
         return NotebookBar(shell.display_pub.publish)
     return TerminalBar()
 

@@ -136,7 +136,7 @@ def command_error(
 ) -> ClientError:
     """Return the error of a command without a result. `names`: the class of the error that it
     reported, such as `ClusterUnavailable`, and its bases; empty: none."""
-    if exit_code < 0:  # of the leash
+    if exit_code < 0:  # a signal ended the leash
         exit_code = _SIGNALLED - exit_code
     cause = causes.CAUSES.get(causes.named_cause(names))
     if cause is not None and cause.exit_code == exit_code:

@@ -2,7 +2,7 @@
 
 A call gets a folder of its own, which is removed at its end. The table of a call with a `job_id`
 has a name that follows from its content, so that repeating the call names the same file: the
-command refuses another one under the same id.
+command refuses another file under the same id.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ class Folder:
                 return base, Path(tempfile.mkdtemp(prefix=_CALL, dir=base))
 
     def _remove_if_empty(self) -> None:
-        """Remove the base after its last call; a shared one is not ours."""
+        """Remove the base after its last call; a shared base is not ours."""
         if not self.is_shared:
             with suppress(OSError):
                 self._base.rmdir()
 
     @contextmanager
     def named(self, path: Path) -> Iterator[Path]:
-        """Yield the path of a file with this content, under the name that follows from it.
+        """Yield the path of a file with this content, under a name that follows from the content.
 
-        Several calls may use it at the same time; the last one removes it. After an error that may
-        go away it stays for a day: the job is not done, and the call that finishes it needs this
-        very file.
+        Several calls may use the file at the same time; the last call removes it. After an error
+        that may go away it stays for a day: the job is not done, and the call that finishes the job
+        needs this very file.
         """
         target = self._checked_base() / _NAMED / f"{_digest(path)}.parquet"
         while True:

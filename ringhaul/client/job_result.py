@@ -31,11 +31,11 @@ class JobResult:
     job: str  #: its id
     kind: str  #: load, verify, unload, count, query, lookup or exec
     state: str  #: COMPLETE, PARTIAL, STOPPED, CANCELLED, FAILED, QUARANTINED; RUNNING or PAUSED
-    exit_code: int  #: of its command; 7 while the job runs
+    exit_code: int  #: its command's exit code; 7 while the job runs
     table: str  #: KEYSPACE.TABLE; empty for lookup and exec
     rows: int  #: written, read, or the same in the table: what the kind of job is about
     rejected: int
-    seconds: float  #: from the first unit, without the time between an end and a resume
+    seconds: float  #: time since the first unit, without the time between an end and a resume
     units: int
     units_done: int
     retries: int

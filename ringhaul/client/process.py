@@ -157,7 +157,7 @@ def running(
     """Run a command during the block, in the environment of this process with `env` added. A block
     that ends early, by Ctrl-C or by an error, interrupts it and waits for its end.
 
-    `password`: of the cluster; the command reads it from a file that only this user can read.
+    `password`: the cluster's; the command reads it from a file that only this user can read.
     `timeout_s`: the command is interrupted after this many seconds.
     """
     with Folder().of_call() as folder:

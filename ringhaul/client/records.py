@@ -15,7 +15,7 @@ from ringhaul.client.errors import UsageError
 
 #: Records of the first table, and of any.
 FIRST_ROWS, ROWS_MAX = 256, 16_384
-#: How many times the records of one table the next one may have.
+#: How many times as many records as one table the next table may have.
 GROWTH = 8
 #: Bytes of a table, about.
 TABLE_BYTES = 16 << 20
@@ -41,7 +41,7 @@ def record_tables(records: Iterable[Any]) -> Iterator[Any]:
                 count = min(ROWS_MAX, empty - start)
                 yield pa.table({next(iter(names)): pa.nulls(count)})
             empty = 0
-            # Without a key in any of them they are still records.
+            # Records without any key are still records.
             wanted = found or dict.fromkeys(islice(names, 1))
             table = pa.Table.from_arrays(
                 [column([row.get(name) for row in rows], name, first) for name in wanted],

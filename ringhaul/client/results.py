@@ -24,9 +24,9 @@ class LoadResult(JobResult):
 
     records: int
     loaded: int
-    dropped: int  #: by transforms
-    filtered: int  #: by `where`
-    #: Written by units that were cut short: in the table, and written again by a resume.
+    dropped: int  #: records that transforms left out
+    filtered: int  #: records that `where` left out
+    #: Rows written by units that were cut short: in the table, and written again by a resume.
     rows_unfinished: int
     bytes: int
     rows_per_second: float
@@ -53,7 +53,7 @@ class VerifyResult(JobResult):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadResult(JobResult):
-    """An unload, a count or a query. `rows` are those that were wanted."""
+    """An unload, a count or a query. `rows` counts the rows that were wanted."""
 
     rows_read: int
     files: int

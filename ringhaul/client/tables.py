@@ -109,7 +109,7 @@ def write_table(data: Any, path: Path, *, checked: bool = False) -> None:
         raise UsageError(f"{noun(data)} cannot be written as Parquet: {error}") from error
     except OSError as error:
         if error.errno is None or error.filename not in (None, str(path)):
-            raise  # of the caller's generator
+            raise  # the caller's generator failed
         raise OutputError(
             f"{noun(data)} cannot be written to a temporary file in {path.parent.parent} "
             f"({error.strerror}): make room, or set TMPDIR"

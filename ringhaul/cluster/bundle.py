@@ -23,7 +23,7 @@ from typing import Any
 from ringhaul.errors import UsageError
 
 SETTING = "cluster.secure_connect_bundle"
-#: Real ones have some 12 KB.
+#: Bound of a bundle's size; real bundles have some 12 KB.
 _FILE_BYTES_MAX = 4 << 20
 _MEMBER_BYTES_MAX = 256 << 10
 _CONFIG, _CA, _CERT, _KEY = "config.json", "ca.crt", "cert", "key"
@@ -35,7 +35,7 @@ class Bundle:
     """What is in a bundle. Holds secrets: only `path`, `host` and `port` may be shown."""
 
     path: str
-    host: str  #: of the metadata service
+    host: str  #: host of the metadata service
     port: int
     ca: str = field(repr=False)
     cert: str = field(repr=False)
@@ -86,7 +86,7 @@ def bundle_context(bundle: Bundle) -> ssl.SSLContext:
         raise _unusable(bundle.path, f"{_CA} is not a certificate in PEM ({error})") from None
     with _file(bundle.cert) as cert, _file(bundle.key) as key:
         try:
-            # Without a password OpenSSL would ask for the one of an encrypted key.
+            # Without a password OpenSSL would prompt for an encrypted key's password.
             context.load_cert_chain(cert, key, password="")
         except (ssl.SSLError, ValueError) as error:
             reason = f"{_CERT} and {_KEY} do not make a client certificate ({error})"
@@ -130,7 +130,7 @@ class _Members:
             raise _unusable(path, f"it is not a zip file ({error})") from None
 
     def text(self, name: str) -> str:
-        """Return a member. Its size in the directory may be a lie, so reading is bounded, too."""
+        """Return a member, with a bounded read: the size that the zip directory states may lie."""
         try:
             info = self._zip.getinfo(name)
             if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

@@ -69,11 +69,11 @@ class ClusterConfig:
 
     contact_points: tuple[str, ...]  #: without effect if there is a bundle
     port: int = 9042
-    #: Leads to the cluster instead of contact points, port and TLS files.
+    #: The bundle that leads to the cluster, instead of contact points, port and TLS files.
     bundle: Bundle | None = None
-    local_dc: str = ""  #: empty: that of the first contact point
-    host_ids: tuple[str, ...] = ()  #: a cluster with none of these nodes is refused; empty: any
-    #: Addresses and networks of the nodes to use, empty: all; and of those that are left alone.
+    local_dc: str = ""  #: empty: the first contact point's data centre
+    host_ids: tuple[str, ...] = ()  #: refuse a cluster with none of these nodes; empty: any
+    #: Addresses and networks: of the nodes to use (empty: all), and of the nodes to leave alone.
     allowed_nodes: tuple[str, ...] = ()
     denied_nodes: tuple[str, ...] = ()
     user: str = ""
@@ -83,7 +83,7 @@ class ClusterConfig:
     tls_cert: str = ""
     tls_key: str = ""
     tls_verify_hostname: bool = True
-    compression: str = "none"  #: of requests and answers: none or lz4
+    compression: str = "none"  #: compression of requests and answers: none or lz4
     consistency: str = "LOCAL_QUORUM"
     connect_timeout_s: float = 10.0
     request_timeout_s: float = 12.0
@@ -112,10 +112,10 @@ def consistency_level(name: str) -> int:
 def open_session(config: ClusterConfig) -> Session:
     """Return a connected session of the calling process (never call it before a fork).
 
-    A node that accepts no further connection is retried for `EXHAUSTED_WAIT_S`, because the
-    connections of commands come and go; so is one that answers with an error that may pass. Raises
-    `ClusterError` (credentials, data centre or TLS files are wrong) or `ClusterUnavailable` (no
-    node answers, or none without an error), with messages for users.
+    Nodes that accept no further connection, or answer with an error that may pass, are retried for
+    `EXHAUSTED_WAIT_S`: the connections of commands come and go. Raises `ClusterError` (credentials,
+    data centre or TLS files are wrong) or `ClusterUnavailable` (no node answers, or none without an
+    error), with messages for users.
     """
     give_up_at = time.monotonic() + EXHAUSTED_WAIT_S
     for tries in itertools.count(1):
@@ -141,10 +141,10 @@ class _NewerWanted(Exception):
 
 
 def _open(config: ClusterConfig, version: int) -> Session:
-    """Return a session that uses this version of the native protocol or an older one."""
+    """Return a session that uses this or an older version of the native protocol."""
     place = _place(config)
-    # Without a name, the local data centre is that of the first contact point: a coordinator
-    # elsewhere would make LOCAL_QUORUM a quorum of the wrong data centre.
+    # Without a name, the first contact point's data centre is local: a coordinator elsewhere would
+    # make LOCAL_QUORUM a quorum of the wrong data centre.
     local: LoadBalancingPolicy = DCAwareRoundRobinPolicy(local_dc=place.local_dc)
     nodes = NodeFilter(config.allowed_nodes, config.denied_nodes)
     if nodes:
@@ -206,7 +206,7 @@ class _Place(NamedTuple):
     contact_points: list[Any]  #: names and addresses, or endpoints
     local_dc: str
     tls: ssl.SSLContext | None
-    where: str  #: for messages
+    where: str  #: the cluster's place, in messages
     endpoints: EndPointFactory | None = None  #: None: nodes are reached by their addresses
 
 
@@ -267,7 +267,7 @@ def _auth(config: ClusterConfig) -> PlainTextAuthProvider | None:
 
 
 def _login(config: ClusterConfig) -> tuple[str, str]:
-    """Return user and password: those of the settings, else those of the bundle."""
+    """Return user and password from the settings, or else from the bundle."""
     if config.user or config.bundle is None:
         return config.user, config.password
     return config.bundle.user, config.bundle.password
@@ -290,7 +290,7 @@ def tls_context(
 ) -> ssl.SSLContext:
     """Return a client's TLS context. Empty paths: the system's authorities, no certificate.
 
-    `section`: of the settings. Raises `UsageError`, which names the setting that is wrong.
+    `section`: section of the settings. Raises `UsageError`, which names the wrong setting.
     """
     for option, path in (
         (f"{section}.tls_ca", ca),

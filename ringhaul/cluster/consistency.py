@@ -40,14 +40,14 @@ class Replication:
 
     keyspace: str
     strategy: str
-    count: int  #: in all data centres together
+    count: int  #: replicas in all data centres together
     by_dc: Mapping[str, int] | None  #: None: the strategy does not distinguish data centres
     #: Nodes by data centre, up or not; empty: unknown.
     nodes: Mapping[str, int]
 
     @classmethod
     def of(cls, keyspace: str, strategy: object, nodes: Mapping[str, int]) -> Replication | None:
-        """Build it from the driver's replication strategy; None for one that cannot be judged.
+        """Build a `Replication` from the driver's strategy; None if that cannot be judged.
 
         Transient replicas (`3/1`) are among the three: the server counts them as well.
         """
@@ -103,7 +103,7 @@ def too_few(level: str, replication: Replication) -> str:
     places = _places(level, replication)
     lacking = [words for dc in places if (words := _too_few_nodes(level, replication, dc))]
     if level.startswith(_LOCAL) and len(lacking) < len(places):
-        return ""  # it can be satisfied in one of them: see `too_far`
+        return ""  # some data centre can satisfy it: see `too_far`
     return lacking[0] if lacking else ""
 
 
@@ -150,7 +150,7 @@ def acknowledgements(
 ) -> Mapping[str | None, int]:
     """Return how many replicas of a row must have it, by data centre; None: wherever they are.
 
-    ANY needs one, too: it is for writes that a node keeps for others.
+    For ANY it is one replica: a write that a node keeps for others does not count.
     """
     places: list[str | None] = _places(level, replication)
     if level.startswith(_LOCAL):
@@ -197,7 +197,7 @@ def _too_few_nodes(level: str, replication: Replication, dc: str | None) -> str:
 def check_consistency(session: Session, keyspace: str | None, use: Use) -> None:
     """Raise `UsageError` if requests at the session's level can never succeed, from anywhere.
 
-    `keyspace`: of the rows; None: unknown.
+    `keyspace`: the rows' keyspace; None: unknown.
     """
     level = _level(session)
     if level == "ANY" and not use.writes:

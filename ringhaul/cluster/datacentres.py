@@ -1,4 +1,4 @@
-"""Find the data centres that hold a keyspace, and the local one."""
+"""Find the data centres that hold a keyspace, and the local data centre."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cassandra.policies import HostDistance
 
 
 def data_centres_of(session: Session, keyspace: str) -> list[str]:
-    """Return the data centres with replicas of a keyspace: the local one first, then by name.
+    """Return the data centres with replicas of a keyspace: the local data centre, then by name.
 
     Empty if the keyspace is not known.
     """

@@ -111,5 +111,5 @@ def _marked(columns: Any) -> Marked:
 
 
 def _field(column: Any, name: str, position: int) -> Any:
-    """Return a field: markers are named tuples in the driver, result columns plain ones."""
+    """Return a field: the driver has markers as named tuples, result columns as plain tuples."""
     return getattr(column, name) if hasattr(column, name) else column[position]

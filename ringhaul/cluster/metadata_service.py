@@ -23,9 +23,9 @@ _DISTRUST = "certificate verify failed"
 
 
 class NodeBehindProxy(SniEndPoint):  # type: ignore[misc]
-    """A node that is reached by way of a proxy, which learns its host id from the TLS handshake.
+    """A node behind a proxy, which learns the node's host id from the TLS handshake.
 
-    The proxy's address is that of every node; so the host id stands for it in messages.
+    All nodes share the proxy's address; so messages name a node by its host id.
     """
 
     @property
@@ -34,7 +34,7 @@ class NodeBehindProxy(SniEndPoint):  # type: ignore[misc]
 
 
 class NodesBehindProxy(SniEndPointFactory):  # type: ignore[misc]
-    """Makes the endpoints of nodes, also of those that join later."""
+    """Makes the endpoints of nodes, including nodes that join later."""
 
     def create(self, row: Any) -> NodeBehindProxy:
         return self._of(super().create(row))

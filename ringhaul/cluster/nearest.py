@@ -8,11 +8,11 @@ from cassandra.pool import Host
 
 
 def nearest_first(session: Session, hosts: list[Host]) -> tuple[Host, ...]:
-    """Return the hosts, those of the local data centre first, in a stable order.
+    """Return the hosts in a stable order, local data centre first.
 
     The session's load-balancing policy knows the distance and the local data centre. Hosts that it
     ignores get no rows: a node of another data centre would apply LOCAL_QUORUM to its own. If the
-    only replicas are ignored, any other host coordinates.
+    policy ignores all replicas, any other host coordinates.
     """
     policy = session.get_execution_profile(EXEC_PROFILE_DEFAULT).load_balancing_policy
     usable = [host for host in hosts if policy.distance(host) != HostDistance.IGNORED]

@@ -64,18 +64,18 @@ class TableSchema:
 
     @property
     def never_null(self) -> tuple[str, ...]:
-        """The columns in which every row has a value: those of the primary key.
+        """The columns in which every row has a value: the primary key.
 
-        With static columns only those of the partition key: a partition that has only static values
-        is one row without clustering columns.
+        In a table with static columns only the partition key: a partition that has only static
+        values is one row without clustering columns.
         """
         static = any(column.static for column in self.columns)
         return self.partition_key if static else self.primary_key
 
     def without_rows(self, columns: Sequence[str]) -> list[str]:
-        """Return those of `columns` that have values in a partition without rows.
+        """Return which `columns` have values in a partition without rows.
 
-        These are the partition key and the static columns; empty if no static one is among them.
+        These are the partition key and static columns; empty if `columns` has no static column.
         """
         static = {column.name for column in self.columns if column.static}
         if not self.clustering_key or not static.intersection(columns):
@@ -163,7 +163,7 @@ def find_table(
 ) -> TableSchema:
     """Return the schema of one table, or with `views` of a materialized view. Raises
     `TableMissing`, and `ClusterError` for a missing keyspace; both suggest the nearest name.
-    Without `views`, one is a `ClusterError`, too."""
+    A materialized view raises `ClusterError` unless `views` is set."""
     found_keyspace = find_keyspace(metadata, keyspace)
     view = found_keyspace.views.get(table)
     if view is not None and not views:

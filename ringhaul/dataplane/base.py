@@ -70,7 +70,7 @@ class Target(NamedTuple):
     statics: PreparedStatement | None = None
 
     def of(self, *, static: bool) -> Target:
-        """Return this target with the statement for static rows or for ordinary ones."""
+        """Return this target with the statement for static rows or for ordinary rows."""
         if not static:
             return self
         assert self.statics is not None
@@ -83,7 +83,7 @@ class RequestOptions:
 
     consistency: int
     requests_in_flight_max: int
-    requests_far_max: int  #: to which that rises with the distance of the server
+    requests_far_max: int  #: what `requests_in_flight_max` may rise to with the server's distance
     bytes_in_flight_max: int
     retries_max: int  #: retries of one request before the unit is given back
     request_timeout_s: float
@@ -101,8 +101,7 @@ class RequestBounds:
     batch_rows_max: int = 0  #: rows in one request; 0: as many as the server takes
 
     def within(self, *, requests_in_flight_max: int, batch_rows_max: int) -> RequestBounds:
-        """Return these bounds for a job that has some, too: the lower of each. 0: the job has
-        none."""
+        """Return the lower of each bound and the job's bound. 0: the job has no such bound."""
         return replace(
             self,
             requests_in_flight_max=_lower(self.requests_in_flight_max, requests_in_flight_max),
@@ -142,4 +141,4 @@ class RequestStats:
     written: int = 0
     retries: int = 0
     latencies: Counter[int] = field(default_factory=Counter)  #: bucket (latency.py) -> requests
-    window: WindowStats | None = None  #: decisions of the adaptive window, if one was used
+    window: WindowStats | None = None  #: decisions of the adaptive window; None: without a window

@@ -51,7 +51,7 @@ _MOMENT_CODES = (
     ErrorCode.CAS_WRITE_UNKNOWN,
     ErrorCode.UNPREPARED,
 )
-#: Those of them that a row may cause by its size.
+#: Errors about the moment that a row's size may also cause.
 _LATE_CODES = (ErrorCode.OVERLOADED, ErrorCode.WRITE_TIMEOUT, ErrorCode.READ_TIMEOUT)
 _LATE_ERRORS = (OverloadedErrorMessage, WriteTimeout, ReadTimeout)
 _MOMENT_ERRORS = (
@@ -91,13 +91,13 @@ class Suspect(NamedTuple):
 
     first_s: float  #: time of the first failure
     last_s: float  #: time of the latest failure
-    previous_s: float  #: time of the failure before it; that of the first if there was one only
-    #: When any row was accepted last, before the first failure: one that was accepted after it may
-    #: be the first that replicas take again.
+    previous_s: float  #: time of the failure before the latest, or of the only failure
+    #: When any row was last accepted before the first failure: a row accepted later may be the
+    #: first that replicas take again.
     taken_before_s: float
     times: int = 1
     witnesses: int = 0
-    hosts: frozenset[Hashable] = frozenset()  #: that failed it; emptied once all of them have
+    hosts: frozenset[Hashable] = frozenset()  #: hosts that failed it; emptied once all have
 
 
 class Controlled(NamedTuple):
@@ -125,7 +125,7 @@ class Blame:
     def __init__(self, retries_max: int) -> None:
         """`retries_max`: tries of one request beyond the first; convictions may need one more."""
         self._tries_max = retries_max + 1
-        # The last tries are those of a single row; with few tries in all, requests are never split.
+        # The last tries belong to a single row; with few tries in all, no late request is split.
         late = self._tries_max - ALONE_TRIES
         #: By cause, the failures after which a request for several rows is split.
         self.shared_tries = {
@@ -203,7 +203,7 @@ class Blame:
     ) -> bool:
         """Return whether a row is to blame that timed out as often as allowed.
 
-        Call it after each failure. `control`: as in `rule`, called before the last try.
+        Call it after each failure. It calls `control` before the last try; see `rule`.
         """
         if suspect is None or suspect.times < ALONE_TRIES or self._tries_max <= 2 * ALONE_TRIES:
             return False

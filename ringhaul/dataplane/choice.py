@@ -1,4 +1,4 @@
-"""Choose the replica for the next frames of a unit, among those with an open connection."""
+"""Choose the replica for a unit's next frames, among the replicas with an open connection."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class ReplicaChoice(Generic[Rows]):
         item: str,
         has_fallback: bool,
     ) -> None:
-        """`wire` returns the connection to a host, or None; `item` is what is sent, for messages.
+        """`wire` returns the connection to a host, or None; `item` names what is sent, in messages.
 
-        `has_fallback`: whether the driver can do the same work.
+        `has_fallback`: whether the driver can do the work instead.
         """
         self._plane, self._routing, self._wire = plane, routing, wire
         self._item, self._has_fallback = item, has_fallback
@@ -48,10 +48,10 @@ class ReplicaChoice(Generic[Rows]):
     ) -> NodeConnection[Work[Rows]] | None:
         """Return the replica with room and the fewest unanswered requests, local data centre first.
 
-        Hosts that have not failed a suspect request are preferred for it. Among equals, the one
+        Hosts that have not failed a suspect request are preferred for it. Among equals, the host
         unused for longest is chosen: a load too slow to fill any window is spread over all. None if
-        no replica has room now. Raises `RequestFailed` or `ConnectionsRefused` if none has been
-        within reach for long.
+        no replica has room now. Raises `RequestFailed` or `ConnectionsRefused` if no replica has
+        been within reach for long.
         """
         hosts = self._routing.replica_sets[replica_set]
         failed = suspect.hosts if suspect is not None else frozenset[object]()
@@ -79,7 +79,7 @@ class ReplicaChoice(Generic[Rows]):
         return best
 
     def requests_left(self, leave: Leave) -> int:
-        """Return how many requests the job's limit of unanswered ones allows to send now.
+        """Return how many requests the job's limit of unanswered requests allows to send now.
 
         As with a window, 0 until half the limit or a whole block is free.
         """
@@ -93,7 +93,7 @@ class ReplicaChoice(Generic[Rows]):
     def stand_ins(
         self, connection: NodeConnection[Work[Rows]]
     ) -> list[set[NodeConnection[Work[Rows]]]]:
-        """Return the other open connections for each replica set whose rows wait on this one."""
+        """Return the other open connections of each replica set whose rows wait on `connection`."""
         others = {
             other.host: other for other in self._plane.open_connections() if other is not connection
         }

@@ -39,9 +39,9 @@ from ringhaul.dataplane.window import Window, Work
 from ringhaul.errors import ClusterError, RinghaulError
 
 READ_BYTES = 256 * 1024
-#: Send buffer of a connection to a near server, where connecting took at most this long. To a far
-#: one the kernel chooses, which lets the buffer grow with the distance; it never does after a size
-#: was set.
+#: Send buffer of a connection to a near server, where connecting took at most this long. For a far
+#: server the kernel chooses: it lets the buffer grow with the distance, but never after a size was
+#: set.
 SEND_BUFFER_BYTES = 512 * 1024
 NEAR_CONNECT_S = 0.005
 #: Stream ids of requests that are not rows: PREPARE, and the liveness probe. Windows use lower ids.
@@ -63,7 +63,7 @@ class WireUnsupported(RinghaulError):
     """The server does not support the data plane's protocol; the driver strategies still work."""
 
     def without_fallback(self, command: str) -> ClusterError:
-        """Return this error as a final one, for commands that have no driver-based fallback."""
+        """Return a final error instead, for commands that have no driver-based fallback."""
         return ClusterError(
             f"{command} needs version {PROTOCOL_VERSION} of the native protocol, and the cluster "
             f"does not speak it: {self}"
@@ -83,7 +83,7 @@ class NodeConnection(Generic[Work]):
         self.control_sent_at_s: float | None = None
         #: When the server was probed, if it has not answered yet.
         self.probed_at_s: float | None = None
-        #: Until when the other replicas were silent, too: that time is not held against the server.
+        #: Until when all other replicas were silent as well: that time does not count as silence.
         self.excused_at_s = -math.inf
         self.closed = False
         self._out: deque[memoryview] = deque()
@@ -178,14 +178,14 @@ class NodeConnection(Generic[Work]):
             raise WireError(f"{self.host.address}: {error}") from error
 
     def pull(self) -> Parsed:
-        """Return the responses received so far. Raises `FrameError` for malformed ones."""
+        """Return the responses received so far. Raises `FrameError` for malformed responses."""
         data = self.receive()
         parsed = parse_replies(data)
         self.keep(data[parsed.consumed_bytes :])
         return parsed
 
     def receive(self) -> bytes:
-        """Return the bytes received so far, after those that were kept the last time.
+        """Return the bytes kept from the last time, and the bytes received since.
 
         Raises `FrameError` for a compressed frame that cannot be unpacked.
         """
@@ -244,7 +244,7 @@ def compression_of(cluster: Cluster) -> str:
 def wait(
     connections: Iterable[NodeConnection[Any]], timeout_s: float
 ) -> tuple[list[NodeConnection[Any]], list[NodeConnection[Any]]]:
-    """Wait for events; return the connections that are readable and those that are writable."""
+    """Wait for events; return the readable connections and the writable connections."""
     poll, by_number = select.poll(), {}
     for connection in connections:
         by_number[connection.fileno()] = connection

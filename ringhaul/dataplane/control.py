@@ -37,7 +37,7 @@ class Control:
         self._places: list[int] | None = None  # positions of the key columns among the bound values
 
     def take(self, values: Sequence[bytes | None]) -> Controlled:
-        """Test whether the row's replicas accept a write. `values`: as the statement binds them.
+        """Test whether the row's replicas accept a write. `values`: what the statement binds.
 
         It is impossible if a value of the key is not bound, the table has only key columns, or this
         user lacks the permission. Blocks for `TIMEOUT_S` at most.

@@ -58,7 +58,7 @@ PACED_S = 0.05
 class Dispatcher(ABC, Generic[Rows]):
     """Sends one unit's frames over the connections of the worker process; see the module."""
 
-    #: For messages: what the cluster refuses, what no replica accepted, what failed.
+    #: Words of messages: what the cluster refuses, what no replica accepted, what failed.
     refusal = "refuses all writes"
     item = "rows"
     request = "a write"
@@ -67,7 +67,7 @@ class Dispatcher(ABC, Generic[Rows]):
     repeatable = True
     #: Whether frames are writes to rows, see `control`.
     controllable = True
-    has_fallback = False  #: whether the driver can do the same work
+    has_fallback = False  #: whether the driver can do the work instead
 
     def __init__(
         self, target: Target, bounds: Bounds, hooks: Hooks, window_stats: WindowStats

@@ -4,7 +4,7 @@ A round trip takes the distance plus the time in queues. No request comes back s
 distance, so the lowest round trip is the best estimate. It can only fall; a route that became
 longer looks like a queue. If no request has come near the estimate for a while, the estimate is in
 doubt, and its owner measures the distance on a connection that carries nothing else: neither our
-queue nor that of other clients counts as distance.
+queue nor another client's queue counts as distance.
 """
 
 from __future__ import annotations
@@ -65,6 +65,6 @@ class Distance:
     def reach(self, requests: int) -> int:
         """Return how many requests keep a server at this distance as busy as `requests` a near one.
 
-        Those on the way come on top of those that the server works on.
+        Requests on the way come on top of the requests that the server works on.
         """
         return int(requests * (1 + self.seconds / NEAR_S))

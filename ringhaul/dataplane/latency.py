@@ -2,7 +2,7 @@
 
 Eight buckets per power of two of microseconds give any percentile to about 9 %. A bucket is
 identified by its index, and histograms are merged by adding their counts (HINCRBY in the ledger).
-The layout is that of HdrHistogram with 3 significant bits.
+HdrHistogram has the same layout with 3 significant bits.
 """
 
 from __future__ import annotations

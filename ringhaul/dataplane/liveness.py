@@ -40,8 +40,8 @@ def judge(
 ) -> Judgement[Work]:
     """Judge a connection that has been silent since `since_s`, for longer than SILENT_S.
 
-    `stand_ins`: for each replica set whose rows wait on it, the other open connections. As long as
-    some set has none that has shown a sign of life since the probe, the connection is excused.
+    `stand_ins`: the other open connections of each replica set whose rows wait on `connection`. As
+    long as all of some set's stand-ins have been silent since the probe, the connection is excused.
     """
     if not all(stand_ins):
         return Judgement([], dead=False)

@@ -67,8 +67,8 @@ UNTHROTTLED = Unthrottled()
 class Leave(NamedTuple):
     """The rows and requests that one unit may send now."""
 
-    rows: int  #: to send or request together before calling `leave` again
-    requests: int  #: that may be unanswered
+    rows: int  #: rows to send or request together before calling `leave` again
+    requests: int  #: requests that may be unanswered
 
 
 #: The leave of an unlimited job.

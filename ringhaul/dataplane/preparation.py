@@ -20,7 +20,7 @@ from ringhaul.errors import ClusterError
 
 
 def prepare(connection: NodeConnection[Any], statement: PreparedStatement) -> None:
-    """Send PREPARE, unless one is on its way; the connection gets no rows until its response."""
+    """Send PREPARE, unless it is on its way; the connection gets no rows until its response."""
     if connection.control_sent_at_s is None:
         connection.send_control(Opcode.PREPARE, prepare_body(statement.query_string))
 

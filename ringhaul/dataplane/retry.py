@@ -52,9 +52,9 @@ OVERLOAD_CODES = (
 )
 
 
-#: Server messages that say the table is no longer the one the job was made for. They come when the
-#: server re-prepares the statement, with the same error code as a refused row. The pattern matches
-#: whole sentences: a value that the server quotes may contain the same words.
+#: Server messages that say the table has changed since the job was made. They come when the server
+#: re-prepares the statement, with the same error code as a refused row. The pattern matches whole
+#: sentences: a value that the server quotes may contain the same words.
 _SCHEMA_CHANGED = re.compile(
     r"(?:(?:table|keyspace|unconfigured table|unconfigured columnfamily) [^\s:]+"
     r"(?: does not exist)?|unknown keyspace/cf pair .*|undefined column name [^\s:]+"

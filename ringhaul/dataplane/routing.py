@@ -41,8 +41,8 @@ class Routing:
         if self._ring is None:
             return np.zeros(len(keys), dtype=np.int32), np.arange(len(keys), dtype=np.int64)
         tokens = murmur3_tokens(keys)
-        # A node owns the range that ends at its token, inclusive; tokens past the last one belong
-        # to the first range.
+        # A node owns the range that ends at its token, inclusive; tokens past the last node's
+        # belong to the first range.
         position = np.searchsorted(self._ring, tokens, side="left")
         position[position == len(self._ring)] = 0
         return self._set_of[position], tokens

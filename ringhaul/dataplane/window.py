@@ -11,15 +11,15 @@ first. Every id is marked until its response comes: an unexpected response is an
 counted twice.
 
 The limit of unanswered requests adapts to the server (additive increase, multiplicative decrease,
-as in TCP, after Chiu and Jain 1989) and to the way there: as many requests as are on the way may be
-unanswered on top of those that keep the server busy. While responses are quick it grows; when they
-are slow, or the server reports overload, it shrinks, between a floor and a ceiling. Quick and slow
-is what a round trip takes longer than the distance (`distance.py`). "Quick" is measured as the
-client saw it; "slow" leaves out the time in which the client did not look for responses.
+as in TCP, after Chiu and Jain 1989) and to the way there: the requests on the way come on top of
+the requests that keep the server busy. While responses are quick the limit grows; when they are
+slow, or the server reports overload, it shrinks, between a floor and a ceiling. A response is quick
+or slow by the time of its round trip beyond the distance (`distance.py`). "Quick" is measured as
+the client saw it; "slow" leaves out the time in which the client did not look for responses.
 
 A new connection starts slowly, as in TCP (Jacobson 1988): the limit doubles per round trip until
 the first sign of a queue, and is then set to what was on the way plus FAST_S of queue, by Little's
-law. After that it grows by a block per round trip, or more if the server is far: see `_step`.
+law. From then on it grows by a block per round trip, or more if the server is far: see `_step`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ BLOCKS_MAX = 256
 #: Limit of unanswered requests at the start, and the lowest it shrinks to.
 LIMIT_FIRST = 256
 LIMIT_FLOOR = 32
-#: Responses that take less than this beyond the distance let the limit grow, slower ones shrink it.
+#: Time beyond the distance: quicker responses let the limit grow, slower responses shrink it.
 #: A node at full speed answers 1,024 small writes in some 10 ms; half a second is a queue without
 #: any benefit.
 FAST_S = 0.05
@@ -113,27 +113,27 @@ class Window(Generic[Work]):
         self._waiting = np.zeros(BLOCKS_MAX * BLOCK_REQUESTS, bool)
         self._shrunk_at_s = self._trouble_at_s = -math.inf
         self._starting = True  # until the first sign of a queue
-        self._round_at_s, self._least = -math.inf, _NOTHING  # of this round trip, during the start
+        self._round_at_s, self._least = -math.inf, _NOTHING  # this round trip's, during the start
         self._quick = 0  # answers in this round trip
         self._was_full = False  # in this round trip
         self._full_at_s = -math.inf  # when the limit last kept requests from being sent
         self.sent_at_s = -math.inf  #: when a request was last sent
         self.requests = 0  #: unanswered
-        self.bytes_count = 0  #: of blocks with an unanswered request
+        self.bytes_count = 0  #: bytes in blocks with an unanswered request
         self._cap = self._far_max
         self._adapted = LIMIT_FIRST  # the limit, before the cap is applied
         self._set_limit(LIMIT_FIRST)
 
     def note_in(self, stats: WindowStats) -> None:
-        """Record decisions in `stats` from now on: those of the unit that uses the window."""
+        """Record decisions in `stats` from now on, for the unit that uses the window now."""
         self.stats = stats
         self.cap(self._far_max)
 
     def bound(self, requests_max: int, far_max: int) -> None:
         """Set other bounds, as in `__init__`, for the unit that uses the window now.
 
-        A window whose bounds change starts like a new one: what it has adapted to was within the
-        old ones.
+        A window whose bounds change starts like a new window: what it has adapted to was within the
+        old bounds.
         """
         before = self._requests_max, self._far_max
         self._set_bounds(requests_max, far_max)
@@ -165,7 +165,7 @@ class Window(Generic[Work]):
         """Return how many requests may be sent now: at most a block.
 
         The caller sends no more than fit `bytes_room`, but at least one. The result is 0 until half
-        the limit or a whole block is free: small blocks cost as much as large ones.
+        the limit or a whole block is free: a small block costs as much as a large block.
         """
         if not self._free or (self._blocks and self.bytes_count >= self._bytes_max):
             return 0
@@ -193,7 +193,7 @@ class Window(Generic[Work]):
     def answered(self, streams: NDArray[np.int16], now_s: float, looked_at_s: float) -> None:
         """Mark requests as done; their responses came between `looked_at_s` and `now_s`.
 
-        Raises `FrameError` if one of them was not expected; then no request is marked as done.
+        Raises `FrameError` for an unexpected response; then no request is marked as done.
         """
         if not len(streams):
             return
@@ -287,7 +287,7 @@ class Window(Generic[Work]):
             self._least = min(self._least, waited)
         elif FAST_S < self._least.queued_s < math.inf:
             self._end_start(self._least, now_s)
-        else:  # it was sent after the round trip began, so the next one begins
+        else:  # it was sent after the round trip began, so the next round trip begins
             self._round_at_s, self._least = now_s, waited
         seen_s = now_s - block.sent_at_s - self.distance.seconds
         quick = seen_s < max(FAST_S, self.distance.seconds / 2)
@@ -322,8 +322,8 @@ class Window(Generic[Work]):
     def _step(self, took_s: float) -> int:
         """Return by how much to raise the limit in a round trip.
 
-        A block if the server is near. Round trips to a far one are rare, so it is as much as a near
-        server would have got in that time, but no more than makes the queue FAST_S longer.
+        A block if the server is near. Round trips to a far server are rare, so the step is as much
+        as a near server would have got in that time, but makes the queue FAST_S longer at most.
         """
         longer = int(self.limit * FAST_S / max(took_s, FAST_S))
         step = min(self.distance.reach(BLOCK_REQUESTS), longer)

@@ -17,7 +17,7 @@ class Delivered(Destination):
 
     makes_sstables = True
 
-    table_id: str  #: UUID; another one after the table was dropped and created again
+    table_id: str  #: the table's UUID; it changes if the table is dropped and created again
     layout: Layout
 
     @abstractmethod

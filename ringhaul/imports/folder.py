@@ -35,8 +35,8 @@ _MODE = 0o2777
 class ImportFolders:
     """Where the files of one job go, for each node."""
 
-    folder: str  #: as this host sees it, absolute; may have `NODE`
-    node_folder: str  #: the same as nodes see it
+    folder: str  #: absolute path as this host sees it; may have `NODE`
+    node_folder: str  #: the folder's path as nodes see it
     keyspace: str
     table: str
     job_id: str
@@ -44,8 +44,8 @@ class ImportFolders:
     def new(self, node: Node) -> Drop:
         """Create a folder for one call of a node's import.
 
-        Raises `OutputUnusable`, `OutputUnavailable`, and `OutsideRoots` for one that this host does
-        not open for jobs.
+        Raises `OutputUnusable`, `OutputUnavailable`, and `OutsideRoots` for a folder that this host
+        does not open for jobs.
         """
         base = self.folder.replace(NODE, node.address)
         check_place(base)
@@ -70,9 +70,9 @@ class Drop:
     """A folder for one call of an import."""
 
     path: str
-    seen: str  #: the same as the node sees it
+    seen: str  #: `path` as the node sees it
     top: str  #: what `remove` removes
-    mode: int  #: of folders
+    mode: int  #: permissions of folders
 
     def write(
         self,

@@ -26,8 +26,8 @@ class ImportSession:
 
         `take` is called before bytes are written, with their number, and returns how many may go.
 
-        Each call writes the files again: what became of those of one that failed is not known, and
-        a node finds nothing wrong with an empty folder.
+        Each call writes the files again: what became of a failed call's files is not known, and a
+        node finds nothing wrong with an empty folder.
 
         Raises as `ImportCall.run` and `ImportFolders.new` do.
         """

@@ -16,8 +16,8 @@ class Claimed:
 
     attempt: int  #: 1-based; counts starts that were not given back.
     spec: str
-    limits: Limits = NO_LIMITS  #: Of the job, and of what this unit may have in flight.
-    at_ms: int = field(default=0, compare=False)  #: When it was claimed, by Redis's clock.
+    limits: Limits = NO_LIMITS  #: The job's limits, and what this unit may have in flight.
+    at_ms: int = field(default=0, compare=False)  #: When the unit was claimed, by Redis's clock.
 
 
 class Refusal(Enum):
@@ -46,15 +46,15 @@ class Renewed(NamedTuple):
     """The outcome of renewing a lease."""
 
     lease: Lease
-    limits: Limits = NO_LIMITS  #: Of the job, and of what this unit may have in flight.
+    limits: Limits = NO_LIMITS  #: The job's limits, and what this unit may have in flight.
 
 
 class Reserved(NamedTuple):
     """The outcome of reserving rows of a LIMIT; the figures count only with Lease.OK."""
 
     lease: Lease
-    rows: int  #: That the unit may have in all.
-    left: int  #: That no unit has.
+    rows: int  #: Rows that the unit may have in all.
+    left: int  #: Rows that no unit has.
 
 
 class Commit(IntEnum):

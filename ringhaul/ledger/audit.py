@@ -21,7 +21,7 @@ _NAMES = {
     "tot": "its totals",
     "lat": "its latencies",
 }
-#: The longest text that is taken for a number; longer ones are not numbers of a ledger.
+#: The longest text that is taken for a number; longer texts are not numbers of a ledger.
 _DIGITS_MAX = 19
 _ERROR_CHARS_MAX = 200
 #: Errors of a script that finds a key of another type, or text instead of a number.
@@ -71,7 +71,7 @@ class Held:
     sum_tot_due: int | None  #: what it should be
     sum_lat: int
     sum_lat_due: int | None
-    counted: int | None  #: commits included in the sums; those of an older version are not
+    counted: int | None  #: commits included in the sums; an older version's commits are not
     kept_is_known: bool  #: no older version resumed the job, which drops extras
     unreadable: tuple[str, ...] = ()  #: keys of another type
 

@@ -157,7 +157,7 @@ class Caller:
         return self._script("", name, key, *arguments)
 
     def reading_script(self, name: str, key: str, *arguments: str | int | bytes) -> Any:
-        """Do the same with a script that changes nothing: a user who may only read can run it."""
+        """Run a script that changes nothing, as `script` does, but also for a read-only user."""
         return self._script("_RO", name, key, *arguments)
 
     def _script(self, how: str, name: str, key: str, *arguments: str | int | bytes) -> Any:

@@ -21,9 +21,9 @@ class OpenJob(NamedTuple):
 class Fleet(NamedTuple):
     """A snapshot of workers and jobs."""
 
-    workers: Sequence[Worker]  #: Living ones.
+    workers: Sequence[Worker]  #: Living workers.
     jobs: dict[str, OpenJob]
-    now_ms: int = 0  #: The server's clock then.
+    now_ms: int = 0  #: The server's clock at the snapshot.
 
 
 def look_at_fleet(caller: Caller) -> Fleet:
@@ -32,10 +32,10 @@ def look_at_fleet(caller: Caller) -> Fleet:
 
 
 def look_at_slots(caller: Caller) -> Fleet:
-    """Return the snapshot with one nameless worker for all that consume the same queues.
+    """Return the snapshot, with one nameless worker for all workers of the same queues.
 
-    It costs the same for any number of workers. Their slots may be a second old, except for workers
-    that have come or left. Raises as `Caller.script` does.
+    The cost does not depend on the number of workers. Their slots may be a second old, except for
+    workers that have come or left. Raises as `Caller.script` does.
     """
     return _fleet(caller.script("fleet", keys.RUNNING, *_KEYS, "1"))
 

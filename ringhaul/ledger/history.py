@@ -20,7 +20,7 @@ from ringhaul.ledger.reading import reading
 #: Who changed a job, in its events. A page says "page"; a schedule "schedule NAME".
 BY_COMMAND = "command"
 BY_PAGE = "page"
-#: Samples that the speed of a running job follows from: those of half a minute, and some to spare.
+#: Samples to compute the speed of a running job from: half a minute's worth, and some to spare.
 RECENT_SAMPLES = 8
 
 
@@ -77,8 +77,8 @@ class Sample:
     in_flight: int = 0  #: Unanswered requests of all running units.
     p50_ms: float | None = None  #: Latencies of requests answered since the sample before.
     p99_ms: float | None = None
-    #: At least that; the first sample knows only the worker of the first unit.
-    workers: int = 0  #: Workers that consume the job's queue.
+    #: Least number of workers of the job's queue: the first sample knows only the first unit's.
+    workers: int = 0
     hosts: int = 0
 
     def to_json(self) -> str:
@@ -156,9 +156,9 @@ class History:
         return wait_ms
 
     def sample(self, job: str, crew: Crew | None) -> int:
-        """Take a sample of `job` if one is due, and note which hosts came or went.
+        """Sample the figures of `job` if it is time, and note which hosts came or went.
 
-        `crew`: the workers that consume its queue; None: unknown, as of a paused job. Returns the
+        `crew`: the workers that consume its queue; None: unknown, as for a paused job. Returns the
         ms until the next sample is due; negative if the job does not run.
         """
         seen: list[str | int] = ["", ""]

@@ -38,7 +38,7 @@ class JobNames(NamedTuple):
     """The jobs that the ledger lists."""
 
     created: dict[str, int]  #: job -> ms of its creation, the newest first
-    unended: frozenset[str]  #: Those that run or are paused; some may have ended just now.
+    unended: frozenset[str]  #: The running and paused jobs; some may have ended just now.
 
 
 def job_names(caller: Caller, limit: int) -> JobNames:

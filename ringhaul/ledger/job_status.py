@@ -51,17 +51,17 @@ class JobStatus:
     started_ms: int | None  #: First claim.
     finished_ms: int | None
     now_ms: int  #: The server's clock at this moment.
-    last_error: str | None  #: Of the job, or of the unit last released with blame.
+    last_error: str | None  #: The error of the job, or of the unit last released with blame.
     #: Why a FAILED or CANCELLED job ended (see `ringhaul.causes`); empty: not known.
     cause: str = ""
     error_ms: int | None = None  #: When a unit was last released with blame.
-    error_done: int = 0  #: Units that were committed at that time.
-    #: Why a worker could not take a unit, while none was worked on. None: one was claimed since.
+    error_done: int = 0  #: Units that were committed at `error_ms`.
+    #: Why a worker declined a unit while the job had none in progress; None after the next claim.
     declined: str | None = None
-    declined_ms: int | None = None  #: When it declined.
+    declined_ms: int | None = None  #: When the worker declined.
     #: Why a unit in progress makes no progress; repeated as long as that lasts.
     trouble: str | None = None
-    trouble_ms: int | None = None  #: When it was last reported.
+    trouble_ms: int | None = None  #: When the trouble was last reported.
     failing: int = 0  #: Units that were released with blame and not committed since.
     fails: int = 0  #: How often they were, in total.
     oldest_issued_ms: int | None = None  #: Since when the oldest of the `issued` waits for a claim.
@@ -90,7 +90,7 @@ class JobStatus:
 
     @property
     def stands_still(self) -> bool:
-        """Whether the job runs and no unit was committed since one was released with blame."""
+        """Whether the job runs without a commit since the last release with blame."""
         going_on = not (self.finished or self.paused)
         return going_on and self.error_ms is not None and self.done <= self.error_done
 
@@ -121,7 +121,7 @@ class JobStatus:
 
     @property
     def finished(self) -> bool:
-        """Whether the job has ended; a resumable one may still be winding down while `leased`."""
+        """Whether the job has ended; a resumable job may still be winding down while `leased`."""
         return self.state is not JobState.RUNNING
 
 

@@ -62,8 +62,8 @@ job.
     ringhaul:beats               zset    "host:pid" -> ms until which a beat is alive
     ringhaul:slots               string  when they were added up (ms), then a line for each set of
                                          queues: the slots of the living workers that consume it
-    ringhaul:totals              hash    "kind:figure" -> its sum over all jobs of this kind, those
-                                         that are forgotten too; for metrics, see totals.py
+    ringhaul:totals              hash    "kind:figure" -> its sum over all jobs of this kind, with
+                                         the forgotten jobs; for metrics, see totals.py
 
 Per schedule, with `SCHEDULE_TTL_S` after the last run; for the state after the last look:
 

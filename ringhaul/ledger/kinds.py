@@ -53,12 +53,12 @@ class JobKind(StrEnum):
 
     @property
     def has_result(self) -> bool:
-        """Whether it ends with one result, folded from those of its units."""
+        """Whether the job ends with one result, folded from its units' results."""
         return self in (JobKind.COUNT, JobKind.QUERY)
 
     @property
     def writes_rows(self) -> bool:
-        """Whether it gives rows, to files or to the standard output of its command."""
+        """Whether the job writes rows to files or to its command's standard output."""
         return self is JobKind.UNLOAD or self.runs_statements
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-#: Label: the queues that the job's workers consume, best first, separated by commas: those of the
-#: data centres that hold its rows, and the one of all workers. A job with its own workers has its
-#: own queue, so that it never runs on workers of another cluster.
+#: Label: the queues that the job's workers consume, best first, separated by commas: the queues of
+#: the data centres that hold its rows, then the queue of all workers. A job with its own workers
+#: has its own queue, so that it never runs on workers of another cluster.
 QUEUE_LABEL = "queue"
 
 

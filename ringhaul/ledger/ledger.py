@@ -43,7 +43,7 @@ _REASON_CHARS_MAX = 500
 
 
 def new_token() -> str:
-    """Return a new name for an attempt; every claim of a message needs a new one."""
+    """Return a new name for an attempt; every claim of a message needs its own name."""
     return secrets.token_hex(8)
 
 
@@ -136,7 +136,7 @@ class Ledger(Reader):
         self._list(job)
 
     def add_units(self, job: str, epoch: int, first_unit: int, specs: Sequence[str]) -> int | None:
-        """Append units; existing ones are left alone, so a call may be repeated.
+        """Append units; existing units are left alone, so a call may be repeated.
 
         Returns the number of units the job has now. If it is less than `first_unit`, earlier units
         are missing (Redis came back without the end of its log) and nothing was appended: add again
@@ -145,15 +145,15 @@ class Ledger(Reader):
         Specs of up to 64 bytes are stored compactly.
         """
         count = int(self._script("add_units", job, epoch, first_unit, *specs))
-        if first_unit == 0:  # a worker may have to start for them; sweeps count later ones
+        if first_unit == 0:  # a worker may have to start for them; sweeps count later units
             count_open_units(self.caller)
         return None if count < 0 else count
 
     def seal(self, job: str, epoch: int, units_count: int) -> int | None:
-        """Mark all `units_count` units as added; the job ends when none is left.
+        """Mark all `units_count` units as added; the job ends when no unit is left.
 
         Returns the number of units the job has. If it is not `units_count` the job is not sealed:
-        add the missing ones and seal again. None: the job does not run in this epoch.
+        add the missing units and seal again. None: the job does not run in this epoch.
         """
         count = int(self._script("seal", job, epoch, units_count))
         count_open_units(self.caller)
@@ -208,7 +208,7 @@ class Ledger(Reader):
     def pause(self, job: str, *, by: str = BY_COMMAND) -> JobState:
         """Pause a running job: no unit is issued or claimed, and workers release those they have.
 
-        Returns the job's state: a running one is paused now. Raises JobMissing.
+        Returns the job's state; RUNNING means that it is paused now. Raises JobMissing.
         """
         return self._state_after("pause", job, by)
 
@@ -307,9 +307,9 @@ class Ledger(Reader):
     def decline(
         self, job: str, unit: int, epoch: int, *, delay_ms: int = 0, reason: str = ""
     ) -> Lease:
-        """Give back the unit of a message that this worker cannot process; it is issued again.
+        """Give back the unit of a message that this worker cannot process, to be issued again.
 
-        `reason` is shown while no unit of the job is worked on, until one is claimed.
+        `reason` is shown while the job has no unit in progress, until the next claim.
         """
         words = reason[:_REASON_CHARS_MAX]
         return Lease(self._script("decline", job, unit, epoch, delay_ms, words).decode())
@@ -333,7 +333,7 @@ class Ledger(Reader):
         return Renewed(Lease(word.decode()), _limits(*limits))
 
     def checkpoint(self, job: str, unit: int, token: str, cursor: bytes) -> Lease:
-        """Save this attempt's position durably, so that the next one can continue from there."""
+        """Save this attempt's position durably, so that the next attempt can continue from it."""
         return Lease(self._script("checkpoint", job, unit, token, cursor).decode())
 
     def reserve(self, job: str, unit: int, token: str, rows: int, limit: int) -> Reserved:
@@ -377,10 +377,10 @@ class Ledger(Reader):
     ) -> Lease:
         """Give the unit back unfinished, to be retried after `delay_ms`.
 
-        Not counted as a start. `blamed`: the unit's own error (not a shutdown or an outage); one
-        blame more than `fails_max` fails the job with `reason`. `fatal`: the job fails at once.
-        `cause`: of the failure (see `ringhaul.causes`). An attempt that has lost its unit changes
-        nothing.
+        The attempt does not count as a start. `blamed`: whether the unit itself is at fault (not a
+        shutdown or an outage); more than `fails_max` such faults fail the job with `reason`.
+        `fatal`: whether the job fails at once. `cause`: the cause of the failure (see
+        `ringhaul.causes`). An attempt that has lost its unit changes nothing.
         """
         words = (reason[:_REASON_CHARS_MAX], int(blamed), delay_ms, int(fatal), cause)
         return Lease(self._script("release", job, unit, token, *words).decode())
@@ -388,7 +388,7 @@ class Ledger(Reader):
     def stop(self, job: str, unit: int, token: str, live: Live, extra: bytes) -> Lease:
         """End the job because this unfinished attempt alone has too many rejects.
 
-        `live`: what it did; `extra`: its rejects, kept until a resume. Neither is counted.
+        `live`: what it did; `extra`: its rejects, kept until a resume. Totals include neither.
         """
         return Lease(self._script("stop", job, unit, token, live.pack(), extra).decode())
 

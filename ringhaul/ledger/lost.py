@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: For a job that wrote nothing.
+#: Advice for a job that wrote nothing.
 RUN_AGAIN = "Nothing was written to a table: run the command again."
 
 

@@ -3,8 +3,8 @@
 A pace is stored with its job in the ledger, so that it can be changed while the job runs. Workers
 get it with every renewal of a lease, and apply it by the server's clock.
 
-The hours of a day are those of a time zone, including daylight saving: if an hour comes twice, both
-are within the window; if it is skipped, it contains no time.
+The hours of a day follow a time zone, with its daylight saving: an hour that comes twice is in the
+window both times; an hour that is skipped contains no time.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Pace:
         return self.limits if any(window.holds(minute) for window in self.between) else NO_LIMITS
 
     def __str__(self) -> str:
-        """For people: `1,000 rows/s, 8 in flight, 08:00-18:00 Europe/Berlin`; empty: no limits."""
+        """Like `1,000 rows/s, 8 in flight, 08:00-18:00 Europe/Berlin`; empty: no limits."""
         rows, bytes_count, in_flight = self.limits
         words = [f"{rows:,} rows/s"] if rows else []
         words += [f"{bytes_count / 1e6:,g} MB/s"] if bytes_count else []

@@ -39,7 +39,7 @@ REASON_CHARS_MAX = 200
 
 
 class JobTaken(UsageError):
-    """The id of a new job belongs to another one."""
+    """The id of a new job belongs to another job."""
 
 
 class JobOver(UsageError):
@@ -132,7 +132,7 @@ class Reader:
         return found[:limit]
 
     def listed(self, jobs: Iterable[str]) -> list[JobStatus]:
-        """Return those of the jobs that exist, in the same order, as `jobs` does."""
+        """Return the status of each of the jobs that still exists, in the order of `jobs`."""
         statuses = (self._listed(job) for job in jobs)
         return [status for status in statuses if status is not None]
 
@@ -192,7 +192,7 @@ class Reader:
             return struct.unpack(f">{len(kept) // 4}I", kept[: len(kept) // 4 * 4])
 
     def unit_fails(self, job: str) -> dict[int, int]:
-        """Return how often each unit was given back with blame, of those that are not done."""
+        """Return how often each unfinished unit was given back with blame."""
         with reading(job):
             found: dict[bytes, bytes] = self.caller.command("HGETALL", keys.job_key(job, "fails"))
             return {int(unit): int(count) for unit, count in _numbered(found)}
@@ -252,7 +252,7 @@ class Reader:
             return {unit: reason for unit, reason in sorted(_numbered(found))}
 
     def units_at_work(self, job: str, limit: int = UNITS_AT_WORK_MAX) -> list[UnitAtWork]:
-        """Return the units of a job in progress, those that have taken longest first."""
+        """Return the units of a job in progress, the longest-running first."""
 
         def look() -> list[Any]:
             pipeline = self.caller.client.pipeline(transaction=True)

@@ -106,7 +106,7 @@ class Refused(NamedTuple):
 def refused_commands(caller: Caller, queue_prefix: str) -> list[Refused]:
     """Return the commands that this user may not run, each once.
 
-    `queue_prefix`: of Celery's keys and channels. Raises as `Caller.script` does.
+    `queue_prefix`: prefix of Celery's keys and channels. Raises as `Caller.script` does.
     """
     lines = needed_commands(queue_prefix)
     first: list[Sequence[str | int]] = [("WATCH", _ledger_key()), ("MULTI",)]

@@ -1,7 +1,7 @@
 """The state of schedules: which due times are settled, and which beat runs the current run.
 
-Any number of beats watch the same schedules. One of them makes the run of a due time and holds it
-by a lease; if its beat does not renew the lease, another takes the run over.
+Any number of beats watch the same schedules. A single beat makes the run of a due time and holds it
+by a lease; if it does not renew the lease, another beat takes the run over.
 """
 
 import json
@@ -19,9 +19,9 @@ from ringhaul.schedule.times import due_ms_of, run_id
 
 #: Runs kept in a schedule's history, including due times that were skipped.
 RUNS_KEPT = 200
-#: A timing that no beat has looked at for this long, while some look at another, comes from an
-#: older version of the file. Beats look every second; one that waits for Redis or a slow disk, some
-#: seconds later.
+#: A timing that no beat has looked at for this long, while beats look at another timing, comes from
+#: an older version of the file. Beats look every second, or some seconds late if Redis or a disk
+#: is slow.
 UNSEEN_MAX_MS = 60_000
 #: How often to record that a timing is still looked at.
 _SEEN_EVERY_MS = 10_000
@@ -38,7 +38,7 @@ class Claim(Enum):
     CLAIMED = "CLAIMED"
     BUSY = "BUSY"  #: A run of the schedule has not ended.
     PAUSED = "PAUSED"
-    MOVED = "MOVED"  #: Another beat has settled this due time, or a later one.
+    MOVED = "MOVED"  #: Another beat has settled this or a later due time.
     KNOWN = "KNOWN"  #: The due time already has a run.
 
 
@@ -46,7 +46,7 @@ class Standing(NamedTuple):
     """The state of a schedule."""
 
     now_ms: int  #: The server's clock at this moment.
-    #: Due times up to this one are settled; None: no beat has looked at the schedule yet.
+    #: The latest settled due time; None: no beat has looked at the schedule yet.
     settled_ms: int | None
     #: When a beat first saw the schedule with its timing; None: not requested.
     since_ms: int | None
@@ -83,16 +83,16 @@ class ScheduleBook:
     def standing(self, name: str, timing: str = "") -> Standing:
         """Return the state of a schedule without changing it.
 
-        `timing`: the one whose `since_ms` is wanted.
+        `timing`: the timing to return `since_ms` for.
         """
         return self._look(name, timing, self._caller.reading_script, "1")
 
     def look(self, name: str, timing: str) -> Standing:
         """Return the state of a schedule, for a beat that looks at it with a timing.
 
-        A schedule seen for the first time starts now, and so does one with another timing: earlier
-        due times do not count. So does one that returns to a timing that no beat has looked at for
-        `UNSEEN_MAX_MS`, while some looked at another.
+        A schedule that is new or has a new timing starts now: earlier due times do not count. So
+        does a schedule that returns to a timing which no beat has looked at for `UNSEEN_MAX_MS`,
+        while beats looked at another timing.
         """
         return self._look(name, timing, self._caller.script, "")
 
@@ -121,8 +121,8 @@ class ScheduleBook:
     ) -> Claim:
         """Create the run of a due time, and lease it for `lease_ms`.
 
-        `settled_ms`: as in `standing`, 0 if that was None; None: by hand, whatever is settled. By
-        hand, a pause is ignored. `before`: the existing run of this due time, to be continued.
+        `settled_ms`: see `Standing`, 0 if nothing is settled yet; None for a run by hand, which
+        ignores settled due times and pauses. `before`: this due time's earlier run, to continue.
         """
         by_hand = run.by_hand or settled_ms is None
         answer: bytes = self._script(
@@ -298,7 +298,7 @@ def _pack(run: Run) -> str:
 def _unpack(name: str, run: str, record: bytes) -> Run | None:
     """Parse a record of the history.
 
-    A malformed record becomes a failed run that says so; None: its name is not that of a due time.
+    A malformed record becomes a failed run that says so; None: `run` does not name a due time.
     """
     try:
         due_ms = due_ms_of(run)

@@ -1,7 +1,7 @@
 """Check whether a Redis or Valkey server is configured to hold the ledger. Pure.
 
 The ledger holds the only state of jobs: a server that evicts keys, or forgets them in a restart,
-damages jobs. Settings that a server does not report (a managed one may refuse CONFIG) are not
+damages jobs. Settings that a server does not report (a managed server may refuse CONFIG) are not
 checked.
 """
 

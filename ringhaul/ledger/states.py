@@ -6,9 +6,9 @@ against it.
     RUNNING -> COMPLETE     every unit is committed, no record was rejected
             -> PARTIAL      every unit is committed, some records were rejected, or some token
                             ranges skipped
-            -> QUARANTINED  every unit is committed or quarantined, at least one is quarantined
+            -> QUARANTINED  every unit is committed or quarantined, at least one quarantined
             -> STOPPED      more records were rejected than the job allows, in the committed
-                            units or in one that is not done
+                            units or in a single unfinished unit
             -> CANCELLED    a user cancelled it
             -> FAILED       it cannot continue: a unit failed too often, or its source did
 

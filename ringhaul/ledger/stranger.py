@@ -21,7 +21,7 @@ _TLS = b"\x15\x03"
 
 def what_answers(options: Mapping[str, Any]) -> str:
     """Return what a server that is not Redis answers, as a phrase; empty if it is Redis, or says
-    nothing. `options`: of the client's connections. Never raises."""
+    nothing. `options`: the client's connection options. Never raises."""
     if "path" in options or "ssl_ca_certs" in options:
         return ""
     address = str(options.get("host", "localhost")), int(options.get("port", 6379))

@@ -1,7 +1,7 @@
 """Maintain all running jobs: reissue lost units and refill the window.
 
-Up to eight workers do this on a timer, and so does an attached producer. Any number may, at any
-time: the scripts decide, and hand a unit to one of them only.
+Up to eight workers do this on a timer, and so does an attached producer. Any number of processes
+may sweep at any time: the scripts decide, and hand a unit to a single process only.
 """
 
 import logging

@@ -1,8 +1,8 @@
-"""Sums over all jobs, those that are forgotten too, and the jobs by their state: for metrics.
+"""Sums over all jobs, even forgotten jobs, and the number of jobs in each state: for metrics.
 
 The scripts add to the sums where they change a job. So a sum never gets smaller when a job is
-forgotten after `keys.JOB_TTL_S`, and reading them costs the same however many jobs there are. They
-begin with the first job of this version. No decision depends on them.
+forgotten after `keys.JOB_TTL_S`, and the cost of reading the sums does not grow with the number of
+jobs. They begin with the first job of this version. No decision depends on them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class KindTotals:
 
 #: What the scripts add up.
 FIGURES = (
-    "rows",  # of committed units, like the following four
+    "rows",  # in committed units, like the following four figures
     "rejected",
     "bytes",
     "retries",

@@ -16,7 +16,7 @@ class Worker(NamedTuple):
     queues: tuple[str, ...] = ()  #: The queues that it consumes.
 
 
-#: Workers that sweep and clean up for the fleet. Enough that one is left if a few hosts are lost.
+#: Workers that sweep and clean up for the fleet: enough to survive the loss of a few hosts.
 KEEPERS_MAX = 8
 
 
@@ -37,8 +37,8 @@ class Workers:
     def heartbeat(self, worker: Worker, ttl_ms: int) -> Beat:
         """Count `worker` as alive for `ttl_ms`; call it again well before that.
 
-        The first `KEEPERS_MAX` workers are the keepers. If one of them expires or leaves, the next
-        worker with a heartbeat takes its place.
+        The first `KEEPERS_MAX` workers are the keepers. The place of a keeper that expires or
+        leaves goes to the next worker with a heartbeat.
         """
         kept = (keys.SLOTS, keys.KEEPERS, KEEPERS_MAX)
         gone, keeps, alive = self._caller.script(

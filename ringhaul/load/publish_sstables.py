@@ -1,4 +1,4 @@
-"""Publish the SSTables of a complete load: those of the attempts that count, and only those."""
+"""Publish the SSTables of a complete load, from the attempts that count and no others."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ class SourceLine:
 
 @dataclass
 class LoadReport:
-    """Sums over committed units. A record is loaded, dropped, filtered or rejected; each loaded one
-    is one row, unless there are transforms."""
+    """Sums over committed units. A record is loaded, dropped, filtered or rejected; each loaded
+    record is one row, unless there are transforms."""
 
     sources: list[SourceLine]
     units: int = 0
@@ -41,7 +41,7 @@ class LoadReport:
     cpu_ms: int = 0
     rss_bytes_max: int = 0
     #: Over all units: fewest and most requests that a connection's adaptive window allowed, and how
-    #: often windows shrank; 0 if no strategy with one was used.
+    #: often windows shrank; 0 if no strategy with a window was used.
     window_min: int = 0
     window_max: int = 0
     window_shrunk: int = 0

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Strategies of the data plane, and the one to use if the server does not support what they need.
+#: Strategies of the data plane, and what to use if the server does not support what they need.
 PLANE_STRATEGIES = ("pipeline", "single")
 FALLBACK_STRATEGY = "token-batch"
 
@@ -44,12 +44,12 @@ def run_load_unit(
 ) -> UnitOutcome:
     """Load the records of one unit. Returns when every row was answered.
 
-    `transforms`: those that the job names. `later_us`: increases with each attempt of the unit, see
+    `transforms`: the job's transforms. `later_us` increases with each attempt of the unit, see
     `EncodedRows.later`. Raises `SourceChanged` or `SourceCorrupt` (terminal),
     `TransformError` (terminal: a transform returned an invalid result), `ClusterError` (terminal:
     no row of the job can be written), `RequestFailed` (transient: the unit may be retried),
     `TooManyRejects` (see `UnitHooks`), `UsageError` (terminal: a job of an older version has a
-    strategy that is gone) and whatever `hooks.tick` raises to stop it.
+    strategy that is gone) and whatever `hooks.tick` raises to stop the unit.
     """
     if job.strategy not in WRITERS:
         raise UsageError(
@@ -118,7 +118,7 @@ def _run_unit(
                 writers[static] = WRITERS[strategy](target.of(static=static), options, writer_hooks)
             for rows in blocks:
                 writers[static].write(rows)
-            # Writers share the connections, where each one takes only answers to its own requests.
+            # Writers share the connections; each writer takes only answers to its own requests.
             writers[static].flush()
     finally:
         for writer in writers.values():

@@ -12,7 +12,7 @@ class Statements(NamedTuple):
     """The statements that the rows of a source are bound to."""
 
     rows: str
-    #: For partitions with only static columns; None: there are no such partitions.
+    #: Statement for partitions with only static columns; None: there are no such partitions.
     statics: str | None = None
 
 
@@ -24,7 +24,7 @@ def insert_statements(
     ttl_bound: bool = False,
     filled: Sequence[tuple[str, str]] = (),
 ) -> Statements:
-    """Return the INSERT of whole rows, and that of static columns alone. See `insert_statement`."""
+    """Return the INSERTs of whole rows and of static columns alone. See `insert_statement`."""
     rows = insert_statement(table, columns, ttl_s, ttl_bound=ttl_bound, filled=filled)
     alone = table.without_rows(columns)
     if not alone:

@@ -20,12 +20,12 @@ class Output:
     format: OutputFormat
     rows_max: int = 0  #: per part; 0: no bound
     bytes_max: int = 0  #: per part's file, approximate; 0: no bound
-    #: The one file that the parts become at the end: a path or a URL; empty: they stay files. Then
-    #: `url` is a hidden folder beside it.
+    #: Path or URL of the single file that the parts become at the end; `url` is then a hidden
+    #: folder beside it. Empty: the parts stay files.
     file: str = ""
     #: Whether the folder of `file` gets a manifest.
     listed: bool = True
-    #: Pattern of the files' names at the end, see `FileNames`; empty: they keep those of parts.
+    #: Pattern of the files' names at the end, see `FileNames`; empty: files are named like parts.
     names: str = ""
 
     #: Columns whose values name folders, instead of being in the files.
@@ -60,7 +60,7 @@ class Output:
 
     @property
     def is_compressed_late(self) -> bool:
-        """Whether the one file is compressed when it is put together, since parts cannot be."""
+        """Whether a single file is compressed when it is put together, since parts cannot be."""
         if self.format.kind == "parquet":
             return False
         return self.format.json_layout is not None or self.format.compression not in _CONCATENATED
@@ -82,7 +82,7 @@ class ResultOutput:
     started it would have.
     """
 
-    path: str = ""  #: of a file, absolute; empty: standard output
+    path: str = ""  #: absolute path of a file; empty: standard output
     form: str = "auto"  #: table, csv, json, parquet; auto: decided where it is printed
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The bytes of one file, joined from those of its parts."""
+"""The bytes of a single file, joined from the bytes of its parts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def put_parts(
 
 
 class _Frame:
-    """What is around the parts in the one file, and how many bytes are around the rows of each."""
+    """What surrounds the parts in a joined file, and how many bytes surround each part's rows."""
 
     def __init__(self, output: Output, names: Sequence[str], types: Sequence[CqlType]) -> None:
         self.head = self.tail = self.joint = b""

@@ -20,8 +20,8 @@ VERSION = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Transformed:
-    """The functions that the rows went through. Of the rows given to them, those that are neither
-    dropped nor rejected became rows of the parts."""
+    """The functions that the rows went through. The rows given to them became rows of the parts,
+    unless dropped or rejected."""
 
     functions: tuple[str, ...]
     rows_given: int
@@ -31,7 +31,7 @@ class Transformed:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What an unload has written. A folder without one holds an unfinished unload."""
+    """What an unload has written. A folder without a manifest holds an unfinished unload."""
 
     job: str
     keyspace: str
@@ -100,8 +100,8 @@ def _transformed(data: Mapping[str, Any] | None) -> Transformed | None:
 
 
 def write_manifest(url: str, manifest: Manifest) -> None:
-    """Write the manifest atomically; an existing one is replaced, and one of this job that an
-    earlier ringhaul wrote under another name is removed.
+    """Write the manifest atomically over an existing one, and remove a manifest of this job that
+    an earlier ringhaul wrote under another name.
 
     Raises `OutputUnusable` and `OutputUnavailable`.
     """

@@ -14,7 +14,7 @@ class MissingRange(NamedTuple):
     partition: str  #: its key as a JSON object, if the range is one partition and the key is known
     partly: bool  #: the first rows of the partition at `token_after` + 1 were read and are included
     nodes: str  #: addresses of the nodes that failed
-    reason: str  #: for people
+    reason: str  #: explanation for people
 
     @property
     def place(self) -> str:

@@ -39,7 +39,7 @@ class PartitionedParts:
         types: Sequence[CqlType],
         partition_by: Sequence[str],
     ) -> None:
-        """`files`: makes the parts of each folder. `names`, `types`: of the rows' columns."""
+        """`files` makes the parts of each folder; `names` and `types` describe the columns."""
         self.kind = files.kind
         self._files = files
         self._names = list(names)
@@ -78,13 +78,13 @@ class PartitionedParts:
             self._close(folder)
 
     def abandon(self) -> None:
-        """Remove the parts that are being written. Published ones stay."""
+        """Remove the parts that are being written. Published parts stay."""
         for files in self._folders.values():
             files.abandon()
         self._open.clear()
 
     def withdraw(self) -> None:
-        """Remove everything this attempt wrote, because another one's commit counted."""
+        """Remove everything this attempt wrote, because another attempt's commit counted."""
         self.abandon()
         self._files.parts = self.parts
         self._files.withdraw()

@@ -42,8 +42,8 @@ class PartInfo:
 
     name: str
     rows: int
-    bytes: int  #: of the file
-    checksum: str  #: of the file, such as "crc32:0a1b2c3d" or "sha256:..."
+    bytes: int  #: size of the file
+    checksum: str  #: the file's checksum, such as "crc32:0a1b2c3d" or "sha256:..."
     #: The tokens of its rows, (after, up to]: the bounds of its unit. None: not by token.
     token_after: int | None = None
     token_to: int | None = None
@@ -92,13 +92,13 @@ class PartSet:
         self._number = first_number
         self._tokens = tokens or (None, None)
         self._checksum = checksum
-        self._below = ""  # the folder of its parts, with a slash, below that of the output
+        self._below = ""  # folder of the parts below the output's folder, with a slash
         self._open: _OpenPart | None = None
         #: Complete parts, in order.
         self.parts: list[PartInfo] = []
 
     def within(self, folder: str) -> PartSet:
-        """Return a set like this one, for a folder below; names of its parts lack the folder."""
+        """Return a set like this for a folder below; names of its parts lack the folder."""
         other = copy(self)
         other._below, other._open, other.parts = f"{folder}/", None, []
         return other
@@ -138,13 +138,13 @@ class PartSet:
         )
 
     def abandon(self) -> None:
-        """Remove the part that is being written. Published ones stay."""
+        """Remove the part that is being written. Published parts stay."""
         if self._open is not None:
             self._open.discard()
             self._open = None
 
     def withdraw(self) -> None:
-        """Remove everything this attempt wrote, because another one's commit counted."""
+        """Remove everything this attempt wrote, because another attempt's commit counted."""
         self.abandon()
         while self.parts:
             self._folder.remove(self.parts[-1].name)
@@ -249,8 +249,8 @@ def part_name(job: str, unit: int, number: int, attempt: str, fmt: OutputFormat)
 def remove_orphans(
     url: str, job: str, winners: Collection[str], *, deep: bool = False
 ) -> list[str]:
-    """Remove the job's parts that are not in `winners`, and the remains of unfinished ones.
-    `deep`: in folders below, too.
+    """Remove the job's parts that are not in `winners`, and the remains of unfinished parts.
+    `deep`: whether to look in folders below as well.
 
     Other files are not touched. Returns the names removed. Safe to repeat.
     """

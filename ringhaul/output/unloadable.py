@@ -30,7 +30,7 @@ class Unloadable(NamedTuple):
     column: str  #: empty: the whole row
     reason: str
     rows: int
-    key: str  #: of one of these rows, as `a = 1, b = 2`
+    key: str  #: primary key of one of these rows, as `a = 1, b = 2`
 
     @property
     def text(self) -> str:
@@ -49,7 +49,7 @@ class Unloadable(NamedTuple):
 
 
 def join_unloadable(found: Iterable[Unloadable]) -> list[Unloadable]:
-    """Return one for each column and reason, with the sum of rows and the key of one of them."""
+    """Return a record for each column and reason, with the sum of rows and the first key."""
     joined: dict[tuple[str, str], Unloadable] = {}
     for one in found:
         before = joined.get((one.column, one.reason))

@@ -38,7 +38,7 @@ class Aggregation:
         self._arguments: dict[str, Scalar | None] = {}
         measures: dict[tuple[str, Measure], int] = {}
         counters: dict[tuple[str, Counters], int] = {}
-        #: For each aggregate, the places of its states: (among the counters?, index).
+        #: The places of each aggregate's states: (among the counters?, index).
         self.places: list[list[tuple[bool, int]]] = []
         for aggregate in select.aggregates:
             argument = aggregate.argument

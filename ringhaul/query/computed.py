@@ -17,7 +17,7 @@ PER_PARTITION_MAX = 2**31 - 1
 
 
 #: Returns what the server says of some items of a SELECT over a table, in their order. Raises
-#: `QueryError` for one that the server refuses.
+#: `QueryError` for an item that the server refuses.
 Describe = Callable[[TableSchema, Sequence[str]], Sequence[Computed]]
 
 
@@ -32,8 +32,8 @@ def undescribed(table: TableSchema, items: Sequence[str]) -> Sequence[Computed]:
 
 
 def limit_of_partitions(text: str | None, where: Where, table: TableSchema) -> int | None:
-    """Return the number of a PER PARTITION LIMIT. Raises `QueryError` for one that is not a number,
-    or that would count rows which the condition drops later."""
+    """Return the number of a PER PARTITION LIMIT. Raises `QueryError` for a limit that is not a
+    number, or that would count rows which the condition drops later."""
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:11]) <= PER_PARTITION_MAX:

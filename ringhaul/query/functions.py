@@ -97,7 +97,7 @@ class Aggregate:
         return [Spread()]
 
     def result(self, states: list[list[pa.Array]], groups_count: int) -> pa.Array:
-        """Return one value per group, of `type`; `states` are those of `measures`."""
+        """Return one value of `type` per group, from the states of `measures`."""
         match self.function:
             case "count":
                 return states[0][0]

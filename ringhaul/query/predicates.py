@@ -294,7 +294,7 @@ def normaliser(cql_type: CqlType) -> Callable[[pa.Array], pa.Array]:
 
 
 def _one_zero(array: pa.Array) -> pa.Array:
-    """Replace -0.0 by 0.0, and every NaN by the same one."""
+    """Replace -0.0 by 0.0, and every NaN by a single NaN."""
     nan = pa.scalar(float("nan"), array.type)
     return pc.if_else(pc.is_nan(array), nan, pc.add(array, pa.scalar(0.0, array.type)))
 

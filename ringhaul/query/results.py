@@ -63,7 +63,7 @@ def finish(select: Select, keys: list[pa.Array], computed: list[pa.Array]) -> pa
 def _sort(
     order: list[int], values: pa.Array, cql_type: CqlType, descending: bool, nulls_first: bool
 ) -> None:
-    """Sort the places in `order` by `values`, keeping the order of equal ones."""
+    """Sort the places in `order` by `values`, keeping the order of equal values."""
     found = sortable(values, cql_type)
     nulls = [row for row in order if found[row] is None]
     known = [(found[row] or (0, 0), row) for row in order if found[row] is not None]

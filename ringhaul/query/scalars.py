@@ -28,7 +28,7 @@ from ringhaul.query.sql import label_of, name_of, sql_excerpt, without_parenthes
 BIGINT, VARINT, DECIMAL, DOUBLE = map(CqlType, ("bigint", "varint", "decimal", "double"))
 EXACT_TEXTS = ("varint", "decimal")
 NUMBERS = (*INTEGER_BITS, *EXACT_TEXTS, *FLOATS)
-#: Extra digits after the point of a quotient of decimals, beyond those of its operands.
+#: Digits after the point that a quotient of decimals has in addition to its operands' digits.
 QUOTIENT_DIGITS = 6
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {

@@ -63,7 +63,7 @@ class Scope(Protocol):
     def find(self, node: exp.Expr) -> Fetch | None:
         """Return what `node` names; None if it is not a name but an expression.
 
-        Raises `QueryError` for an unknown name, or one that cannot be used here.
+        Raises `QueryError` for an unknown name, or a name that cannot be used here.
         """
 
 

@@ -86,7 +86,7 @@ class Select:
     limit: int | None = None
     #: Most rows of a partition, which the server applies.
     per_partition: int | None = None
-    computed: tuple[Computed, ...] = ()  #: by the server, for each row
+    computed: tuple[Computed, ...] = ()  #: what the server computes for each row
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -63,8 +63,8 @@ class Token(NamedTuple):
 class ListItem(NamedTuple):
     """An item of the SELECT list."""
 
-    cql: str  #: without alias and comments
-    alias: str | None  #: as a name of CQL
+    cql: str  #: its text without alias and comments
+    alias: str | None  #: its alias, spelt as a name of CQL
     for_server: bool  #: only Cassandra can read it
     #: The names of `a.b`, a column of a table or a field of a column; otherwise empty.
     path: tuple[str, ...]
@@ -73,7 +73,7 @@ class ListItem(NamedTuple):
 class SelectText(NamedTuple):
     """A SELECT in parts."""
 
-    sql: str  #: for sqlglot, with a stand-in for each item that the server computes
+    sql: str  #: text for sqlglot, with a stand-in for each item that the server computes
     items: tuple[ListItem, ...]  #: empty unless it selects rows
     per_partition: str | None  #: what follows PER PARTITION LIMIT
 
@@ -145,8 +145,8 @@ def _without_per_partition(tokens: list[Token]) -> tuple[list[Token], str | None
 
 
 def _list_of(tokens: list[Token]) -> tuple[list[Token], list[list[Token]], list[Token]] | None:
-    """Return the tokens up to the list, those of each item, and those from FROM on. None if this is
-    no SELECT of rows."""
+    """Return the tokens up to the list, each item's tokens, and the tokens from FROM on. None if
+    this is no SELECT of rows."""
     real = [token for token in tokens if token.kind != "space"]
     if len(real) < 2 or not real[0].is_word("select") or real[1].is_word("distinct"):
         return None

@@ -33,8 +33,8 @@ QUANTILE_ERROR = 0.005
 _HASH_BITS = 64 - REGISTER_BITS
 _GAMMA = (1 + QUANTILE_ERROR) / (1 - QUANTILE_ERROR)
 _LOG_GAMMA = math.log(_GAMMA)
-#: Added to the bucket numbers of doubles, -74,500..71,000, so that those of positive doubles are
-#: positive.
+#: Added to the bucket numbers of doubles, -74,500..71,000, to make the numbers of all positive
+#: doubles positive.
 _SHIFT = 100_000
 _INFINITE, _NAN = 200_000, 300_000
 
@@ -155,7 +155,7 @@ def bucket_of_share(counts: NDArray[np.int64], share: Decimal) -> int:
 
 
 def not_null(*arrays: pa.Array) -> list[pa.Array]:
-    """Return the rows of `arrays` where the last one is not null."""
+    """Return the rows of `arrays` where the last array is not null."""
     last = arrays[-1]
     if not last.null_count:
         return list(arrays)

@@ -82,8 +82,8 @@ def _where(condition: exp.Expr, scope: TableScope) -> Where:
 
 
 def each_once(fetches: tuple[Fetch, ...]) -> tuple[Fetch, ...]:
-    """Return distinct fetches. Raises `QueryError` if two different ones share a name, as batches
-    identify columns by name."""
+    """Return distinct fetches. Raises `QueryError` if two different fetches share a name, as
+    batches identify columns by name."""
     found: dict[str, Fetch] = {}
     for fetch in fetches:
         other = found.setdefault(fetch.name, fetch)

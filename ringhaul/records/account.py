@@ -1,8 +1,8 @@
 """Turn the records of one unit into rows, with each record accounted for.
 
-Callers that write or compare the rows take them block by block, and report those that fail. The
-rest is the same for all of them and is here: reading the unit's range, keeping the job's limits,
-counting, and the outcome at the end.
+Callers that write or compare the rows take them block by block, and report rows that fail. This
+module does the rest for all callers: it reads the unit's range, keeps the job's limits, counts, and
+gives the outcome at the end.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from ringhaul.records.unit import TO_THE_END, LoadUnit
 class UnitHooks:
     """What a unit needs from its caller."""
 
-    #: Called between blocks, while one is read and while waiting; renews the lease, raises to stop
-    #: the unit. Gets (rows done, rejects, input bytes) so far.
+    #: Called between blocks, while reading a block and while waiting; renews the lease, raises to
+    #: stop the unit. Gets (rows done, rejects, input bytes) so far.
     tick: Callable[[int, int, int], None]
-    #: Rate limits of the complete job. Rows are those that are sent, bytes those of the input; or,
-    #: if SSTables are streamed, those that are sent.
+    #: Rate limits of the complete job: on rows sent, and on bytes of input; if SSTables are
+    #: streamed, on bytes sent.
     throttle: Throttle = UNTHROTTLED
     #: With more rejects than this, the unit ends at its next block. -1: no limit.
     rejects_max: int = -1
@@ -51,7 +51,7 @@ class UnitOutcome:
     records: int
     dropped: int  #: records that a transform left out
     filtered: int  #: records that the job's condition left out
-    written: int  #: rows; for a verification those that are the same in the table
+    written: int  #: rows; in a verification, rows that are the same in the table
     rejected: int
     rejects_blob: bytes  #: see `RejectLog`
     input_bytes: int
@@ -77,7 +77,7 @@ class Account:
         *,
         pays_input: bool = True,
     ) -> None:
-        """`pays_input`: whether the limit on bytes counts those of the input. Otherwise the caller
+        """`pays_input`: whether the limit on bytes counts the bytes of input. Otherwise the caller
         pays for what it sends, with `spend`."""
         self.stats = RequestStats()  #: about what is done with the rows
         self._unit, self._job, self._encoder, self._hooks = unit, job, encoder, hooks
@@ -87,14 +87,14 @@ class Account:
         self.leave, self.spend = self._pacing.leave, self._pacing.spend
         self._pays_input = pays_input
         self._input_bytes = 0
-        self._block_bytes = 0  # of the block that is being worked on
+        self._block_bytes = 0  # size of the block that is being worked on
         self._written_before = 0  # rows, when it started
         self._row_bytes = 0.0  # bytes of input per row, for the rows that were encoded last
         self._repeated_before = REPEATED.count
         self._started, self._cpu_started = time.monotonic(), time.process_time()
 
     def rows(self) -> Iterator[EncodedRows]:
-        """Yield the unit's rows. A caller that takes the next ones has sent these.
+        """Yield the unit's rows. A caller that takes the next rows has sent the previous rows.
 
         Raises `TooManyRejects` (see `UnitHooks`), what `hooks.tick` raises, and what `read_unit`
         does.
@@ -192,7 +192,7 @@ class Account:
 
 
 class UnitMiscounted(Terminal):
-    """The records do not add up to those that were read: a bug in ringhaul."""
+    """The counted records do not add up to the number that was read: a bug in ringhaul."""
 
 
 class Tally:

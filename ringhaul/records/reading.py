@@ -31,8 +31,8 @@ def read_unit(unit: LoadUnit, job: LoadJob, tick: Tick = no_tick) -> Iterator[An
 
 
 def check_source(unit: LoadUnit, job: LoadJob) -> None:
-    """Raise `SourceChanged` unless a unit's source is still the one that was planned: call it
-    before the unit is committed."""
+    """Raise `SourceChanged` if a unit's source has changed since it was planned: call it before
+    the unit is committed."""
     check_unchanged(job.sources[unit.source].file)
 
 
@@ -72,7 +72,7 @@ def open_records(
 ) -> Iterator[Stream]:
     """Open a stream that is positioned at `offset_bytes` and has `length_bytes`, or TO_THE_END.
 
-    Offsets are those of the decoded stream if the file is compressed or encoded.
+    Offsets count in the decoded stream if the file is compressed or encoded.
     Raises `SourceMissing`, `SourceChanged` and, from `read`, `SourceCorrupt`.
     """
     if not file.whole:

@@ -68,7 +68,7 @@ _ABORTED = (
 class ReadFault(NamedTuple):
     """The server's report of data that it cannot read."""
 
-    name: str  #: of the reason; `server_error` for an error without a reason
+    name: str  #: name of the reason; `server_error` for an error without a reason
     nodes: str  #: addresses of the replicas, or of the coordinator if they are unknown
     said: str  #: the server's message, on one line
 

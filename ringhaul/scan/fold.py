@@ -36,8 +36,8 @@ def fold_job(ledger: Reader, job_id: str, job: ReadJob) -> pa.Table:
 def result_types(job: ReadJob) -> tuple[CqlType, ...]:
     """Return the types of the result's columns.
 
-    The Arrow forms of varint and decimal are those of `numeric`. A decimal in a partition key is
-    text: as numbers, all would get the same scale.
+    Varint and decimal have the Arrow forms of `numeric`. A decimal in a partition key is text: as
+    numbers, all would get the same scale.
     """
     if job.ring:
         return (_TEXT, _BIGINT) if job.by_host else (_BIGINT, _BIGINT, _BIGINT)
@@ -48,7 +48,7 @@ def result_types(job: ReadJob) -> tuple[CqlType, ...]:
 def _fold_ranges(job: ReadJob, extras: Iterator[bytes]) -> pa.Table:
     """Return a table of row counts by host, or by token range.
 
-    A range excludes its start and includes its end; the first one wraps around.
+    A range excludes its start and includes its end; the first range wraps around.
     """
     ends = np.array([token for token, _ in job.ring], np.int64)
     counts = np.zeros(len(ends), np.int64)

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadJob:
-    """A read as the user requested it, fixed at submit so that a repeat means the same."""
+    """A read as the user requested it, fixed at submit so that a repeat reads alike."""
 
     kind: JobKind  #: UNLOAD, COUNT or QUERY
     cluster_name: str
     table: TableSchema
     sql: str  #: SELECT ... FROM keyspace.table [WHERE ...] ...; workers parse it again
     consistency: str = "LOCAL_QUORUM"
-    output: Output | None = None  #: for an unload
-    columns: tuple[tuple[str, str], ...] = ()  #: for an unload: name and CQL type of each
+    output: Output | None = None  #: where an unload writes
+    columns: tuple[tuple[str, str], ...] = ()  #: an unload's columns: name and CQL type of each
     #: Functions that the rows of an unload go through, as `module:function`, in this order.
     transforms: tuple[str, ...] = ()
     results: tuple[tuple[str, CqlType], ...] = ()  #: the columns after the transforms
@@ -42,18 +42,18 @@ class ReadJob:
     streams: bool = False
     #: Most rows of an unload, before transforms. None: all.
     limit: int | None = None
-    #: Whether the units share the limit, and any rows count towards it. Otherwise they are those
-    #: that come first in token order, and the job has one unit.
+    #: Whether the units share the limit, and any rows count towards it. Otherwise the limit takes
+    #: the first rows in token order, and the job has one unit.
     shares_limit: bool = False
     #: What the server computes for each row, as it described it when the job was planned.
     computed: tuple[Computed, ...] = ()
-    #: For a count by range or host: the tokens that end the ring's ranges, ascending, each with the
+    #: In a count by range or host: the tokens that end the ring's ranges, ascending, each with the
     #: address of the range's first owner.
     ring: tuple[tuple[int, str], ...] = ()
     by_host: bool = False
     #: Whether ranges that no replica can read are skipped and listed; otherwise they fail the job.
     skip_failed: bool = False
-    result_output: ResultOutput = field(default_factory=ResultOutput)  #: for a count or a query
+    result_output: ResultOutput = field(default_factory=ResultOutput)  #: a count's or a query's
     #: Bytes of a unit's partial table above which it goes to `spill` instead of the ledger.
     partial_bytes_max: int = 4 << 20
     spill: str = ""  #: folder of partial tables that are too large for the ledger; empty: none
@@ -73,7 +73,7 @@ class ReadJob:
 
     @property
     def resumable(self) -> bool:
-        """Whether a command can continue the job after another one left it."""
+        """Whether a command can continue the job after another command left it."""
         return not self.streams
 
     @property
@@ -90,7 +90,7 @@ class ReadJob:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Labels of the job in the ledger, beside those of all kinds: none."""
+        """Labels of the job in the ledger, beside the labels of all kinds: none."""
         return {}
 
     @property

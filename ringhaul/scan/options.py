@@ -24,7 +24,7 @@ class ScanTarget(NamedTuple):
     #: SELECT ... WHERE token(...) > ? AND token(...) <= ?
     prepared: PreparedStatement
     keyspace: str
-    table: str = "the table"  #: for messages
+    table: str = "the table"  #: the table's name, for messages
     where: str = ""  #: the cluster's addresses, for messages
     user: str = ""
 

@@ -36,7 +36,7 @@ _SEGMENTS_SINCE = 5
 class Page(NamedTuple):
     """One page of a result."""
 
-    body: bytes  #: of the RESULT message of kind Rows
+    body: bytes  #: body of the RESULT message of kind Rows
     rows: int
     state: bytes | None  #: paging state for the next page; None: the last page
 

@@ -31,14 +31,14 @@ class RangeRun:
     ended: bool = False  #: its last page has arrived
     pages: deque[Arrival] = field(default_factory=deque)
     error: BaseException | None = None
-    request: int | None = None  #: number of the unanswered one
+    request: int | None = None  #: number of the unanswered request
     sent_at: float = 0.0
     hosts: tuple[Host, ...] = ()
     tries: int = 0  #: failed tries since the last page
-    faults: int = 0  #: of these, reads that failed because of the data
-    confirmed: int = 0  #: of these, reads of a range that cannot be cut further
+    faults: int = 0  #: failed tries among `tries` that the data caused
+    confirmed: int = 0  #: failed tries among `faults` on a range that cannot be cut further
     suspect: bool = False  #: cut from a range that could not be read
-    rows: int = 0  #: requested last
+    rows: int = 0  #: rows requested last
     brake: Brake = field(default_factory=Brake)
     due: float = 0.0  #: no request before this time
 

@@ -26,7 +26,7 @@ Result = tuple[str, CqlType]
 #: Types written as text: a function may have replaced the value by any other text.
 _SPELT = ("ascii", "varchar", "inet", "decimal", "varint")
 _TEXT = CqlType("text")
-#: Arrow types besides those of CQL types, and the CQL types they are written as.
+#: Arrow types that no CQL type has, and the CQL types they are written as.
 _WIDENED = {
     pa.uint8(): "smallint",
     pa.uint16(): "int",
@@ -44,7 +44,7 @@ _WIDENED = {
 class Reshaped(NamedTuple):
     """The result of transforming a batch of rows."""
 
-    rows: list[pa.RecordBatch]  #: with the output columns
+    rows: list[pa.RecordBatch]  #: batches with the output columns
     dropped: int  #: rows that a function left out
     errors: dict[int, str]  #: row -> why it failed
 
@@ -93,7 +93,7 @@ def _written(
 ) -> CqlType:
     """Return the type that a column is written as.
 
-    That of the input column if Arrow's type is unchanged, else one derived from Arrow's type.
+    An unchanged Arrow type keeps the input column's type; any other Arrow type determines it.
     """
     before = known.get(name)
     if before is not None and before.arrow() == arrow:

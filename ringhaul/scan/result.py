@@ -15,13 +15,13 @@ from ringhaul.output.unloadable import Unloadable, join_unloadable
 class ReadResult(NamedTuple):
     """Counts of one committed attempt. The report adds these up."""
 
-    rows: int  #: that passed WHERE; for an unload, those in its parts
+    rows: int  #: rows that passed WHERE; for an unload, rows in its parts
     #: Rows that passed WHERE and went into transforms; 0 without transforms.
     rows_given: int
     dropped: int  #: rows that a transform dropped
     rejected: int  #: rows on which a transform failed
     rows_read: int  #: rows that the server sent
-    bytes_read: int  #: of pages, as received
+    bytes_read: int  #: bytes in pages, as received
     parts: int  #: files written
     bytes_written: int
     pages: int
@@ -84,7 +84,7 @@ class ReadReport:
     missing: list[MissingRange] = field(default_factory=list)  #: in token order
     unloadable: list[Unloadable] = field(default_factory=list)  #: rows that cannot be loaded again
     workers: dict[str, int] = field(default_factory=dict)  #: host:pid -> units
-    p50_ms: float | None = None  #: of a page
+    p50_ms: float | None = None  #: median time of a page
     p99_ms: float | None = None
 
     @property

@@ -15,8 +15,8 @@ from ringhaul.errors import Transient
 class Share(NamedTuple):
     """What a unit has of a LIMIT."""
 
-    rows: int  #: that it may have in all
-    left: int  #: that no unit has yet
+    rows: int  #: rows that it may have in all
+    left: int  #: rows that no unit has yet
 
 
 #: Takes how many rows a unit has or wants in all, and returns its share. The share is the unit's,

@@ -34,8 +34,8 @@ from ringhaul.scan.statement import scan_fetches
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
-#: Ranges to split a unit into, for each that is read at once: a unit is often a single range, part
-#: of a range of the ring, and the last one left is read alone.
+#: Ranges to split a unit into, for each range that is read at once: a unit is often a single range,
+#: part of a range of the ring, and the last range left is read alone.
 RANGES_EACH = 2
 #: Units that take longer save their position, so that a dead attempt does not lose everything.
 CHECKPOINT_S = 30.0
@@ -211,7 +211,7 @@ def run_read_unit(
                 if time.monotonic() >= save_due:
                     save()
                     save_due = time.monotonic() + hooks.checkpoint_s
-            pacing.pay(0, scan.stats.bytes - bytes_paid)  # for pages without rows
+            pacing.pay(0, scan.stats.bytes - bytes_paid)  # pages without rows
         except UnitPaused:
             # Every batch handed out was taken whole: `renew` only delays a pause.
             if scan.stats.pages:

@@ -52,8 +52,8 @@ from ringhaul.scan.sizing import FIRST_ROWS, Brake, PageSize
 TICK_S = 0.2
 #: Consecutive reads of a range that took too long before it is split.
 SPLIT_TRIES = 3
-#: From this distance on, a scan begins with pages as long as those of the previous one: the three
-#: round trips until pages are long enough would show.
+#: Distance from which on a scan begins with pages as long as the previous scan's: the three round
+#: trips until pages are long enough would show.
 FAR_S = 0.01
 #: Errors that mean that the read was too large.
 _TOO_MUCH = (ReadTimeout, ReadFailure, OperationTimedOut, OverloadedErrorMessage)
@@ -112,7 +112,7 @@ class RangeScan:
         self.missing: list[MissingRange] = []
         self._narrowing = Narrowing(options.skip_failed)
         self._on_trouble, self._partition_of = on_trouble, partition_of
-        # In token order: started ranges, then the others.
+        # Ranges in token order: the started ranges here, the others in `_todo`.
         self._runs: list[RangeRun] = []
         self._todo = deque(Todo(*rest) for rest in rests)
         self._waiting = 0  # pages requested and not handed out
@@ -197,8 +197,8 @@ class RangeScan:
     def _choose(self) -> RangeRun | None:
         """Return the first range to request a page for now.
 
-        Pages of other ranges never hold up the first one: when in order, the consumer takes nothing
-        else.
+        Pages of other ranges never hold up the first range: when in order, the consumer takes
+        nothing else.
         """
         options = self._options
         if self._closed:
@@ -235,7 +235,7 @@ class RangeScan:
         return run.request
 
     def _hosts(self, tokens: TokenRange) -> tuple[Host, ...]:
-        """Return the hosts to try for a range in order: its replicas, from a random one on."""
+        """Return the hosts to try for a range in order: its replicas, from a random replica on."""
         hosts = replicas_of(self._target.reader.session, self._target.keyspace, tokens.hi)
         up = [host for host in hosts if host.is_up is not False] or list(hosts)
         first = self._jitter.randrange(len(up))

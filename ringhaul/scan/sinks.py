@@ -46,9 +46,9 @@ class UnitOf:
 
 
 class Given(NamedTuple):
-    """Rows that went into transforms, and those that did not come out."""
+    """Rows that went into transforms, and rows that did not come out."""
 
-    rows: int = 0  #: that passed WHERE
+    rows: int = 0  #: rows that passed WHERE
     dropped: int = 0
     rejected: int = 0
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 #: Rows of the first page, while the width of rows is unknown: half a MiB of rows of 1 KiB, and no
 #: more than a worker can hold if rows are a thousand times as wide.
 FIRST_ROWS = 500
-#: A page is at most this many times as long as the previous one.
+#: A page is at most this many times as long as the previous page.
 GROWTH = 8
 #: Longer pages still gain a little, but server and worker hold twice as much: see ADR 0011.
 ROWS_MAX = 30_000

@@ -55,7 +55,7 @@ def spilled_name(job: str, unit: int, attempt: str) -> str:
 
 
 def spill(partial: bytes, bytes_max: int, folder: str, name: str) -> bytes:
-    """Return what the ledger keeps for a partial result; `name` is that of the file, if needed.
+    """Return what the ledger keeps for a partial result; `name` names the file, if needed.
 
     Raises `PartialTooLarge`, and `OutputUnusable` if the folder cannot be written.
     """
@@ -108,7 +108,7 @@ def unspill(kept: bytes, folder: str) -> bytes:
 def forget_spilled(folder: str, name: str) -> None:
     """Remove the file of one attempt, if it has one."""
     if folder:
-        with suppress(OSError):  # if it fails, it is removed with those of its job
+        with suppress(OSError):  # a file that stays is removed with its job's other files
             Path(folder, name).unlink(missing_ok=True)
 
 

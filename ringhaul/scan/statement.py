@@ -26,7 +26,7 @@ _WIDEST = 1 << 10
 
 
 def scan_fetches(select: Select) -> tuple[Fetch, ...]:
-    """Return the columns to fetch: those of the SELECT, or the cheapest if it only counts rows."""
+    """Return the columns to fetch: the SELECT's, or the cheapest if it only counts rows."""
     return select.fetches or (_cheapest(select.table),)
 
 

@@ -2,10 +2,10 @@
 
 A file is identified by its path. Its size, stamp (modification time, or the ETag of an object) and
 checksum are remembered when it is loaded. A file with the same size and stamp counts as unchanged;
-one that differs in either is read for its checksum, and loaded again only if that differs, too.
+a file that differs in either is read for its checksum, and loaded again only if that has changed.
 
-A file is loaded once its size and stamp have been the same for a while, in at least two listings,
-so that a file still being written waits.
+A file is loaded once its size and stamp have not changed for a while, in at least two listings, so
+that a file still being written waits.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def remember(
 ) -> dict[str, Remembered]:
     """Return the records to store for the files of a run, by path.
 
-    If several files could not be loaded, one of them may be the cause, so each is then tried alone.
+    If several files could not be loaded, any file may be the cause, so each is then tried alone.
     """
     files = list(files)
     state = LOADED if loaded else ALONE if len(files) > 1 else FAILED
@@ -124,9 +124,9 @@ class Settling:
 def candidates(
     listed: Iterable[Listed], known: Mapping[str, Remembered], *, failed_too: bool = False
 ) -> list[Listed]:
-    """Return the files that may have to be loaded: new and changed ones, and those to try alone.
+    """Return the files that may have to be loaded: new and changed files, and files to try alone.
 
-    `failed_too`: also unchanged files that could not be loaded.
+    `failed_too`: include unchanged files that could not be loaded.
     """
     return [
         file
@@ -155,11 +155,11 @@ def batch(
     *,
     alone_first: bool = False,
 ) -> list[Listed]:
-    """Return the files of the next run: several, or a single one to try alone, namely the one whose
-    last try is the longest ago.
+    """Return the files of the next run: several files, or a single file to try alone, namely the
+    file whose last try is the longest ago.
 
-    `alone_first`: this run prefers a file to try alone. Callers alternate, so that neither kind
-    waits until the other is used up, which may be never.
+    `alone_first`: this run prefers a file to try alone. Callers alternate, so that neither kind of
+    file waits until the other kind is used up, which may be never.
     """
     ordered = sorted(files)
     together = [file for file in ordered if not is_alone(file, known)][:files_max]

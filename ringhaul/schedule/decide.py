@@ -19,7 +19,7 @@ class Begin(NamedTuple):
 
 
 class Skip(NamedTuple):
-    """Settle all due times up to this one without a run."""
+    """Settle all due times up to `due_ms` without a run."""
 
     due_ms: int
     reason: str

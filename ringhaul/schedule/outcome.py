@@ -6,10 +6,10 @@ in the other cases, which have the exit codes that are retried, the files are no
 the files' records stay unchanged, and the next run of the schedule waits for a pause that grows
 with each such failure in a row.
 
-Exit codes are not conclusive: a damaged file ends with one of these, too, and so does a file that
-is too large for a worker. Such a file must not block others. So after a few such failures
-the files are tried alone, in turn. A file that fails alone although the run before it succeeded is
-the cause after all.
+Exit codes are not conclusive: a damaged file also ends with such a code, and so does a file that is
+too large for a worker. Such a file must not block others. So after a few such failures the files
+are tried alone, in turn. A file that fails alone although the run before it succeeded is the cause
+after all.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def parse_schedules(text: str, file: str) -> Schedules:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from error
-    except ValueError as error:  # from int(), which limits the number of digits
+    except ValueError as error:  # int() limits the number of digits
         digits = _MANY_DIGITS.search(text)
         line = "" if digits is None else f", line {text.count(chr(10), 0, digits.start()) + 1}"
         raise UsageError(f"{file}{line}: a number has thousands of digits") from error
@@ -157,7 +157,7 @@ def _check_arrival(table: _Table, schedule: Schedule) -> None:
             if table.given(key):
                 raise table.wrong(f"{key} applies to files that arrive: give arrive too")
         return
-    # The first step that takes the files loads them; later ones may verify them.
+    # The first step that takes the files loads them; later steps may verify them.
     commands = [step[0] for step in takes]
     once = all(step.count(FILES) == 1 for step in takes)
     if commands[:1] != ["load"] or not {"verify"}.issuperset(commands[1:]) or not once:
@@ -252,7 +252,7 @@ def _argument(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             return str(value)
-        except ValueError:  # a hexadecimal one
+        except ValueError:  # a hexadecimal number
             raise ValueError("a number has thousands of digits") from None
     if not isinstance(value, str) or "\0" in value:
         raise ValueError("expected texts and numbers as arguments")

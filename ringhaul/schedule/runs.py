@@ -5,7 +5,7 @@
     SKIPPED              a due time without a run
 
 The job id of a step is made of the schedule, the due time and the number of the step, so that a
-beat that takes over a run continues its jobs, too.
+beat that takes over a run also continues its jobs.
 
 A record holds no command line: what a step runs comes only from the schedule file, each time
 (`step_arguments`). With write access to Redis one can repeat or skip steps, but not change them.
@@ -95,18 +95,18 @@ class Run:
     state: RunState = RunState.RUNNING
     by_hand: bool = False  #: Started by `ringhaul schedule run`.
     host: str = ""  #: "host:pid" of the beat that runs it, or ran it.
-    started_ms: int | None = None  #: Of the latest start, if a failed run was continued.
-    #: Of the first start, if a failed run was continued.
+    started_ms: int | None = None  #: Time of the latest start, if a failed run was continued.
+    #: Time of the first start, if a failed run was continued.
     first_ms: int | None = None
     ended_ms: int | None = None
-    takeovers: int = 0  #: How often a beat took the run over from another one.
+    takeovers: int = 0  #: How often a beat took the run over from another beat.
     reason: str = ""  #: Why it failed, or was skipped.
-    missed_from_ms: int | None = None  #: First of the due times that were skipped for this one.
+    missed_from_ms: int | None = None  #: First of the due times that were skipped for this run.
     not_before_ms: int = 0  #: The next try waits until then.
     notified: tuple[str, ...] = ()  #: The outcome of each notification.
     files: tuple[Arrived, ...] = ()  #: The files that it loads.
     alone: bool = False  #: Its file was in a run that failed, and is tried alone.
-    troubles: int = 0  #: Runs in a row, up to this one, whose failure the files did not cause.
+    troubles: int = 0  #: Runs in a row, up to this run, whose failure the files did not cause.
     steps: tuple[Step, ...] = field(default_factory=tuple)
 
     @property
@@ -372,8 +372,8 @@ def end_step(
 def take_over(run: Run, schedule: Schedule) -> Run:
     """Return the run as another beat continues it.
 
-    Steps that are done stay. The later ones are those of the current schedule file; a step that
-    was started keeps its count of tries.
+    Steps that are done stay. Later steps come from the current schedule file; a step that was
+    started keeps its count of tries.
     """
     run = replace(run, takeovers=run.takeovers + 1)
     if run.state is RunState.RUNNING:
@@ -388,9 +388,8 @@ def take_over(run: Run, schedule: Schedule) -> Run:
 def try_again(run: Run, schedule: Schedule, now_ms: int) -> Run:
     """Return a failed run ready to continue now at the step that failed.
 
-    From that step on the steps are those of the current schedule. A step whose job exists continues
-    that job; its command refuses a job with another request. Raises `ValueError` for a bad
-    template.
+    From then on the steps come from the current schedule. A step whose job exists continues that
+    job; its command refuses a job with another request. Raises `ValueError` for a bad template.
 
     The run gets a new start time, since it was not running at the due times since its failure.
     """

@@ -24,8 +24,8 @@ _ROW_MS = 2 * 366 * _DAY_MS
 _AT_A_CHANGE = 3
 #: Changes of a zone's offset to check: one forward and one back, if it has any.
 _CHANGES = 2
-#: Due times whose text is compared with later ones: of three in a row one is not a 29 February, and
-#: with `mon-fri` one has its day of the month on a working day of the next month, too.
+#: Due times whose text is compared with later texts: three in a row include a day other than 29
+#: February, and with `mon-fri` a day of the month that is a working day in the next month as well.
 _FIRSTS = 3
 
 
@@ -90,8 +90,8 @@ def _leap_year(now_ms: int) -> int:
 
 
 def _around_changes(timing: Timing, now_ms: int) -> Iterator[tuple[int, int]]:
-    """Yield pairs of due times around the next changes of the zone's clocks: neighbours, and those
-    at which the clocks show the same time."""
+    """Yield pairs of due times around the next changes of the zone's clocks: neighbours, and due
+    times at which the clocks show the same time."""
     for at_ms, by_ms in islice(offset_changes(now_ms, timing.zone), _CHANGES):
         last_ms = timing.due_last(0, at_ms - 1)
         if last_ms is None:

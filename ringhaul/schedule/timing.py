@@ -86,7 +86,7 @@ class Timing:
         return when + where + (f" {self.window.text}" if self.window is not None else "")
 
     def _open(self, from_ms: int, to_ms: int) -> Iterator[tuple[int, int]]:
-        """Yield the periods in which the window is open that overlap the given one, in order."""
+        """Yield the periods of the open window that overlap the given period, in order."""
         if self.window is None:
             yield 0, _FOREVER_MS
             return
@@ -104,7 +104,7 @@ def _cron_day(timing: Timing, day: date) -> tuple[int, ...]:
     """Return the due times of a day in the zone, in order. Cached, as every poll needs them.
 
     Both the time of day and its moment must be within the window: a time that the clocks skip may
-    move to where the window closes, and a repeated one may come after it.
+    move to where the window closes, and a repeated time may come after that.
     """
     cron, window = timing.cron, timing.window
     assert cron is not None

@@ -1,7 +1,7 @@
 """Wall-clock times of a time zone as moments, and the daily window in which runs may start.
 
 Twice a year a zone's clocks jump. A wall-clock time that is skipped stands for the moment of the
-jump; one that comes twice stands for the first of the two, unless both are requested.
+jump; a time that comes twice stands for its first moment, unless both are requested.
 """
 
 import re

@@ -11,7 +11,7 @@ from ringhaul.sources.files import decoded, open_stored
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import is_url
 
-#: The lines of files up to this size are counted; larger ones are sampled.
+#: The lines of files up to this size are counted; larger files are sampled.
 ESTIMATE_WHOLE_BYTES = 16 * 2**20
 #: The limit for files behind URLs, where the bytes of many files come over one network.
 ESTIMATE_REMOTE_BYTES = 2 * 2**20
@@ -21,7 +21,7 @@ ESTIMATE_MARGIN = 1.5
 #: A file that is only sampled is assumed to hold at most one record for this many of its bytes, if
 #: that is more than the samples suggest: records may be shorter elsewhere.
 PLAIN_RECORD_BYTES = 32
-#: The same for a compressed file, where only the beginning is seen.
+#: `PLAIN_RECORD_BYTES` for a compressed file, where only the beginning is seen.
 PACKED_RECORD_BYTES = 1
 #: These assumptions count up to this number; beyond it, only the samples do. Row timestamps that
 #: begin this many microseconds (17 minutes) before a job do less harm than an hour would: what an
@@ -47,8 +47,8 @@ def most_records(estimates: Sequence[Estimate]) -> int:
 def estimate(source: SourceFile, dialect: CsvDialect = RFC_4180) -> Estimate:
     """Estimate how many records a source holds.
 
-    No record is shorter than a line, so lines are counted: all of a small file, samples of a
-    large one, the beginning of a compressed one.
+    No record is shorter than a line, so lines are counted: in all of a small file, in samples of a
+    large file, and at the beginning of a compressed file.
     """
     most_bytes = ESTIMATE_REMOTE_BYTES if is_url(source.path) else ESTIMATE_WHOLE_BYTES
     with open_stored(source) as file:

@@ -1,8 +1,8 @@
 """Open a source file: check that it is unchanged, and read its bytes, as stored or as text.
 
-A plain file is read by ranges; a compressed one, or one whose encoding does not show where records
-end, only from the beginning, as a stream. Files behind URLs are read by `remote`, members of
-archives by `zip_member`.
+A plain file is read by ranges; a compressed file, or a file whose encoding does not show where
+records end, only from the beginning, as a stream. Files behind URLs are read by `remote`, members
+of archives by `zip_member`.
 """
 
 import io
@@ -41,10 +41,10 @@ PARQUET_BUFFER_BYTES = 1 << 20
 #: The most for all columns that are read, which may be thousands, and the least for each.
 PARQUET_BUFFERS_BYTES = 64 << 20
 PARQUET_BUFFER_BYTES_MIN = 16 << 10
-#: For each column of a file behind a URL that is read side by side: `LaneReader` holds the bytes.
+#: Buffer of a column that is read beside others from a URL: `LaneReader` holds the bytes.
 LANE_BUFFER_BYTES = 64 << 10
 #: Timestamps of Spark, Hive and Impala (INT96) in microseconds, as they are in the years 1 to 9999:
-#: in nanoseconds, pyarrow's default, those outside of 1677 to 2262 come out as other times.
+#: in nanoseconds, pyarrow's default, times outside of 1677 to 2262 come out as other times.
 _PARQUET: dict[str, Any] = {
     "pre_buffer": False,
     "coerce_int96_timestamp_unit": "us",
@@ -60,10 +60,10 @@ def _remote(source: SourceFile) -> RemoteFile:
 
 
 def check_unchanged(source: SourceFile) -> None:
-    """Raise `SourceChanged` unless the file is still the one that was found.
+    """Raise `SourceChanged` if the file has changed since it was found.
 
     Raises `SourceMissing`, `SourceUnavailable`, and `OutsideRoots` for a place that this host does
-    not open for jobs. Of a member, its archive is checked.
+    not open for jobs. If the source is a member of an archive, the archive is checked.
     """
     source = source.stored
     check_place(source.path)
@@ -79,8 +79,8 @@ def check_unchanged(source: SourceFile) -> None:
 def open_range(source: SourceFile, offset_bytes: int, length_bytes: int) -> Iterator[Stream]:
     """Read `length_bytes` of a plain file from `offset_bytes` on.
 
-    Raises `SourceMissing`, and `SourceChanged` if the file is not the one that was found, or no
-    longer when its bytes are read.
+    Raises `SourceMissing`, and `SourceChanged` if the file has changed since it was found, now or
+    when its bytes are read.
     """
     check_unchanged(source)
     with open_stored(source, offset_bytes + length_bytes) as file:
@@ -174,7 +174,7 @@ def _buffer_bytes(columns: Sequence[str]) -> int:
 def open_stored(source: SourceFile, window_bytes: int | None = None) -> io.RawIOBase:
     """Open a file to read its bytes as stored. `window_bytes`: see `remote.open_ranges`.
 
-    A member of an archive is unpacked: its bytes are those of the file that was packed.
+    A member of an archive is unpacked: its bytes are as before it was packed.
     """
     if source.archive is not None:
         member = source.archive.member

@@ -296,7 +296,7 @@ def _find_remote(arg: str, file_format: str) -> list[RemoteFile]:
 
 
 def _refuse_remote_table(path: str, folder: str) -> None:
-    """Raise `UsageError` for an object that belongs to a table; `folder`: the one that is read."""
+    """Raise `UsageError` for an object that belongs to a table; `folder` is what is read."""
     names = path[len(folder) :].split("/")
     for at, name in enumerate(names[:-1]):
         if name in TABLE_LOGS:

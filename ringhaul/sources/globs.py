@@ -19,7 +19,7 @@ Entered = dict[tuple[int, int], str]
 def expand(pattern: str) -> list[str]:
     """Return the paths that a glob matches, sorted; `**` stands for folders at any depth, or none.
 
-    Links to folders are followed. Of several paths to one place, by links to folders, the one
+    Links to folders are followed. Of several paths to one place, by links to folders, the path
     with the fewest links is returned. Wildcards do not match names that are kept aside (`hidden`)
     unless these begin as the pattern does there; `**` does not match `lost+found`. What cannot be
     read is skipped.
@@ -68,7 +68,7 @@ def _expand(pattern: str) -> set[str]:
     if "**" not in parts:
         return set(_match(pattern))
     at = parts.index("**")
-    while parts[at + 1 : at + 2] == ["**"]:  # the same as one of them
+    while parts[at + 1 : at + 2] == ["**"]:  # `**/**` matches what `**` matches
         del parts[at]
     head = "".join(f"{part}/" for part in parts[:at])
     rest = "/".join(parts[at + 1 :]).lstrip("/")  # `**//*.csv` does not start at the root, either

@@ -29,8 +29,8 @@ class LocalFile(io.FileIO):
     """
 
     def __init__(self, source: SourceFile) -> None:
-        """Open the file. Raises `SourceMissing`, and `SourceChanged` if it is not the one that was
-        found."""
+        """Open the file. Raises `SourceMissing`, and `SourceChanged` if the file has changed since
+        it was found."""
         self._path, self._size_bytes = source.path, source.size_bytes
         with _source_errors(source):
             super().__init__(source.path, "rb", opener=_open)
@@ -40,18 +40,18 @@ class LocalFile(io.FileIO):
         except BaseException:
             self.close()
             raise
-        # On another host than the one that planned, this says more than the planned version.
+        # On a host that did not plan the job, this says more than the planned version.
         self._version, self._stamp = FileVersion.of(status), stamp(status)
         self._source = source
 
     def look(self) -> None:
-        """Raise `SourceChanged` if the file changed since it was opened, or is another one now."""
+        """Raise `SourceChanged` if the file was changed or replaced since it was opened."""
         with _source_errors(self._source):
             status = os.stat(self._path)
         if stamp(status) != self._stamp:
             _check(self._source, self._version, status)
 
-    # The methods of io.FileIO return None only for what is no regular file. An error, such as a
+    # The methods of io.FileIO return None only for what is not a regular file. An error, such as a
     # stale handle of a network mount, may mean that the file was replaced.
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -74,9 +74,9 @@ class LocalFile(io.FileIO):
 
 
 def check_local(source: SourceFile) -> None:
-    """Raise `SourceChanged` unless a local file is the one that was found.
+    """Raise `SourceChanged` if a local file has changed since it was found.
 
-    It is opened: a network mount then asks its server, and otherwise shows what it remembers.
+    The file is opened: a network mount then asks its server, and else shows what it remembers.
     """
     try:
         LocalFile(source).close()
@@ -90,7 +90,7 @@ def settle(sources: Iterable[SourceFile]) -> None:
     """Wait until each later change of local files would show in their times.
 
     Only files that changed a moment ago are waited for, some hundredths of a second. Raises
-    `SourceChanged` for one that changed in the meantime.
+    `SourceChanged` for a file that changed in the meantime.
     """
     now_ns, fresh, wait_ns = time.time_ns(), [], 0
     for source in sources:

@@ -10,8 +10,8 @@ from ringhaul.formats.zip_member import ZipMember
 class Archive(NamedTuple):
     """Where a member of a zip archive is."""
 
-    path: str  #: of the archive: absolute, or a URL
-    size_bytes: int  #: of the archive as stored
+    path: str  #: the archive's absolute path, or its URL
+    size_bytes: int  #: size of the archive as stored
     member: ZipMember
 
     def to_json(self) -> list[Any]:

@@ -43,10 +43,10 @@ class Access:
     """What may be opened behind URLs."""
 
     schemes: tuple[str, ...] = SCHEMES
-    #: For a store that speaks S3 but is not Amazon's; empty: the AWS configuration's.
+    #: Endpoint of a store that speaks S3 but is not Amazon's; empty: the AWS configuration's.
     s3_endpoint_url: str = ""
-    #: Whether `http` and `https` may name loopback and private addresses. Link-local ones, where
-    #: clouds hand out a host's own credentials, are never allowed.
+    #: Whether `http` and `https` may name loopback and private addresses. Link-local addresses,
+    #: where clouds hand out a host's own credentials, are never allowed.
     private_addresses: bool = False
     #: Folders and URL prefixes outside of which nothing is opened for jobs; empty: no limit.
     allowed_roots: tuple[str, ...] = ()
@@ -153,7 +153,7 @@ def mask_url(url: str) -> str:
 
 
 def same_version(one: str, other: str) -> bool:
-    """Return whether two versions of a file are the same.
+    """Return whether two version texts stand for one version of a file.
 
     An ETag may be weak in one answer of a server and not in the next, for example behind a cache
     that compresses for others.

@@ -35,7 +35,7 @@ def refusal(text: str, *, private: bool) -> str | None:
 
 def _reached(text: str) -> IPv4Address | IPv6Address:
     """Return the address at which packets for `text` arrive."""
-    address = ip_address(text.partition("%")[0])  # without the interface of an IPv6 one
+    address = ip_address(text.partition("%")[0])  # without the interface of an IPv6 address
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
             return address.ipv4_mapped

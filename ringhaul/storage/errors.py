@@ -28,7 +28,7 @@ class Trouble(NamedTuple):
     """Why something behind a URL cannot be used."""
 
     kind: str  #: REFUSED or AWAY
-    text: str  #: with the URL, and what to do
+    text: str  #: message with the URL, and what to do
 
 
 _NO_CREDENTIALS = frozenset(

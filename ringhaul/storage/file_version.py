@@ -2,9 +2,9 @@
 
 Size and modification time are compared on every host. Where a process sees the file through the
 same kernel as the process that planned, the inode and the time of the last change are compared too:
-they show a file that was replaced by one with the same size and times, and one that was rewritten
-and got its old modification time back. A change of permissions, owner or links also sets the time
-of the last change, and counts as no change of the content.
+they show that a file was replaced by another with the same size and times, or was rewritten and got
+its old modification time back. A change of permissions, owner or links also sets the time of the
+last change, and counts as no change of the content.
 
 This imports little, because `storage.preflight` has to be quick.
 """
@@ -39,7 +39,7 @@ _AGAIN = "start again once nothing writes to it"
 class FileVersion(NamedTuple):
     """What a file looks like, without its size."""
 
-    #: Kernel that shows the file: processes with the same one see the same inodes and times.
+    #: Kernel that shows the file: all its processes see the same inodes and times.
     kernel: str
     mounts: str  #: mount namespace within the kernel: a container has its own
     device: int
@@ -173,7 +173,7 @@ def read_small(path: str | os.PathLike[str], bytes_max: int) -> bytes:
 
 
 def unlike(size_bytes: int, version: str, status: os.stat_result) -> str:
-    """Return how a file of this host differs from the one that another host sees under this path;
+    """Return how a file of this host differs from the file that another host sees under this path;
     empty if it does not."""
     if status.st_size != size_bytes:
         return f"{status.st_size:,} bytes on the worker, {size_bytes:,} here"
@@ -199,7 +199,7 @@ def time_text(time_ns: int) -> str:
 
 
 def _same_time(then_ns: int, now_ns: int) -> bool:
-    """Return whether two hosts may show the same time, one of them with fewer digits."""
+    """Return whether two hosts may show the same time, perhaps with fewer digits on one host."""
     if then_ns == now_ns:
         return True
     return any(

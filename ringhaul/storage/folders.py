@@ -35,7 +35,7 @@ from ringhaul.storage.errors import store_errors
 from ringhaul.storage.hidden import is_hidden_folder
 from ringhaul.storage.stores import open_store
 
-#: Small writes (Parquet's) are gathered; large ones bypass the buffer.
+#: Small writes (Parquet's) are gathered; large writes bypass the buffer.
 _BUFFER_BYTES = 2**20
 #: Size of an upload's parts. S3 takes 10,000 of them for one object: 160 GB.
 _UPLOAD_BYTES = 16 * 2**20
@@ -67,8 +67,8 @@ class Folder(Protocol):
         """Begin a file; creates the folder if it does not exist. `name` may have folders."""
 
     def sizes(self, *, deep: bool = False) -> dict[str, int]:
-        """Return names and bytes of what is in the folder, temporary files too; {} if it is
-        missing. `deep`: of the files at all depths, except in folders that are kept aside."""
+        """Return the names and bytes of the folder's files, temporary files too; {} if it is
+        missing. `deep`: include files at all depths, except in folders that are kept aside."""
 
     def read(self, name: str) -> bytes | None:
         """Return a complete file; None if it does not exist."""
@@ -171,7 +171,7 @@ class LocalFolder:
 
 
 def _sizes(path: str, below: str, *, deep: bool) -> Iterator[tuple[str, int]]:
-    """Yield what is in a folder. `below`: what precedes the names."""
+    """Yield the names and sizes of what is in a folder. `below` precedes the names."""
     try:
         entries = list(os.scandir(path))
     except FileNotFoundError:
@@ -220,7 +220,7 @@ class RemoteFolder:
 
     def create(self, name: str) -> NewFile:
         with _store_errors(self._url):
-            if self._uploads:  # needs no folder; creating one would create the bucket, too
+            if self._uploads:  # needs no folder; creating a folder would create the bucket
                 file = self._store.open(self._of(name), "wb", block_size=_UPLOAD_BYTES)
                 return _Upload(self._url, file)
             folder, _, base = name.rpartition("/")

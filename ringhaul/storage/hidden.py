@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 
 #: The list of an unload's files, which marks a folder that an unload has completed.
 MANIFEST = "_manifest.json"
-#: The names under which the list is read, best first: an earlier ringhaul wrote the second one.
+#: The names under which the list is read, best first: an earlier ringhaul wrote the second name.
 MANIFESTS = (MANIFEST, "manifest.json")
 
 #: How names that are kept aside begin.
@@ -42,7 +42,7 @@ def is_hidden(names: Iterable[str]) -> bool:
 
 
 def is_hidden_below(folder: str, path: str, is_file: bool) -> bool:
-    """Return whether something below a folder is kept aside, or lies in what is."""
+    """Return whether a path below a folder is kept aside, itself or by a folder above it."""
     names = path[len(folder) :].strip("/").split("/")
     return is_hidden(names) if is_file else any(map(is_hidden_folder, names))
 

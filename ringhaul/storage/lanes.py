@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-#: Requests that run ahead, whatever the number of lanes. Of s3fs's ten connections to a store one
-#: is for the piece that is needed now.
+#: Requests that run ahead, whatever the number of lanes. Another of s3fs's ten connections to a
+#: store is for the piece that is needed now.
 LANES_AHEAD = 8
 #: Gap between two lanes up to which it is read along, rather than making one more request.
 HOLE_BYTES = 256 << 10
@@ -129,8 +129,8 @@ class _Lane:
     def left(self) -> float:
         """What was requested and not read yet, as a share of the lane.
 
-        Lanes are read at about one pace by their shares, so the one with the least left is the next
-        to wait for. A lane that is read later than others does not fill up.
+        Lanes are read at about one pace by their shares, so the lane with the least left is the
+        next to wait for. A lane that is read later than others does not fill up.
         """
         return (self.requested - self._at) / (self.end - self.start)
 
@@ -156,7 +156,7 @@ class _Lane:
         return ask(at, self.requested)
 
     def hold(self, piece: Piece) -> None:
-        self._held = b""  # freed before the next one is taken, not kept beside it
+        self._held = b""  # freed before the next piece is taken, not kept beside it
         self._held, self._held_start = piece.data(), piece.start
 
 

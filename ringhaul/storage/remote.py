@@ -37,7 +37,7 @@ from ringhaul.storage.web import WebFile, WebRanges, WebStream, stat_web
 #: 80 MB/s on one connection after a latency of 20 to 50 ms, so that little of the time is latency.
 PIECE_BYTES = 8 << 20
 #: Size of the first request, as a reader may want only the beginning, such as a header; each
-#: further one is four times as large.
+#: further request is four times as large.
 FIRST_BYTES = 256 << 10
 #: Requests that run ahead of the reader. With the piece that is being read, 32 MiB at most.
 AHEAD = 3
@@ -160,8 +160,8 @@ def _file(url: str, path: str, info: dict[str, Any]) -> RemoteFile:
 
 
 def _url(url: str, path: str) -> str:
-    """Return the URL of a store's path. Not by `unstrip_protocol`: the scheme must stay the one
-    that was given in `url`, which is allowed."""
+    """Return the URL of a store's path. Not by `unstrip_protocol`: the URL must keep the scheme of
+    `url`, which is allowed."""
     return f"{url.partition('://')[0]}://{path.lstrip('/')}"
 
 
@@ -174,7 +174,7 @@ def _version(info: dict[str, Any]) -> str:
 
 
 def check_unchanged(file: RemoteFile) -> None:
-    """Raise `SourceChanged` unless the file is still the one that was found."""
+    """Raise `SourceChanged` if the file is gone or has changed since it was found."""
     try:
         now = stat_file(file.path)
     except SourceMissing as error:
@@ -207,8 +207,8 @@ def read_small(url: str) -> bytes | None:
 def open_ranges(file: RemoteFile, window_bytes: int | None = None) -> RemoteReader:
     """Open a file at its beginning, to read at any position. Opening it reads nothing.
 
-    `window_bytes`: all bytes from the first one read up to this offset are wanted: read ahead from
-    the beginning, but not beyond it. None: read ahead if reading is sequential, up to the end.
+    `window_bytes`: end of the wanted bytes, which begin where reading does: read ahead from the
+    beginning, but not beyond it. None: read ahead if reading is sequential, up to the end.
     Reading raises `SourceChanged`, `SourceMissing` and `SourceUnavailable`.
     """
     check_url(file.path)
@@ -345,7 +345,7 @@ class RemoteReader(_ByRead):
                 break
             self._ask(start, PIECE_BYTES)
         piece = self._ahead.popleft()
-        self._held = b""  # freed before the next one is taken, not kept beside it
+        self._held = b""  # freed before the next piece is taken, not kept beside it
         self._held, self._held_start = piece.data(), piece.start
 
     def _ask(self, start: int, size: int) -> None:
@@ -360,7 +360,7 @@ class RemoteReader(_ByRead):
 class WholeReads(_ByRead):
     """A file for pyarrow, which takes a short read for the file's end.
 
-    `io.BufferedReader` would do, but it ends large reads with small ones, which are requests here.
+    `io.BufferedReader` would do, but ends large reads with small reads, which are requests here.
     """
 
     def __init__(

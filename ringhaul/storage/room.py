@@ -18,9 +18,9 @@ class Need:
     """Room that something takes in a folder, which exists."""
 
     folder: str
-    bytes_count: int  #: at most
-    what: str  #: takes it, such as "sorting rows"
-    advice: str  #: how to need less of it there
+    bytes_count: int  #: most bytes that it takes
+    what: str  #: what takes the room, such as "sorting rows"
+    advice: str  #: how to need less room there
 
 
 def check_room(needs: Iterable[Need]) -> None:

@@ -20,8 +20,8 @@ class SpillBounds:
     """Where and how much a worker process may keep on disk, and how large SSTables get."""
 
     folder: str
-    spill_bytes_max: int  #: of a process; then its rows become SSTables
-    sstable_bytes: int  #: of Data.db, after which an SSTable is finished
+    spill_bytes_max: int  #: bytes on disk of a process, at which its rows become SSTables
+    sstable_bytes: int  #: size of Data.db at which an SSTable is finished
     memory_bytes: int = MEMORY_BYTES
 
     def new_file(self) -> IO[bytes]:

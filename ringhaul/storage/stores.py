@@ -19,7 +19,7 @@ _PACKAGES = {
     "gcs": 'install ringhaul with its extra gcs (pip install "ringhaul[gcs]")',
 }
 CONNECT_TIMEOUT_S = 5
-#: Without any data.
+#: Time without any data after which a request fails.
 READ_TIMEOUT_S = 20
 #: botocore's attempts, which are for answers of 500 and above. s3fs repeats them five times if
 #: nothing answers, so that an absent store is given up after some 5 s.
@@ -55,7 +55,7 @@ def open_store(url: str) -> tuple[Any, str]:
 
 
 def _options(scheme: str) -> dict[str, Any]:
-    """Return the options of a client. It finds credentials itself: those of the host."""
+    """Return the options of a client. It finds the host's credentials itself."""
     if scheme not in ("s3", "s3a"):
         return {"use_listings_cache": False} if scheme in OBJECT_STORES else {}
     config: dict[str, Any] = {
@@ -64,7 +64,7 @@ def _options(scheme: str) -> dict[str, Any]:
         "retries": _TRIES,
     }
     options: dict[str, Any] = {
-        # A cached listing may be outdated, so each one is requested.
+        # A cached listing may be outdated, so each listing is requested.
         "use_listings_cache": False,
         "config_kwargs": config,
     }

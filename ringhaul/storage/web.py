@@ -64,7 +64,7 @@ class WebFile(NamedTuple):
 class _Answer:
     response: http.client.HTTPResponse
     connection: http.client.HTTPConnection
-    url: str  #: the one that answered, after redirections
+    url: str  #: URL that answered, after redirections
 
     @property
     def version(self) -> str:

@@ -1,7 +1,7 @@
-"""Bring SSTables to several nodes at once, with retries: streamed, or imported by them.
+"""Bring SSTables to several nodes at once, with retries: streamed, or imported by the nodes.
 
-A node that does not take one is tried again for a while. If it failed lately, it is tried only once
-more: a node that is down must not cost that time for each SSTable.
+A node that does not take an SSTable is tried again for a while. If the node failed lately, it is
+tried only once more: a node that is down must not cost that time for each SSTable.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Delivery:
         tick: Callable[[], None],
         spend: Callable[[int], int] = unlimited,
     ) -> Mapping[Node, Transient]:
-        """Send an SSTable to nodes; return those that did not take it, and why.
+        """Send an SSTable to nodes; return the nodes that did not take it, and why.
 
         `tick` is called several times a second, and `spend` before bytes are sent: see
-        `WriterHooks`. If one of them raises, all sessions are aborted. Raises `Terminal` for a node
-        to which nothing can be sent.
+        `WriterHooks`. If either raises, all sessions are aborted. Raises `Terminal` for a node to
+        which nothing can be sent.
         """
         stop = threading.Event()
         sessions: list[Session] = []

@@ -3,7 +3,7 @@
 A *session* brings files to one node. It has a control connection and a connection for files, both
 to the storage port. Each begins with a handshake: the magic number, flags, our address and a
 checksum one way; the node's versions and a checksum the other way. Then messages follow, each a
-byte for its kind and a body. Of those that matter for one who only sends:
+byte for its kind and a body. These messages matter to a sender:
 
 | from | connection | message | body |
 |---|---|---|---|
@@ -19,8 +19,8 @@ byte for its kind and a body. Of those that matter for one who only sends:
 A file is sent as an *entire SSTable*: the node stores the components as they are. It counts
 components, not SSTables, as files. It checks neither Data.db nor who owns its tokens.
 
-The messages are the same in both versions. A node takes only its own one for streaming: we offer
-both, and it chooses. In version 13 nodes write SSTables of version oa; they take earlier ones, too.
+The messages are the same in both versions. A node streams only in its own version: we offer both,
+and it chooses. Nodes of version 13 write SSTables of version oa, but also take earlier versions.
 
 Classes: `MessagingService`, `HandshakeProtocol`, `InboundConnectionInitiator`, `Crc`,
 `InetAddressAndPort.Serializer`, `StreamMessage`, `StreamInitMessage`, `PrepareSynMessage`,
@@ -41,8 +41,8 @@ from ipaddress import ip_address
 from ringhaul.sstables.version import SSTableVersion
 from ringhaul.sstables.vints import unsigned_vint, with_short_length, with_vint_length
 
-#: 12 is that of 4.0, 4.1, and of 5.0 in its default `storage_compatibility_mode`, 13 that of 5.0 in
-#: the other modes.
+#: Cassandra 4.0 and 4.1 speak version 12, and so does 5.0 in its default
+#: `storage_compatibility_mode`; in the other modes 5.0 speaks version 13.
 MESSAGING_VERSIONS = (12, 13)
 #: Bytes of the answer to a handshake.
 ACCEPTED_BYTES = 12
@@ -78,12 +78,12 @@ COUNT_BYTES, SUMMARY_BYTES = 4, 28
 class Versions:
     """A node's answer to a handshake."""
 
-    highest: int  #: that the node speaks
-    used: int  #: that it wants to use
+    highest: int  #: highest version that the node speaks
+    used: int  #: version that it wants to use
 
     @property
     def sstables(self) -> SSTableVersion:
-        """The version of the SSTables that the node writes. It also takes earlier ones."""
+        """The version of the SSTables that the node writes. It also takes earlier versions."""
         return SSTableVersion.OA if self.highest >= 13 else SSTableVersion.NB
 
 

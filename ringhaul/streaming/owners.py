@@ -33,7 +33,7 @@ class Owners:
     #: Ends of the ring's ranges, ascending and inclusive. Tokens past the last are in the first.
     tokens: tuple[int, ...]
     sets: tuple[tuple[Node, ...], ...]  #: the sets of replicas that occur
-    set_of: tuple[int, ...]  #: of each range its set
+    set_of: tuple[int, ...]  #: each range's set, an index of `sets`
 
     def assign(self, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of the set of replicas that owns each token."""
@@ -45,7 +45,7 @@ class Owners:
 class Slice(NamedTuple):
     """Rows that become one SSTable, and the nodes that each get it: they own all of these rows."""
 
-    sets: frozenset[int]  #: the rows are those of these sets of replicas
+    sets: frozenset[int]  #: the sets of replicas that own the rows, indices of `Owners.sets`
     nodes: tuple[Node, ...]
 
 

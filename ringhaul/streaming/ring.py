@@ -25,8 +25,8 @@ class RingChanging(Transient):
 def read_owners(session: Session, keyspace: str, storage_port: int = 0) -> Owners:
     """Return the owners of a keyspace's tokens.
 
-    `storage_port`: of all nodes; 0: what each reports. Raises `RingChanging` and
-    `ClusterUnavailable`.
+    `storage_port`: storage port of all nodes; 0: the port that each node reports. Raises
+    `RingChanging` and `ClusterUnavailable`.
     """
     cluster = session.cluster
     try:
@@ -55,7 +55,7 @@ def read_owners(session: Session, keyspace: str, storage_port: int = 0) -> Owner
 
 
 def check_table(session: Session, keyspace: str, table: str, table_id: str) -> None:
-    """Raise `ClusterError` unless the table is still the one with this id."""
+    """Raise `ClusterError` unless the table still has this id."""
     if read_table_id(session, keyspace, table) != table_id:
         raise ClusterError(
             f"{keyspace}.{table} was dropped, or created again, since the job was planned: start "
@@ -95,8 +95,8 @@ def _refuse_changes(session: Session) -> None:
 
 
 def refresh_replication(session: Session, keyspace: str) -> None:
-    """Read the keyspace again if its replication is not the one that the driver knows: that may be
-    late by half a minute, or know nothing of a new keyspace. Raises `ClusterUnavailable`."""
+    """Read the keyspace again if the driver does not know its current replication: the driver may
+    be half a minute late, or not know a new keyspace at all. Raises `ClusterUnavailable`."""
     metadata = session.cluster.metadata
     try:
         row = session.execute(_REPLICATION, (keyspace,)).one()

@@ -29,7 +29,7 @@ from ringhaul.streaming.owners import Node
 
 #: How long a node may take to accept a connection.
 NODE_CONNECT_S = 5.0
-#: Without a byte sent or received a connection counts as dead.
+#: Time without a byte sent or received after which a connection counts as dead.
 STALL_S = 30.0
 #: Once it has all bytes a node opens the SSTable, and builds the table's indexes of its rows.
 #: Meanwhile it must answer new connections: see `_check_answers`.
@@ -175,7 +175,7 @@ class StreamSession:
                     files.sendall(piece)
                     self._stay_alive(control)
         except OSError:
-            # A node that refuses closes this connection, and says so on the other one.
+            # A node that refuses closes this connection, and says so on the control connection.
             with suppress(TimeoutError):
                 control.settimeout(LAST_WORDS_S)
                 self._expect(control, Kind.RECEIVED)
@@ -213,8 +213,8 @@ class StreamSession:
                     raise
 
     def _check_answers(self) -> None:
-        """Raise `OSError` for a node that no longer greets connections. One that builds indexes
-        does; for one that hangs, the system still accepts them."""
+        """Raise `OSError` for a node that no longer greets connections. A node that builds indexes
+        does; if a node hangs, only its system still accepts connections."""
         connection, _ = connect(self._node, self._tls, self._opened)
         connection.close()
 

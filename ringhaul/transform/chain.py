@@ -33,7 +33,7 @@ Rows = NDArray[np.int64]
 SLICE_ROWS = 32 * 1024
 SLICE_BYTES = 16 << 20
 SLICE_S = 1.0
-#: How many rows a record becomes is unknown: the first slice is small, the next ones grow.
+#: How many rows a record becomes is unknown: the first slice is small, the next slices grow.
 FIRST_RECORDS = 64
 GROWTH = 4
 
@@ -50,7 +50,7 @@ class Piece(NamedTuple):
     """Output rows that all have the same columns and types."""
 
     columns: dict[str, Any]  #: Arrow arrays; lists of Python values if from a function of rows
-    rows: Rows  #: for each row, the row of the input batch that it comes from
+    rows: Rows  #: the row of the input batch that each row comes from
 
 
 class Applied(NamedTuple):
@@ -84,7 +84,7 @@ class Chain:
         self, batch: pa.RecordBatch, tick: Callable[[], None] = lambda: None
     ) -> Iterator[Applied]:
         """Run a batch slice by slice; `tick` is called between calls of functions, and
-        between rows of a slow one.
+        between rows of a slow function.
 
         Raises `TransformError` for an invalid result, and whatever `tick` raises.
         """
@@ -145,9 +145,9 @@ class Chain:
     def _by_column(
         self, piece: Piece, number: int, kinds: Mapping[str, pa.DataType], errors: dict[int, str]
     ) -> Piece:
-        """Return the piece with Arrow columns only. A column's type is the one declared by the
-        preceding function of rows, else the one before that function (`kinds`), else inferred
-        from the values. Rows whose values do not fit a declared type go to `errors`."""
+        """Return the piece with Arrow columns only. The preceding function of rows declares a
+        column's type; else the column keeps its type from before that function (`kinds`), or its
+        values decide. Rows whose values do not fit a declared type go to `errors`."""
         before = self._transforms[number - 1]
         said = before.function.columns if number and isinstance(before.function, EachRow) else None
         columns: dict[str, pa.Array] = {}
@@ -294,7 +294,7 @@ def _joined(run: Sequence[Piece]) -> Piece:
 
 
 def _bytes_count(pieces: Sequence[Piece]) -> int:
-    """Estimate the size in bytes; each Python value counts as a small one (64 bytes)."""
+    """Estimate the size in bytes; each Python value counts 64 bytes, like a small value."""
     return sum(
         64 * len(column) if isinstance(column, list) else int(column.nbytes)
         for piece in pieces

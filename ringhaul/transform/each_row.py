@@ -28,7 +28,7 @@ class RowsOut(NamedTuple):
     """The output rows of a batch."""
 
     columns: dict[str, list[Any]]  #: Python values by column
-    rows: list[int]  #: for each output row, the row of the batch that it comes from
+    rows: list[int]  #: the row of the batch that each output row comes from
     errors: dict[int, str]  #: row of the batch -> why it has no output
 
 
@@ -103,7 +103,7 @@ def each_row(
 
 
 def _rows_of(result: Any, allowed: frozenset[str] | None) -> list[Row]:
-    """Return the rows in a function's result. Raises `TypeError` or `ValueError` for a bad one."""
+    """Return the rows in a function's result. Raises `TypeError` or `ValueError` for a bad row."""
     if result is None:
         return []
     rows: list[Row] = []

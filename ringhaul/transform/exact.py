@@ -76,12 +76,12 @@ def _refuse_changed(values: pa.Array, arrow: pa.DataType) -> None:
 
 
 def _is_small(arrow: pa.DataType) -> bool:
-    """Whether all numbers of the type fit into a float, or Arrow reports those that do not."""
+    """Whether all numbers of the type fit into a float, or Arrow reports numbers that do not."""
     return arrow in (pa.float16(), pa.float32()) or bool(pa.types.is_integer(arrow))
 
 
 def _children(values: pa.Array, arrow: pa.DataType) -> Iterator[tuple[pa.Array, pa.DataType]]:
-    """Yield the values inside nested ones that are not null, with their target types."""
+    """Yield the values inside nested values that are not null, with their target types."""
     if pa.types.is_null(values.type):
         return
     if pa.types.is_map(arrow):
@@ -119,7 +119,7 @@ def _refuse_loss(values: Sequence[Any], arrow: pa.DataType) -> None:
 def _inner(
     values: Sequence[Any], arrow: pa.DataType
 ) -> Iterator[tuple[Sequence[Any], pa.DataType]]:
-    """Yield the inner values of nested ones, with their types. Raises `TypeError` for a value that
+    """Yield the values inside nested values, with their types. Raises `TypeError` for a value that
     is not nested."""
     if pa.types.is_map(arrow):
         pairs = [pair for value in values for pair in _pairs(value)]

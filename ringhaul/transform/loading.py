@@ -89,7 +89,7 @@ def _import(name: str, folder: Path | None) -> ModuleType:
     _find_siblings(folder)
     places = [str(folder)] if folder is not None else []
     projects = [project for name in NAMES if (project := _project(_find_editable(name)))]
-    # In a checkout, ours are in a folder of the path.
+    # In a checkout, our packages are in a folder of the path.
     others = [one for one in [*_installed(), *projects] if Path(one).resolve() != HOME]
     separate_namesakes([*places, *others])
     if top in NAMES:

@@ -61,7 +61,7 @@ def arrow_column(values: Sequence[Any]) -> pa.Array:
     there = [value for value in values if value is not None]
     if not there:
         return pa.nulls(len(values), pa.string())
-    # For mixed types Arrow would choose one that changes values: 1 and 2.5 are not 1.0 and 2.5.
+    # Arrow would choose a type for mixed values that changes them: 1 and 2.5 are not 1.0 and 2.5.
     forms = {frozenset(value) if isinstance(value, dict) else type(value) for value in there}
     if len(forms) == 1:
         with suppress(pa.ArrowException, OverflowError, TypeError, ValueError):

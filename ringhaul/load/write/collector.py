@@ -60,10 +60,10 @@ class RowCollector(ABC):
         hooks: WriterHooks,
         bounds: SpillBounds,
     ) -> None:
-        """`columns`: names of the bound values, in their order. `ttl_s`: of rows without their own;
-        0: the table's."""
+        """`columns`: names of the bound values, in their order. `ttl_s`: TTL of rows without their
+        own; 0: the table's."""
         self.stats = hooks.stats
-        self.sstables = 0  #: that are finished
+        self.sstables = 0  #: SSTables that are finished
         self._hooks = hooks
         place = {name: at for at, name in enumerate(columns)}
         self._keys = [place[column.name] for column in layout.keys]
@@ -77,7 +77,7 @@ class RowCollector(ABC):
         self._store = RowStore(self._layout, bounds)
 
     def write(self, rows: EncodedRows) -> None:
-        """Collect rows; those that CQL would refuse go to `on_reject`."""
+        """Collect rows; rows that CQL would refuse go to `on_reject`."""
         self._hooks.throttle(len(rows))
         if rows.static:
             for row in range(len(rows)):
@@ -163,7 +163,7 @@ class RowCollector(ABC):
                     yield self._built(builder), opened[-1]
                     opened.pop().close()
                     builder = None
-                del chunk, rows  # before the next ones are read
+                del chunk, rows  # before the next rows are read
             if builder is not None:
                 yield self._built(builder), opened[-1]
         finally:

@@ -3,8 +3,8 @@
 The server warns of an unlogged batch that touches more than 10 partitions and of one over 5 KiB
 that spans partitions (`unlogged_batch_across_partitions_warn_threshold`,
 `batch_size_warn_threshold`). It counts a batch's size as it would store it, which is more than
-what is sent (`Row.dataSize` and `Cell.dataSize` of Cassandra 5.0, which count more than those of
-older versions).
+what is sent (`Row.dataSize` and `Cell.dataSize` of Cassandra 5.0, which count more than older
+versions do).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def group_rows(
     total = np.concatenate(([0], np.cumsum(sizes)))
     size_ends = np.searchsorted(total, total[:-1] + BATCH_BYTES_MAX, side="right") - 1
     ends = np.minimum.reduce([set_ends, partition_ends, size_ends, rows + most])
-    # A batch begins where the one before it ends, so batches have to be followed one by one.
+    # A batch begins where the previous batch ends, so batches have to be followed one by one.
     following = np.maximum(ends, rows + 1).tolist()
     cuts = [0]
     while cuts[-1] < count:
@@ -83,11 +83,11 @@ def group_rows(
 def interleave(
     cuts: npt.NDArray[np.int64], sets: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Order rows so that successive batches are of different parts of the ring.
+    """Order rows so that successive batches come from different parts of the ring.
 
-    Returns the order, and the cuts of the batches in it. `cuts`: as from `group_rows`, for rows
-    sorted by token; `sets`: of each row. The batches of a replica set stay together, one of each of
-    `STRIPES` equal parts of them in turn.
+    Returns the order, and the cuts of the batches in it. `cuts`: the result of `group_rows` for
+    rows sorted by token; `sets`: each row's replica set. The batches of a replica set stay
+    together, taken in turn from `STRIPES` equal parts.
     """
     lengths = np.diff(cuts)
     set_of = sets[cuts[:-1]]
@@ -105,9 +105,9 @@ def interleave(
 
 
 def _ends(changes: npt.NDArray[np.bool_], runs: int) -> npt.NDArray[np.int64]:
-    """Return for each row where its run ends, or the last of `runs` runs that begin with it.
+    """Return for each row the end of its run, or of the last of `runs` runs that begin with it.
 
-    `changes`: whether a row is in another run than the one before it, from the second row on.
+    `changes`: whether a row is in another run than the row before it, from the second row on.
     """
     number = np.concatenate(([0], np.cumsum(changes)))
     ends = np.append(np.flatnonzero(changes) + 1, len(number))

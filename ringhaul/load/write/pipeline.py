@@ -1,18 +1,18 @@
 """`pipeline`: rows in small batches at the server's own pace, and `single`: one by one.
 
 The rows of a block become frames in one buffer; whole runs of them are handed to the replica's
-socket at once, and the answers are counted column-wise. A batch saves the server the cost of a
-request beside its row, which is a third of everything for small rows; it stays below the server's
-warning thresholds (see `grouping`), and the coordinator is a replica of all its rows.
+socket at once, and the answers are counted column-wise. Batches spare the server a request for each
+row, which is a third of its work if rows are small; a batch stays below the server's warning
+thresholds (see `grouping`), and the coordinator is a replica of all its rows.
 
 Sequence: `write` queues a block's frames by replica set and returns when they are on their way,
-`flush` when every one was answered. In between `dispatcher.py` sends what the windows have room for
-and reads what has arrived. An answer that is not VOID finds its rows by its stream id; the rows of
-a batch that is refused for its content are sent again one by one, so that the one at fault is
-named.
+`flush` when all frames were answered. In between `dispatcher.py` sends what the windows have room
+for and reads what has arrived. An answer that is not VOID finds its rows by its stream id; the rows
+of a batch that is refused for its content are sent again singly, so that the server names the row
+at fault.
 
 A slow replica must not hold up the others: `write` asks for more rows as soon as some connection is
-idle, as long as the rows kept (queued, unanswered, to be retried) are those of a few blocks.
+idle, as long as the rows kept (queued, unanswered, to be retried) come from a few blocks.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         self._options, self._hooks = options, hooks
         self._blocks: list[weakref.ref[EncodedRows]] = []
         self._sizes = BatchSizes(target.prepared)
-        #: For each connection: how many rows are in the request with a stream id.
+        #: Rows in the request of each stream id, by connection.
         self._rows_by_stream: WeakKeyDictionary[
             NodeConnection[Work[EncodedRows]], NDArray[np.int64]
         ] = WeakKeyDictionary()
@@ -298,7 +298,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
     def _take_apart(self, work: Work[EncodedRows], index: int) -> bool:
         if work.cuts is None:
             return False
-        # In a batch of several partitions all others may have been written.
+        # If the batch spans several partitions, all its other rows may have been written.
         apart = self._apart(Segment(work, index, index + 1))
         again = self._as_repeated(apart.work._replace(tries=work.tries + 1, suspect=None))
         self._enqueue(Segment(again, apart.first, apart.last))

@@ -27,7 +27,7 @@ from ringhaul.storage.sorting import SpillBounds, spill_failed
 _BUCKET_SHARE, _BUCKET_SHARE_MAX = 0.75, 1.25
 #: Pages of a run, at least, so that a small memory has small pages.
 _PAGES_MIN = 64
-#: Below any token of Murmur3, which never gives this one.
+#: A bound below all tokens: Murmur3 never gives this number.
 _BELOW_ALL = -(2**63)
 
 

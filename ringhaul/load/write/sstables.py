@@ -36,8 +36,8 @@ class SSTableWriter(RowCollector):
         hooks: WriterHooks,
         bounds: SpillBounds,
     ) -> None:
-        """`columns`, `ttl_s`: see `RowCollector`. `folder`: is created; its parent must exist.
-        `number`: of the first SSTable."""
+        """`columns`, `ttl_s`: see `RowCollector`. `folder` is created; its parent must exist.
+        `number`: number of the first SSTable."""
         super().__init__(layout, columns, ttl_s, hooks, bounds)
         self._folder, self._number = folder, number
         self._begun = 0  #: SSTables that have files
@@ -63,7 +63,7 @@ class SSTableWriter(RowCollector):
                 "source into smaller files, or raise sstables.sstable_bytes"
             )
         if not self._begun:
-            self.withdraw()  # of an attempt of the same process that ended without a commit
+            self.withdraw()  # what an attempt of the same process left that did not commit
             try:
                 os.mkdir(self._folder)
             except OSError as error:

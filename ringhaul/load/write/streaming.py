@@ -58,7 +58,7 @@ class StreamWriter(RowCollector):
         self._target = target
         #: Node -> the last reason why it did not take rows, though enough other replicas did.
         self.missed: dict[Node, Transient] = {}
-        self.sent_bytes: dict[Node, int] = {}  #: of SSTables that a node took
+        self.sent_bytes: dict[Node, int] = {}  #: node -> bytes of SSTables that it took
 
     def _finish(self, store: RowStore) -> None:
         """Send rows to all their replicas.
@@ -76,8 +76,8 @@ class StreamWriter(RowCollector):
             self.stats.retries += self._target.delivery.retries - retries
 
     def _sent(self, store: RowStore) -> bool:
-        """Send rows; return whether their owners stayed the same. Otherwise all is sent again:
-        what was sent is the same then, and with its owners of that time."""
+        """Send rows; return False if their owners changed meanwhile, to have all rows sent again:
+        harmless, as the rows are identical, and the first copies are with former owners."""
         owners = self._target.owners()
         present = _present(owners, store)
         having: dict[int, set[Node]] = {number: set() for number in present}
@@ -120,7 +120,7 @@ def _present(owners: Owners, store: RowStore) -> list[int]:
 
 
 def _wanted(owners: Owners, part: Slice) -> Wanted:
-    """Return which rows are those of a slice."""
+    """Return which rows belong to a slice."""
     if len(part.sets) == len(owners.sets):
         return None
     sets = np.array(sorted(part.sets), np.int64)

@@ -104,7 +104,7 @@ class EncodedBatchHandler(ProtocolHandler):  # type: ignore[misc]
 class _Entries(NamedTuple):
     """Entries of batches in one buffer."""
 
-    offsets: NDArray[np.int32]  #: where each begins, and the end of the last one
+    offsets: NDArray[np.int32]  #: where each entry begins, and where the last entry ends
     data: pa.Buffer
 
 
@@ -155,7 +155,7 @@ class TokenBatchWriter:
         self._jitter = random.Random()
         self._blame = Blame(options.retries_max)
         self._control = Control(session, prepared, options.consistency)
-        self._distance = Distance()  # to the nearest node
+        self._distance = Distance()  # distance to the nearest node
         self._bytes_in_flight = 0
         self._per_host: dict[Host, int] = {}
         self._ticked_at = time.monotonic()
@@ -337,9 +337,9 @@ class TokenBatchWriter:
         self._again(again, backoff_s(tries, self._jitter))
 
     def _take_apart(self, request: _Request) -> None:
-        """Send the rows of a batch one by one, so that the server says which one is at fault.
+        """Send the rows of a batch one by one, so that the server says which row is at fault.
 
-        The others may have been written already: sending them twice is harmless, as each carries
+        Other rows may have been written already: sending them twice is harmless, as each carries
         its own timestamp.
         """
         again = self._as_repeated(request._replace(tries=request.tries + 1, suspect=None))
