@@ -25,11 +25,11 @@ import pyarrow as pa
 
 from ringhaul.cql.nested import encode_json
 from ringhaul.cql.spelt_json import Json, unique_names
+from ringhaul.cql.temporal import FINER
 from ringhaul.cql.text import TextFormat, encode_text
 from ringhaul.cql.text_format import USUAL
 from ringhaul.cql.types import parse_type
 from ringhaul.option_names import input_option, job_option
-from ringhaul.query.literals import FINER
 from ringhaul.records.spelt_kinds import (
     DATE,
     MOMENT,
