@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
+from config.known_secrets import remember
 from ringhaul.ledger.labels import TRACE_LABEL
 
 if TYPE_CHECKING:
@@ -149,7 +150,6 @@ def _sender(settings: Settings) -> Sender | None:
     if not settings.tracing.endpoint:
         return None
     if os.getpid() not in _opened:
-        from config.known_secrets import remember
         from tasks.otlp import Sender
 
         pairs = (pair.partition("=") for pair in os.environ.get(HEADERS_VARIABLE, "").split(","))

@@ -50,9 +50,7 @@ ROOMS: Mapping[str, str] = {
         "ringhaul.query ringhaul.sources ringhaul.transform"
     ),
     # What planning settles about fields and columns: workers have its answers in their job.
-    "ringhaul.mapping": (
-        "ringhaul.cluster ringhaul.cql ringhaul.cql.typed ringhaul.query ringhaul.records"
-    ),
+    "ringhaul.mapping": "ringhaul.cluster ringhaul.cql ringhaul.cql.typed ringhaul.records",
     "ringhaul.load.write": (
         "ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.destination "
         "ringhaul.records ringhaul.sstables ringhaul.storage ringhaul.streaming"

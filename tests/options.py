@@ -6,7 +6,7 @@ from typing import Any
 
 from producer.commands.click_options import AS_STEP
 from producer.commands.format_profile import apply_profile
-from producer.commands.job_command import job_options
+from producer.commands.job_options import job_options
 from producer.commands.registry import find_command
 from ringhaul.ledger.kinds import JobKind
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -16,6 +17,9 @@ from producer.request.values import given_options
 from producer.startup import take_sigterm
 from ringhaul.ledger.states import JobState
 
+if TYPE_CHECKING:
+    from ringhaul.ledger.ledger import Ledger
+
 
 @click.command("pause")
 @click.argument("job")
@@ -25,10 +29,7 @@ def pause_command(job: str, place: LedgerPlace) -> int:
 
     Its workers stop working on it within 2 s. `resume` continues it.
     """
-    from producer.services.ledger import reading_ledger
-
-    with reading_ledger(place) as ledger:
-        state = ledger.pause(job)
+    state = _changed(place, lambda ledger: ledger.pause(job))
     paused = state is JobState.RUNNING
     click.echo(f"{job} is {'PAUSED' if paused else state}", err=True)
     return 0 if paused else 2
@@ -42,10 +43,7 @@ def cancel_command(job: str, place: LedgerPlace) -> int:
 
     Its workers stop within 2 s. `resume` continues it from there, where that is possible.
     """
-    from producer.services.ledger import reading_ledger
-
-    with reading_ledger(place) as ledger:
-        state = ledger.cancel(job)
+    state = _changed(place, lambda ledger: ledger.cancel(job))
     click.echo(f"{job} is {state}", err=True)
     return 0 if state is JobState.CANCELLED else 2
 
@@ -81,3 +79,11 @@ def throttle_command(job: str, place: LedgerPlace, **params: Any) -> int:
     from producer.run.throttle import run_throttle
 
     return run_throttle(job, place, ThrottleOptions(**params))
+
+
+def _changed(place: LedgerPlace, change: Callable[[Ledger], JobState]) -> JobState:
+    """Change a job in its ledger; return what `change` does: the state that it found or made."""
+    from producer.services.ledger import reading_ledger
+
+    with reading_ledger(place) as ledger:
+        return change(ledger)

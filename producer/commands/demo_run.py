@@ -25,7 +25,7 @@ from producer.commands.local import up as start_local_stack
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL
 from ringhaul.new_file import replace_file
-from tasks.connect import cluster_config
+from tasks.cluster_settings import cluster_config
 
 KEYSPACE = "ringhaul_demo"
 TABLE = "readings"

@@ -6,7 +6,6 @@ import rich_click as click
 
 from producer.commands.options import ledger_options
 from producer.options.connection import LedgerPlace
-from producer.request.values import given_options
 
 
 @click.command("errors")
@@ -36,20 +35,6 @@ def errors_command(
     bytes, under the header of the source, so that the file can be mended and loaded again with the
     same options; records with another header go to a further file.
     """
-    from producer.figures.newest_job import newest_job
-    from producer.report.reject_list import print_rejects, save_rejects
-    from producer.request.conflicts import refuse_together
-    from producer.services.ledger import reading_ledger
+    from producer.commands.errors_run import run_errors
 
-    given = given_options()
-    refuse_together(given)
-    with reading_ledger(place) as ledger:
-        if job is None:
-            job = newest_job(
-                ledger,
-                wanted=lambda kind: kind.is_load or kind.runs_statements,
-                none="no job of this broker has rejects: only loads, verify, lookup and exec do",
-            )
-        if export is not None:
-            return save_rejects(ledger, job, export)
-        return print_rejects(ledger, job, limit, limited="limit" in given, as_json=as_json)
+    return run_errors(job, place, limit, export, as_json=as_json)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from producer.local.cql import run_cqlsh
 from producer.local.layout import CQL_PORT
 from producer.local.ports import is_free
 from producer.local.server_status import ServerStatus, StackStatus
@@ -128,8 +129,6 @@ def cql(file: Path | None, given_file: Path | None, statements: str | None) -> N
     file = file or given_file
     if file is not None and statements is not None:
         raise click.UsageError("give FILE or -e: both have statements")
-    from producer.local.cql import run_cqlsh
-
     settings = _settings()
     arguments = [] if file is None else ["--file", str(file)]
     arguments += [] if statements is None else ["--execute", statements]

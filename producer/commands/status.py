@@ -39,8 +39,6 @@ def status_command(
     """List the jobs of this broker, or show one of them.
 
     The exit code of one job is that of its command."""
-    from producer.services.ledger import reading_ledger
-
     if job is not None and "limit" in given_options():
         raise UsageError(
             "--limit applies to the list of jobs: leave it out, or the name of the job"
@@ -57,16 +55,8 @@ def status_command(
         raise UsageError(
             "--events and --report: a report includes the events; leave one of them out"
         )
-    with reading_ledger(place) as ledger:
-        if job is None:
-            from producer.report.job_list import print_jobs
+    from producer.commands.status_run import run_list, run_status
 
-            print_jobs(ledger, limit, as_json=as_json)
-            return 0
-        if events:
-            from producer.report.job_history import print_history
-
-            return print_history(ledger, job, as_json=as_json)
-        from producer.run.status import show_job
-
-        return show_job(ledger, job, follow=follow, as_json=as_json, report=report)
+    if job is None:
+        return run_list(place, limit, as_json=as_json)
+    return run_status(job, place, follow=follow, events=events, as_json=as_json, report=report)

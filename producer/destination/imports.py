@@ -37,7 +37,7 @@ from ringhaul.sstables.version import SSTableVersion
 from ringhaul.storage.room import Need, check_room
 from ringhaul.streaming.owners import Node
 from ringhaul.streaming.ring import read_table_id
-from tasks.connect import import_command, import_folders
+from tasks.import_settings import import_command, import_folders
 
 if TYPE_CHECKING:
     from cassandra.metadata import TableMetadata

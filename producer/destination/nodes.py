@@ -19,7 +19,7 @@ from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.streaming.owners import Node, Owners, lacking
 from ringhaul.streaming.ring import RingChanging, read_owners
-from tasks.connect import cluster_config
+from tasks.cluster_settings import cluster_config
 
 #: A table of ScyllaDB's `system` keyspace. Its nodes stream in another way.
 _SCYLLA_TABLE = "scylla_local"

@@ -10,7 +10,7 @@ from producer.text import bytes_text
 from ringhaul.errors import OutputUnusable
 from ringhaul.records.job import LoadJob
 from ringhaul.storage.room import Need, check_room, free_bytes
-from tasks.connect import spill_bounds
+from tasks.storage_settings import spill_bounds
 
 
 def prepare_destination(

@@ -25,7 +25,7 @@ from ringhaul.sstables.version import SSTableVersion
 from ringhaul.streaming.owners import Node
 from ringhaul.streaming.ring import read_table_id
 from ringhaul.streaming.session import StreamingUnsupported, connect, wants_encryption
-from tasks.connect import streaming_tls
+from tasks.cluster_settings import streaming_tls
 
 if TYPE_CHECKING:
     from cassandra.metadata import TableMetadata

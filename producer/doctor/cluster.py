@@ -17,7 +17,7 @@ from producer.text import count_text
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.cluster.connection import NOT_OFFERED
 from ringhaul.cluster.consistency import Replication, too_far, too_few
-from tasks.connect import cluster_config
+from tasks.cluster_settings import cluster_config
 from tasks.host.cluster import impatient, view_session
 from tasks.host.report import ClusterView, Node
 

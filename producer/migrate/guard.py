@@ -11,7 +11,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from producer.commands.job_command import job_options
+from producer.commands.job_options import job_options
 from producer.commands.registry import find_command
 from producer.options.job import JobOptions
 from producer.request.cqlshrc import apply_cqlshrc

@@ -34,7 +34,7 @@ from ringhaul.errors import SourceMissing, Terminal, UsageError
 from ringhaul.mapping.language import parse_mapping
 from ringhaul.sources.find import find_sources
 from ringhaul.storage.access import is_url
-from tasks.connect import cluster_config
+from tasks.cluster_settings import cluster_config
 
 _NO_ARGUMENTS = re.compile(r"\w+\s*\(\s*\)")
 #: Types that COPY writes as literals of CQL.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from producer.outputs.stdout import prints_to_stderr
 from producer.plan.new_table import Planned
 from producer.plan.table_sample import SAMPLE_BLOCKS_MAX
+from producer.plan.transforms import first_records
 from producer.plan.unit_count import CountedUnits, count_units
 from producer.text import bytes_text, count_text
 from ringhaul.cluster.schema import TableSchema
@@ -26,6 +27,7 @@ from ringhaul.records.rejects import Reject
 from ringhaul.records.rows import Part, RowEncoder
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.records.wildcard import EVERY
+from ringhaul.transform.chain import Chain
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
@@ -266,9 +268,6 @@ def _results(
     job: LoadJob, source: LoadSource, start: Position, transforms: tuple[Transform, ...]
 ) -> Iterator[dict[str, str]]:
     """Yield the first rows that the transforms produce, by column."""
-    from producer.plan.transforms import first_records
-    from ringhaul.transform.chain import Chain
-
     pieces, _ = Chain(transforms, source.results).apply(first_records(job, source, start))
     shown = 0
     for piece in pieces:

@@ -19,6 +19,7 @@ from producer.plan.column_times import with_times
 from producer.plan.empties import with_empties
 from producer.plan.files import each_file
 from producer.plan.sources import plan_sources, with_empty
+from producer.plan.transforms import plan_transforms, with_results
 from producer.request.load import LoadRequest, parse_timestamp_us
 from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableMissing, TableSchema, find_table
@@ -123,8 +124,6 @@ def plan_load(
         job = replace(job, strategy="single")
     job = with_empties(job, request)
     if transforms:
-        from producer.plan.transforms import with_results
-
         job = with_results(job, request, transforms)
     computed = request.kind is JobKind.LOAD and any(source.filled for source in job.sources)
     if computed and new_table is None:  # nothing is computed for columns of a new one
@@ -171,8 +170,6 @@ def _transforms(request: LoadRequest, settings: Settings) -> tuple[Transform, ..
     """Load the transforms. Raises `UsageError` for one that this host does not allow."""
     if not request.transforms:
         return ()
-    from producer.plan.transforms import plan_transforms  # most loads do not need it
-
     return plan_transforms(request.transforms, settings)
 
 

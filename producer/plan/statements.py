@@ -41,7 +41,7 @@ from ringhaul.statements.exec import Statement
 from ringhaul.statements.job import SpanUnit, StatementJob
 from ringhaul.statements.parameter_ranges import Span, parse_span, rows_count
 from ringhaul.statements.result import split_extra
-from tasks.connect import cluster_config
+from tasks.cluster_settings import cluster_config
 
 #: Bounds of a unit: bytes of a file, rows of ranges. Small, because all rows of a unit that must
 #: not be repeated are in doubt if its worker dies.

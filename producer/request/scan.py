@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from producer.options.reads import CountOptions
 from producer.request.values import refuse_blank, table_names
-from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
 from ringhaul.mapping.language import MappingText
 
@@ -45,43 +43,12 @@ def check_wanted(wanted: Wanted) -> None:
         if wanted.is_whole_table:
             return
         refuse_blank("--where", wanted.where, "a condition")
-        from ringhaul.query.sql import parse_condition, refuse_markers
-
-        condition = parse_condition(wanted.where or "")
-        if condition is not None:
-            refuse_markers(condition)
         sql = f"SELECT {', '.join(wanted.items) or '*'} FROM k.t"
-    from ringhaul.query.select import parse_select
-    from ringhaul.query.select_text import split_select
-    from ringhaul.query.sql import parse_statement, refuse_markers
+    from producer.request.select_checks import check_condition, check_select
 
-    with suppress(_SchemaNeeded):
-        parse_select(sql, _need_schema)
-    refuse_markers(parse_statement(split_select(sql).sql))
-
-
-def wants_rows(sql: str) -> bool:
-    """Return whether a SELECT is about rows, and not about aggregates or groups. Raises
-    `QueryError` for a text that is no SQL."""
-    from ringhaul.query.select import selects_rows
-
-    return selects_rows(sql)
-
-
-def check_row_query(sql: str) -> Wanted:
-    """Return the request of a `query` that is about rows. Raises `QueryError` as `check_wanted`
-    does, and `UsageError` if it has no LIMIT."""
-    from ringhaul.query.select import has_limit
-
-    wanted = Wanted(sql=sql)
-    check_wanted(wanted)
-    if not has_limit(sql):
-        raise UsageError(
-            "this SELECT has neither an aggregate nor a LIMIT, and query does not show a complete "
-            "table: add LIMIT 10, write all rows with `ringhaul unload --query`, or look at a few "
-            "with `ringhaul peek`"
-        )
-    return wanted
+    if wanted.sql is None:
+        check_condition(wanted.where or "")
+    check_select(sql)
 
 
 def listed_items(text: str | None) -> Sequence[str]:
@@ -94,14 +61,6 @@ def listed_items(text: str | None) -> Sequence[str]:
     if not found:
         raise UsageError(f"--columns {text!r} names no column: give some, or leave it out")
     return found
-
-
-class _SchemaNeeded(Exception):
-    """A statement is correct as far as can be seen without its table."""
-
-
-def _need_schema(_keyspace: str, _table: str) -> TableSchema:
-    raise _SchemaNeeded
 
 
 def count_wanted(options: CountOptions) -> Wanted:

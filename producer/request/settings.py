@@ -19,7 +19,7 @@ from producer.options.job import JobOptions
 from producer.options.load import LoadOptions
 from producer.options.option import settings_of
 from ringhaul.errors import UsageError
-from tasks.connect import use_storage
+from tasks.storage_settings import use_storage
 
 #: Option -> setting, for the options of `Connection`.
 CONNECTION_FLAGS = settings_of(Connection)

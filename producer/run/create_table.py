@@ -17,7 +17,7 @@ from ringhaul.cluster.schema import TableSchema, find_table
 from ringhaul.errors import EXIT_CANCELLED, ClusterError, ClusterUnavailable, Terminal, UsageError
 from ringhaul.plain_text import lines_of
 from ringhaul.records.job import LoadJob
-from tasks.connect import cluster_config
+from tasks.cluster_settings import cluster_config
 
 #: Creating a table takes a node seconds while it is busy with other schema changes.
 CREATE_TIMEOUT_S = 60.0

@@ -12,7 +12,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from producer.options.job import JobOptions
+from producer.run.continuation import continue_job
+from ringhaul.ledger.keys import job_key
 from ringhaul.ledger.kinds import JobKind
+from ringhaul.ledger.reading import JobTaken
 
 Options = TypeVar("Options", bound=JobOptions)
 
@@ -20,17 +23,10 @@ Options = TypeVar("Options", bound=JobOptions)
 def run_or_continue(options: Options, kind: JobKind, command: Callable[[Options], int]) -> int:
     """Run `command`, or continue the job of its `--job-id`; return the exit code. `kind`: of its
     job."""
-    if options.job_id is None:
-        return command(options)
-    from ringhaul.ledger.keys import job_key
-    from ringhaul.ledger.reading import JobTaken
-
+    assert options.job_id is not None
     job_key(options.job_id, "meta")  # raises for an invalid id
     if options.dry_run:
         return command(options)
-    # Most commands have no id: their start does not wait for this.
-    from producer.run.continuation import continue_job
-
     code, adopted = continue_job(options, kind)
     if code is None:
         try:

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 from producer.request.next_command import next_command
 from ringhaul.errors import LedgerUnavailable, OutputUnavailable, OutputUnusable
 from ringhaul.ledger.audit import JobDamaged
-from ringhaul.ledger.keys import JOB_TTL_S
 from ringhaul.ledger.kinds import ClosingStep, JobKind
 from ringhaul.ledger.labels import PUBLISHES_LABEL
 from ringhaul.ledger.ledger import new_token
-from ringhaul.ledger.reading import JobMissing
 from ringhaul.ledger.states import JobState
 from tasks.kinds import Job, is_load_job, is_read_job, read_job
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from ringhaul.ledger.job_status import JobStatus
     from ringhaul.ledger.ledger import Ledger
     from ringhaul.output.job import ResultOutput
-    from ringhaul.scan.job import ReadJob
 
 
 #: How long one may write before others do: a folder of many files is looked through in it.
@@ -176,7 +173,9 @@ def _write(ledger: Ledger, status: JobStatus, job: Job, output: ResultOutput | N
 
         publish_ask_manifest(ledger, status)
     elif output is not None:
-        _print_result(ledger, status.job, job, output)
+        from producer.run.read_result import print_read_result
+
+        print_read_result(ledger, status.job, job, output)
     else:
         from ringhaul.scan.finish import is_joined, publish_manifest
 
@@ -192,28 +191,3 @@ def _published_job(ledger: Ledger, status: JobStatus) -> Job | None:
         return None
     job = read_job(ledger, status.job)
     return None if job.closing is ClosingStep.NOTHING else job
-
-
-def _print_result(ledger: Ledger, job_id: str, job: ReadJob, output: ResultOutput) -> None:
-    from producer.report.result_table import print_result
-    from ringhaul.scan.fold import fold_job, result_types
-    from ringhaul.scan.spill import forget_old
-
-    table = fold_job(ledger, job_id, job)
-    try:
-        print_result(table, result_types(job), output.form, output.path or None)
-    except OutputUnusable as error:
-        resume = next_command(f"resume {job_id}")
-        raise OutputUnusable(
-            f"{error}; `{resume}` prints it again, with `-o FILE` elsewhere"
-        ) from error
-    # This job's spill files stay as long as the ledger knows it; those of older jobs are removed.
-    forget_old(job.spill, JOB_TTL_S, lambda name: _is_known(ledger, name))
-
-
-def _is_known(ledger: Ledger, job_id: str) -> bool:
-    try:
-        ledger.status(job_id)
-    except JobMissing:
-        return False
-    return True

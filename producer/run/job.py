@@ -27,6 +27,7 @@ from producer.run.follow import Followed, cancelled_by_interrupt, follow_job, le
 from producer.run.lost_job import reporting_lost_job
 from producer.services.embedded import default_workers
 from producer.services.ledger import READ_PATIENCE_MS, on_behalf_of
+from producer.services.preflight import Visibility
 from producer.services.start import Services, own_worker
 from producer.services.workers import choose_workers, idle_workers_note, standing_ledger
 from ringhaul.errors import EXIT_COMPLETE, UsageError
@@ -36,6 +37,7 @@ from ringhaul.ledger.pace import NO_PACE, Pace
 from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.workers import Workers
 from ringhaul.storage.access import is_url
+from ringhaul.storage.folders import try_writing
 from tasks.connect import open_ledger
 from tasks.private_queues import private_queue
 from tasks.tracing import job_trace
@@ -95,10 +97,6 @@ def plan_and_run(
     `files`, `output`: what workers will read and where they will write; all hosts must see both.
     `spooled`: standard input that the job will read.
     """
-    from producer.services.preflight import (
-        Visibility,  # imports readers of files: only where there are files
-    )
-
     shown = Shown.from_options(options)
     ledger = standing_ledger(services)
     with Visibility(ledger) as visibility:
@@ -120,8 +118,6 @@ def plan_and_run(
             print(plan.text)
             return EXIT_COMPLETE
         if is_url(plan.job.output_url):
-            from ringhaul.storage.folders import try_writing
-
             try_writing(plan.job.output_url)
         if not plan.own_workers:
             if job_workers.warning:

@@ -34,8 +34,9 @@ from ringhaul.ledger.reading import JobOver
 from ringhaul.ledger.states import RESUMABLE, JobState
 from ringhaul.output.job import ResultOutput
 from ringhaul.sources.files import check_unchanged
+from tasks.cluster_settings import cluster_config
 from tasks.command_line import spelled_as
-from tasks.connect import cluster_config, open_ledger
+from tasks.connect import open_ledger
 from tasks.kinds import Job, is_read_job, read_job
 
 

@@ -20,7 +20,8 @@ from producer.options.reads import PeekOptions, QueryOptions
 from producer.plan.scan import Read, plan_units, read_selected
 from producer.report.result_table import print_result
 from producer.request.result_output import check_result_output, result_output
-from producer.request.scan import Wanted, check_row_query, check_wanted, listed_items
+from producer.request.scan import Wanted, check_wanted, listed_items
+from producer.request.select_checks import check_row_select
 from producer.request.settings import connection_flags, settle
 from producer.text import count_text
 from ringhaul.cluster.connect import close_session, consistency_level, open_session
@@ -32,7 +33,7 @@ from ringhaul.scan.pages import PageReader
 from ringhaul.scan.ranges import TokenRange, unpack_ranges
 from ringhaul.scan.scan import RangeScan
 from ringhaul.scan.statement import first_page_rows, scan_fetches, scan_statement
-from tasks.connect import cluster_config
+from tasks.cluster_settings import cluster_config
 
 if TYPE_CHECKING:
     from ringhaul.query.select import Select
@@ -92,7 +93,8 @@ def run_row_query(options: QueryOptions) -> int:
             )
     output = result_output(options)
     check_result_output(output, options)
-    wanted = check_row_query(options.sql)
+    check_row_select(options.sql)
+    wanted = Wanted(sql=options.sql)
     flags = connection_flags(options) | {"cluster.consistency": options.consistency}
     settings = settle(flags, options.config_file).settings
     session = open_session(cluster_config(settings))

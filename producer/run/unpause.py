@@ -14,7 +14,9 @@ from producer.services.ledger import ledger_of
 from ringhaul.errors import UsageError
 from ringhaul.ledger.fleet import look_at_fleet
 from ringhaul.ledger.job_status import JobStatus
+from ringhaul.ledger.labels import QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
+from tasks.publish import publish_next, queue_of
 
 #: Options that only a command that follows its job has, by their names in `options`.
 _OF_FOLLOWING = ("workers", "on_interrupt", "progress", "summary", "report")
@@ -27,8 +29,6 @@ def unpause(options: ResumeOptions) -> bool:
     that was not paused. Raises `JobMissing`, and `UsageError` for what cannot be changed before a
     job has ended.
     """
-    from tasks.publish import publish_next
-
     job_id = options.job
     loaded = settle(connection_flags(options), options.config_file)
     refuse_workers_of_others(loaded, options)
@@ -61,9 +61,6 @@ def unpause(options: ResumeOptions) -> bool:
 
 def is_staffed(ledger: Ledger, status: JobStatus) -> bool:
     """Return whether any running worker consumes the job's queue."""
-    from ringhaul.ledger.labels import QUEUE_LABEL
-    from tasks.publish import queue_of
-
     workers = look_at_fleet(ledger.caller).workers
     queue = queue_of(status.labels.get(QUEUE_LABEL, ""), workers)
     return any(queue in worker.queues for worker in workers)

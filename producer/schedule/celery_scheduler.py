@@ -13,8 +13,9 @@ from typing import Any
 from celery import beat
 
 from producer.schedule.scheduler import Beat
-from tasks.connect import open_ledger, use_storage
+from tasks.connect import open_ledger
 from tasks.settings import loaded_settings
+from tasks.storage_settings import use_storage
 
 
 class ScheduleScheduler(beat.Scheduler):  # type: ignore[misc]

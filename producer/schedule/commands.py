@@ -55,9 +55,7 @@ def run_command(name: str, due: datetime | None, place: LedgerPlace) -> int:
 @ledger_options
 def pause_command(name: str, place: LedgerPlace) -> int:
     """Start no more runs of a schedule; one in progress continues."""
-    from producer.schedule.actions import set_paused
-
-    return set_paused(place, name, paused=True)
+    return _set_paused(place, name, paused=True)
 
 
 @schedule.command("resume")
@@ -65,9 +63,13 @@ def pause_command(name: str, place: LedgerPlace) -> int:
 @ledger_options
 def resume_command(name: str, place: LedgerPlace) -> int:
     """Start runs of a schedule again, from the next due time on."""
+    return _set_paused(place, name, paused=False)
+
+
+def _set_paused(place: LedgerPlace, name: str, *, paused: bool) -> int:
     from producer.schedule.actions import set_paused
 
-    return set_paused(place, name, paused=False)
+    return set_paused(place, name, paused=paused)
 
 
 @schedule.command("history")

@@ -11,7 +11,7 @@ from producer.options.reads import CountOptions, QueryOptions, UnloadOptions
 from producer.options.statements import ExecOptions, LookupOptions
 from producer.request.load import load_request
 from producer.request.output import output_of, refuse_two_on_stdout
-from producer.request.scan import Wanted, check_wanted, count_wanted, wants_rows
+from producer.request.scan import Wanted, check_wanted, count_wanted
 from producer.request.statements import check_inputs, values_request, wanted_names
 from producer.request.unload import unload_request
 from ringhaul.errors import UsageError
@@ -51,6 +51,8 @@ def _check_count(options: CountOptions, loaded: Loaded) -> None:
 def _check_query(options: QueryOptions, loaded: Loaded) -> None:
     refuse_two_on_stdout(options.output, options)
     check_wanted(Wanted(sql=options.sql))
+    from producer.request.select_checks import wants_rows  # parses SQL, as few steps do
+
     if wants_rows(options.sql):
         raise UsageError("a step runs a job, but this SELECT returns rows: use unload --query")
 

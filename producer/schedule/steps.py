@@ -20,7 +20,7 @@ from click.exceptions import Exit
 from config.errors import ConfigError
 from producer.commands.click_options import AS_STEP
 from producer.commands.format_profile import apply_profile
-from producer.commands.job_command import job_options
+from producer.commands.job_options import job_options
 from producer.commands.registry import find_command
 from producer.options.job import JobOptions
 from producer.options.load import LoadOptions
@@ -36,6 +36,7 @@ from producer.schedule.listing import find_strange
 from producer.schedule.step_output import check_output
 from ringhaul.errors import UsageError
 from ringhaul.ledger.kinds import JobKind
+from ringhaul.query.errors import QueryError
 from ringhaul.schedule.parse import STEP_COMMANDS
 from ringhaul.schedule.runs import Run, step_arguments
 from ringhaul.schedule.schedules import Schedule
@@ -64,8 +65,6 @@ def check_step_options(options: JobOptions, folder: Path) -> None:
     except ConfigError as error:
         raise UsageError(str(error)) from error
     except UsageError as error:
-        from ringhaul.query.errors import QueryError  # imports everything that reads SQL
-
         if not isinstance(error, QueryError):
             raise
         parts = [name for name in ("where", "columns") if getattr(options, name, None)]

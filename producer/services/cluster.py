@@ -13,7 +13,7 @@ from cassandra.cluster import Session
 
 from config.settings import Settings
 from ringhaul.cluster.connect import close_session, open_session
-from tasks.connect import cluster_config
+from tasks.cluster_settings import cluster_config
 
 
 class Opening:

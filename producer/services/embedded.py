@@ -17,21 +17,20 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, Self
 
 from config.cores import usable_cores
 from config.settings import Loaded
 from producer.outputs.state_folder import using_state
 from producer.request.settings import is_embedded
 from ringhaul.errors import RinghaulError, UsageError, WorkersUnavailable
+from ringhaul.ledger.reading import JobTaken
+from ringhaul.ledger.workers import Worker
 from ringhaul.run_folder import remove_dead
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
 from tasks.names import PARENT_PID_VARIABLE, READS_VARIABLE
 from tasks.private_queues import private_queue, remove_queue
 from tasks.settings import use_settings
-
-if TYPE_CHECKING:
-    from ringhaul.ledger.workers import Worker
 
 #: How the id of a load starts.
 LOAD_PREFIX = "ld"
@@ -133,8 +132,6 @@ class EmbeddedWorker:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        from ringhaul.ledger.reading import JobTaken
-
         self.stop()
         remove_dead(self._settings.state_dir)  # the worker's: it was killed, if its job had ended
         if self._out is not None:
@@ -154,8 +151,6 @@ class EmbeddedWorker:
     @property
     def registered(self) -> Worker:
         """The worker as it registers itself in the ledger."""
-        from ringhaul.ledger.workers import Worker  # redis-py: not for commands that only ask
-
         return Worker(socket.gethostname(), self.pid, self._concurrency, self._queues)
 
     def dismiss(self) -> bool:

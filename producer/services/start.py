@@ -6,9 +6,10 @@ While they start, the command imports what it needs and plans the job.
 from __future__ import annotations
 
 import secrets
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from config.settings import Loaded, Settings
 from producer.options.job import JobOptions
@@ -60,6 +61,27 @@ class Services:
     opening: Opening
     broker: EmbeddedBroker | None = None
     worker: EmbeddedWorker | None = None
+
+
+class Start(Protocol):
+    """What starts the services of a command's job; they end with the block."""
+
+    def __call__(self, *, own_workers: bool = False) -> AbstractContextManager[Services]:
+        """`own_workers`: the command starts workers even if a broker is configured."""
+
+
+def starter(options: JobOptions, kind: JobKind) -> Start:
+    """Return what starts the services of a job with these options."""
+
+    @contextmanager
+    def start(*, own_workers: bool = False) -> Iterator[Services]:
+        with ExitStack() as stack:
+            if isinstance(options, LoadOptions):
+                yield start_load(stack, options)
+            else:
+                yield start_job(stack, options, kind, own_workers=own_workers)
+
+    return start
 
 
 def start_load(stack: ExitStack, options: LoadOptions) -> Services:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from producer.translate.copy_statement import CopyStatement
 from producer.translate.translation import Draft, Need, NotTranslatable, Translation, suggest
+from ringhaul.formats.suffixes import format_of, suffixes_of
 
 Handler = Callable[[str, Draft], None]
 
@@ -125,8 +126,6 @@ def _set_nulls(draft: Draft, given: Mapping[str, str]) -> None:
 
 def _name_format(draft: Draft, files: Sequence[str], reads: bool) -> None:
     """Say that files are CSV, and an unload one file, where their names would say otherwise."""
-    from ringhaul.formats.suffixes import format_of, suffixes_of  # pyarrow: not for --help
-
     others = [name for name in files if format_of(name) != "csv"]
     draft.option = "COPY"
     if others and reads:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from ringhaul.formats.suffixes import suffixes_of
+
 
 class NotTranslatable(ValueError):
     """The text is not a command that can be translated; the message says why."""
@@ -184,8 +186,6 @@ class Draft:
 
     def _name_folder(self) -> None:
         """Name a folder where a name like a file's would be the one file of an unload."""
-        from ringhaul.formats.suffixes import suffixes_of  # brings in pyarrow: not for --help
-
         several = [one for one in ("--max-rows-per-file", "--file-name-format") if self.has(one)]
         place = next(iter(self.values("--output")), "")
         is_file = os.path.splitext(place)[1] in suffixes_of("auto")

@@ -16,7 +16,7 @@ from config.settings import Settings
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
 from ringhaul.errors import ClusterError, ClusterUnavailable
-from tasks.connect import cluster_config
+from tasks.cluster_settings import cluster_config
 
 #: How scratch tables are named; the rest of the name is that of the run.
 PREFIX = "ringhaul_tune_"

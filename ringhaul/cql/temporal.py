@@ -56,6 +56,8 @@ _ISO_FORM = re.compile(
     re.ASCII,
 )
 _EPOCH_FORM = re.compile(r"(?P<epoch>-?\d+)", re.ASCII)
+#: A fraction of a second finer than milliseconds.
+FINER = re.compile(r"[.,][0-9]{3}[0-9]*[1-9]")
 #: A number in a chosen unit, which may have a fraction: 1700000000.123 s.
 _UNIT_FORM = re.compile(r"(?P<sign>[+-]?)(?P<whole>\d{1,30})(?:\.(?P<part>\d+))?", re.ASCII)
 #: Forms that `TextFormat.accept` may add: times with a zone; dates of few digits or with a time of

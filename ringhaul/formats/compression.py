@@ -12,6 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from ringhaul.errors import SourceCorrupt, UsageError
+from ringhaul.formats.suffixes import UNREAD
 
 #: Compressed bytes read at a time.
 _CHUNK_BYTES = 128 * 1024
@@ -81,8 +82,6 @@ DECOMPRESSORS: dict[str, Callable[[io.BufferedReader], _Readable]] = {
     ".lz4": lambda file: pa.CompressedInputStream(file, "lz4"),
     ".br": lambda file: pa.CompressedInputStream(file, "brotli"),
 }
-#: Suffix of an unsupported compression -> its name, and the command that unpacks a file.
-UNREAD = {".snappy": ("snappy", "snzip -dc"), ".sz": ("snappy", "snzip -dc")}
 #: How the library's error begins if the data is not gzip.
 _NO_GZIP = "Not a gzipped file"
 _ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)

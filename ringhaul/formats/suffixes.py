@@ -2,10 +2,13 @@
 
 import os
 
-from ringhaul.formats.compression import DECOMPRESSORS, UNREAD
 from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of, split_url
 
 FORMATS = ("csv", "jsonl", "parquet")
+#: Suffixes of compressed files that are read; `compression` has what reads each.
+COMPRESSED = (".gz", ".bz2", ".xz", ".lzma", ".zst", ".zstd", ".lz4", ".br")
+#: Suffix of a compression that is not read -> its name, and the command that unpacks such a file.
+UNREAD = {".snappy": ("snappy", "snzip -dc"), ".sz": ("snappy", "snzip -dc")}
 #: Suffixes of fixed-width files below a folder. No suffix means this format, whose layout must be
 #: given.
 FIXED_SUFFIXES = (".txt", ".dat", ".fwf", ".asc")
@@ -34,15 +37,15 @@ def suffixes_of(file_format: str) -> tuple[str, ...]:
 
 
 def compression_of(path: str) -> str:
-    """Return a file's compression suffix, a key of `DECOMPRESSORS` or `UNREAD`; "" if none."""
+    """Return a file's compression suffix, a key of `COMPRESSED` or `UNREAD`; "" if none."""
     suffix = os.path.splitext(_named(path))[1].lower()
-    return suffix if suffix in DECOMPRESSORS or suffix in UNREAD else ""
+    return suffix if suffix in COMPRESSED or suffix in UNREAD else ""
 
 
 def plain_name(path: str) -> str:
     """Return a path in lower case, without the suffix of a compression."""
     plain = _named(path).lower()
-    for suffix in (*DECOMPRESSORS, *UNREAD):
+    for suffix in (*COMPRESSED, *UNREAD):
         plain = plain.removesuffix(suffix)
     return plain
 

@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from ringhaul.cql.nested import encode_json
 from ringhaul.cql.spelt_json import Json, unique_names
+from ringhaul.cql.temporal import FINER
 from ringhaul.cql.text import TextFormat, encode_text
 from ringhaul.cql.text_format import USUAL
 from ringhaul.cql.types import parse_type
@@ -40,12 +41,10 @@ from ringhaul.mapping.spelt_kinds import (
     why_text,
 )
 from ringhaul.option_names import input_option, job_option
-from ringhaul.query.literals import FINER
 
 _INT64_MAX = 2**63 - 1
 _NOT_FINITE = re.compile("[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _TIMES_TOO_FINE = "times finer than a millisecond, which a timestamp cannot hold"
-
 
 #: Shorter arrays are pairs, colours and the like, not embeddings.
 VECTOR_LENGTH_MIN = 16

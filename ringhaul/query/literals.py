@@ -18,7 +18,7 @@ from ringhaul.cql.decimals import parse_decimal
 from ringhaul.cql.long_numbers import digits_of, integer_of
 from ringhaul.cql.moments import moment_text
 from ringhaul.cql.numbers import parse_real
-from ringhaul.cql.temporal import is_date_like, parse_date, parse_time, parse_timestamp
+from ringhaul.cql.temporal import FINER, is_date_like, parse_date, parse_time, parse_timestamp
 from ringhaul.cql.temporal_plans import DATE_BIAS
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import TEXTS, CqlType
@@ -31,8 +31,6 @@ INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "counter"
 _WHOLE = re.compile(r"-?[0-9]+")
 _UUID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _BLOB = re.compile(r"0x(?:[0-9a-f]{2})*", re.IGNORECASE)
-#: A fraction of a second finer than milliseconds.
-FINER = re.compile(r"[.,][0-9]{3}[0-9]*[1-9]")
 #: Kinds that are also names of CQL types.
 #: Types whose values have no order that a query could mean.
 UNORDERED = ("uuid", "timeuuid", "inet")

@@ -23,6 +23,7 @@ from ringhaul.records.field_readers import AnyBlock, Fault, field_reader
 from ringhaul.records.fields import TableColumns
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import KEPT_BYTES_MAX, Reject
+from ringhaul.records.shape import Shaper
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
@@ -114,8 +115,6 @@ class RowEncoder:
         self._later_us = 0 if job.exact_timestamps else later_us
         self._shaper = None
         if job.transforms or job.where:
-            from ringhaul.records.shape import Shaper  # not needed by most loads
-
             self._shaper = Shaper(job, source, self._fields, self._table, transforms)
 
     def parts(self, block: AnyBlock, tick: Callable[[], None] = _no_tick) -> Iterator[Part]:

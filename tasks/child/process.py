@@ -35,13 +35,11 @@ from ringhaul.load.statement import Statements
 from ringhaul.load.write import RequestBounds, Target
 from ringhaul.optional_pandas import put_off_pandas
 from tasks.child.throttle import JobThrottle
-from tasks.connect import (
-    cluster_config,
-    open_ledger,
-    use_storage,
-)
+from tasks.cluster_settings import cluster_config
+from tasks.connect import open_ledger
 from tasks.kinds import Job, job_of
 from tasks.node_name import worker_host
+from tasks.storage_settings import use_storage
 
 if TYPE_CHECKING:
     from ringhaul.cql.types import CqlType

@@ -18,7 +18,7 @@ from ringhaul.scan.statement import first_page_rows, scan_statement
 from tasks.child.failpoints import checkpoint_s
 from tasks.child.process import Child
 from tasks.child.unit import Attempt, Done
-from tasks.connect import cluster_config
+from tasks.cluster_settings import cluster_config
 from tasks.transforms import transforms_of
 
 

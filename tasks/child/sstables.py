@@ -17,7 +17,7 @@ from ringhaul.records.unit import SENT_TO, TO_THE_END, LoadUnit
 from tasks.child.records import done_of, unit_hooks, unit_result
 from tasks.child.stream_target import stream_target
 from tasks.child.unit import Attempt, Done
-from tasks.connect import spill_bounds
+from tasks.storage_settings import spill_bounds
 from tasks.transforms import transforms_of
 
 #: Text is hardly ever compressed to less than a tenth.

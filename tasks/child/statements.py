@@ -15,7 +15,7 @@ from ringhaul.statements.result import StatementResult
 from ringhaul.statements.run import StatementHooks, StatementTarget, run_statement_unit
 from tasks.child.process import Child
 from tasks.child.unit import Attempt, Done
-from tasks.connect import cluster_config
+from tasks.cluster_settings import cluster_config
 
 
 def run_statements(attempt: Attempt) -> Done:

@@ -25,12 +25,8 @@ from ringhaul.streaming.owners import Node, Owners
 from ringhaul.streaming.ring import RingChanging, check_table, read_owners, refresh_replication
 from ringhaul.streaming.session import StreamSession
 from tasks.child.process import Child
-from tasks.connect import (
-    cluster_config,
-    import_command,
-    import_folders,
-    streaming_tls,
-)
+from tasks.cluster_settings import cluster_config, streaming_tls
+from tasks.import_settings import import_command, import_folders
 
 
 def stream_target(child: Child, job: LoadJob, destination: Delivered, job_id: str) -> StreamTarget:

@@ -8,7 +8,8 @@ from config.secrets import mask
 from config.settings import Settings
 from ringhaul.ledger.openings import Openings
 from ringhaul.ledger.rights import describe_refused, refused_commands, user_of
-from tasks.connect import cluster_config, open_ledger
+from tasks.cluster_settings import cluster_config
+from tasks.connect import open_ledger
 from tasks.host.clock import broker_offset
 from tasks.host.cluster import view_cluster
 from tasks.host.report import ClusterView

@@ -40,6 +40,7 @@ from tasks.parent.heartbeat import Heartbeat
 from tasks.parent.preflight import WATCH_EVERY_S, HostChecks, pause_between_polls_s
 from tasks.parent.rounds import Rounds
 from tasks.parent.trails import TRAILS
+from tasks.settings import loaded_settings
 from tasks.transport import DROPPED
 
 log = logging.getLogger(__name__)
@@ -57,8 +58,6 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         super().__init__(worker, **options)
 
     def start(self, worker: Any) -> None:
-        from tasks.settings import loaded_settings  # the application lists this step
-
         loaded = loaded_settings()
         settings = loaded.settings
         every_s, self._lease_s = settings.worker.sweep_s, settings.worker.lease_s

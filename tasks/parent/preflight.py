@@ -24,7 +24,7 @@ from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.host_requests import HostRequests
 from ringhaul.ledger.workers import Worker
 from ringhaul.storage import preflight
-from tasks.connect import storage_access
+from tasks.storage_settings import storage_access
 
 log = logging.getLogger(__name__)
 

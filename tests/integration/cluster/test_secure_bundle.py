@@ -12,7 +12,7 @@ from cassandra.cluster import Session
 
 from producer.local.stack import Endpoints
 from ringhaul.cluster.connect import close_session, open_session
-from tasks.connect import cluster_config
+from tasks.cluster_settings import cluster_config
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.oracle import assert_report, assert_table, create_table
 from tests.acceptance.refusals import assert_refused

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringhaul.query import Aggregation, parse_select
-from ringhaul.query.aggregate import Partial
+from ringhaul.query.aggregate import Aggregation, Partial
+from ringhaul.query.select import parse_select
 from tests.property.query import oracle
 from tests.unit.query.tables import ORDERS, answer, batch_of
 

@@ -18,7 +18,7 @@ from config.known_secrets import hide
 from config.settings import load_settings
 from ringhaul.cluster.bundle import bundle_context, read_bundle
 from ringhaul.errors import UsageError
-from tasks.connect import cluster_config
+from tasks.cluster_settings import cluster_config
 from tests.certificates import Authority
 from tests.secure_bundle import members_of, zipped
 

@@ -5,7 +5,9 @@ from typing import Any
 import pyarrow as pa
 
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
-from ringhaul.query import Aggregation, parse_select, parse_where
+from ringhaul.query.aggregate import Aggregation
+from ringhaul.query.select import parse_select
+from ringhaul.query.where import parse_where
 
 
 def table_of(columns: dict[str, str], partition_key: tuple[str, ...] = ("id",)) -> TableSchema:

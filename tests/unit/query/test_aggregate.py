@@ -6,8 +6,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ringhaul.query import Aggregation, QueryError, parse_select
+from ringhaul.query.aggregate import Aggregation
+from ringhaul.query.errors import QueryError
 from ringhaul.query.results import numeric
+from ringhaul.query.select import parse_select
 from tests.cases import each
 from tests.unit.query.tables import ORDERS, answer, batch_of, table_of
 

@@ -6,8 +6,8 @@ import pytest
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.computed import Computed
 from ringhaul.cql.types import CqlType
-from ringhaul.query import QueryError, parse_select
-from ringhaul.query.select import Select, has_limit, selects_rows
+from ringhaul.query.errors import QueryError
+from ringhaul.query.select import Select, has_limit, parse_select, selects_rows
 from ringhaul.scan.sizing import FIRST_ROWS
 from ringhaul.scan.statement import first_page_rows, scan_statement
 from tests.cases import each

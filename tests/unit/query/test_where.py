@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from ringhaul.errors import EXIT_USAGE
-from ringhaul.query import QueryError, parse_where
+from ringhaul.query.errors import QueryError
+from ringhaul.query.where import parse_where
 from tests.cases import each
 from tests.unit.query.tables import ORDERS, kept, table_of
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from ringhaul.ledger.reading import Reader
-from ringhaul.query import Aggregation
+from ringhaul.query.aggregate import Aggregation
 from ringhaul.scan.fold import fold_job, result_types
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.spill import spill

@@ -13,7 +13,7 @@ from config.settings import Settings, load_settings
 from ringhaul.errors import UsageError
 from tasks.child.process import Child
 from tasks.child.stream_target import import_sessions
-from tasks.connect import import_command, import_folders
+from tasks.import_settings import import_command, import_folders
 from tests.loads import load_job, table_schema
 
 SetUp = Callable[..., Settings]

@@ -13,7 +13,7 @@ from producer.plan.scan import Read, read_select, refuse_local, refuse_virtual
 from producer.request.scan import Wanted, check_wanted
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
-from ringhaul.query import QueryError
+from ringhaul.query.errors import QueryError
 from tests.loads import table_schema
 from tests.unit.cluster.sessions import session, simple, strategy
 from tests.unit.query.tables import table_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from producer.commands.job_command import job_options
+from producer.commands.job_options import job_options
 from producer.commands.registry import find_command
 from producer.options.load import LoadOptions
 from producer.options.reads import UnloadOptions
