@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from producer.report.next_command import next_command
+from producer.request.next_command import next_command
 from producer.report.result_table import print_result
 from ringhaul.errors import OutputUnusable
 from ringhaul.ledger.keys import JOB_TTL_S
