@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringhaul.query import parse_where
-from ringhaul.query.exact import OPERATORS
+from ringhaul.query.exact_numbers import OPERATORS
 from ringhaul.query.sql import condition_sql, parse_condition, parse_statement
 from tests.property.query import oracle
 from tests.unit.query.tables import ORDERS, kept
