@@ -1,4 +1,4 @@
-"""What each header, property and field of a broker message may be. Pure.
+"""What each header, property and field of a broker message may be.
 
 Each table maps a name to a check of its value: by type first, since to Python False is 0 and to
 Celery neither is absent. `messages` drops a message with a value that fails, and names without a

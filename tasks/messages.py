@@ -1,4 +1,4 @@
-"""Validation of broker messages before kombu decodes them. Pure.
+"""Validation of broker messages before kombu decodes them.
 
 Celery and kombu trust what they find in a queue or hear on a channel: an item that is not JSON ends
 the worker, so does an `eta` of the wrong type, and a header can have a compressed body of any size

@@ -1,4 +1,4 @@
-"""Judge how far the clocks of hosts, nodes and broker are apart. Pure.
+"""Judge how far the clocks of hosts, nodes and broker are apart.
 
 They matter because rows get their write timestamps from clocks: those of a load from the clock of
 the command's host, those of other programs from theirs or from a node's. Of two writes the one with

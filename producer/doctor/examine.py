@@ -25,7 +25,7 @@ from producer.doctor.finding import (
 )
 from producer.doctor.hosts import WorkerReport, read_reports
 from producer.doctor.machine import judges
-from producer.doctor.timed import Timed
+from producer.doctor.measurement import Timed
 from producer.doctor.workers import judge_presence, judge_reports
 from producer.request.settings import is_embedded
 from ringhaul.ledger.ledger import Ledger

@@ -1,4 +1,4 @@
-"""Judge what a host gives to processes: descriptors, room on disks, its clock. Pure.
+"""Judge what a host gives to processes: descriptors, room on disks, its clock.
 
 The same judgements are made of this host and of each worker's. (A worker's host cannot hide what
 ours shows: it runs these checks itself and reports what it saw.)

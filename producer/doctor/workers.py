@@ -1,4 +1,4 @@
-"""Judge what the workers report: versions, settings, and what each host gives. Pure.
+"""Judge what the workers report: versions, settings, and what each host gives.
 
 A fleet has many hosts, so a check is one finding: that all are well, or which hosts are not.
 """

@@ -35,7 +35,7 @@ from ringhaul.ledger.connection import LedgerRefused
 from ringhaul.ledger.history import EventKind, History, JobEvent, Sample
 from ringhaul.ledger.job_status import DAMAGED, JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.output.unloadable import SUCH_AS
+from ringhaul.output.unloadable_rows import SUCH_AS
 from tasks.kinds import Job, job_of_spec
 
 #: Rejects that a page groups; a report groups all of them.

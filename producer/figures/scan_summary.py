@@ -23,7 +23,7 @@ from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
-from ringhaul.output.missing import condition_of
+from ringhaul.output.missing_ranges import condition_of
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.result import ReadReport, ReadResult, build_read_report
 

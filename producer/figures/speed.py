@@ -1,4 +1,4 @@
-"""The figures of a job at one moment, with the speed that its last samples show. Pure.
+"""The figures of a job at one moment, with the speed that its last samples show.
 
 Every view of a job takes its figures from here: the bar, `top`, `status`, `--json` and the pages.
 They follow from the ledger alone, and so agree, whenever each of them began to look.

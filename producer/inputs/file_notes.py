@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from producer.notes import Note, warnings
 from ringhaul.sources.left_out import find_tables, left_out
 from ringhaul.sources.source import SourceFile
-from ringhaul.sources.unloaded import find_unfinished
+from ringhaul.sources.unload_lists import find_unfinished
 from ringhaul.storage.access import mask_url
 from ringhaul.storage.hidden import MANIFEST
 

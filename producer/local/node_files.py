@@ -1,4 +1,4 @@
-"""The configuration of one Cassandra node, as text. Pure: `cassandra.py` writes it.
+"""The configuration of one Cassandra node, as text. `cassandra.py` writes it.
 
 Everything not set here has Cassandra's default, including batch size warnings, so that a load
 behaves as it would against an untuned cluster.

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from config.settings import Settings
 from producer.metrics.exposition import duration, metrics_of, up
 from producer.metrics.figures import NeverLess
-from producer.metrics.look import Looker
+from producer.metrics.scrape import Looker
 from ringhaul.errors import RinghaulError
 from ringhaul.ledger.ledger import Ledger
 from tasks.connect import open_ledger

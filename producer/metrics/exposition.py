@@ -1,4 +1,4 @@
-"""From figures to metrics of Prometheus. Pure.
+"""From figures to metrics of Prometheus.
 
 Labels have few values: states, kinds of job, queues, names of schedules in the file, checks. Ids of
 jobs are a label only if the settings say so, and then of at most `JOBS_MAX` jobs. Nothing comes

@@ -1,4 +1,4 @@
-"""What one scrape finds: plain figures, without Redis and without Prometheus. Pure."""
+"""What one scrape finds: plain figures, without Redis and without Prometheus."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from producer.options.groups import Group
 from producer.options.option import option
-from ringhaul.cql.lenient import ACCEPTED, CLOCK_CHANGES, ROUNDINGS
+from ringhaul.cql.value_words import ACCEPTED, CLOCK_CHANGES, ROUNDINGS
 
 _option = partial(option, group=Group.VALUES)
 _PATTERN = "Pattern of {}, strftime or Java, or a unit; tried before ISO 8601."

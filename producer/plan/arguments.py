@@ -9,7 +9,7 @@ from cassandra import DriverException, InvalidRequest
 from cassandra.cluster import NoHostAvailable, Session
 from cassandra.protocol import ErrorMessage, SyntaxException
 
-from producer.plan.computed import said_by_server
+from producer.plan.item_descriptions import said_by_server
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cluster.markers import markers_of
 from ringhaul.cluster.schema import TableSchema

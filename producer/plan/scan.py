@@ -127,7 +127,7 @@ def _read(session: Session, wanted: Wanted) -> Read:
         sql = _select_text(table, wanted)
         if wanted.is_whole_table:
             return Read(table=table, sql=sql, select=None)
-    from producer.plan.computed import describe_with
+    from producer.plan.item_descriptions import describe_with
     from ringhaul.query.select import parse_select
 
     select = parse_select(

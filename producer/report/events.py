@@ -1,4 +1,4 @@
-"""The history of a job, for people and for programs. Pure."""
+"""The history of a job, for people and for programs."""
 
 from __future__ import annotations
 

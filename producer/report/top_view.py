@@ -1,4 +1,4 @@
-"""The view of `ringhaul top`, as tables for people and as a document for programs. Pure."""
+"""The view of `ringhaul top`, as tables for people and as a document for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuse options that do not go together because one of them would have no effect. Pure.
+"""Refuse options that do not go together because one of them would have no effect.
 
 These are pairs that a command line shows by itself. `services/start.py` checks those that depend on
 the broker, `output.py` those about rows.

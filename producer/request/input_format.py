@@ -11,8 +11,8 @@ from typing import Any
 from producer.options.spelling import Spelling
 from producer.options.values import ValueSpelling
 from producer.request.values import comma_list, refuse_blank
-from ringhaul.cql.lenient import ACCEPTED
 from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.value_words import ACCEPTED
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_layout import (

@@ -23,7 +23,7 @@ from producer.request.input_format import (
     rows_per_file,
     text_of,
 )
-from producer.request.preserved import preserving
+from producer.request.preserved_times import preserving
 from producer.request.values import comma_list, refuse_blank, table_names
 from ringhaul.cql.text import TextFormat
 from ringhaul.errors import UsageError

@@ -8,7 +8,7 @@ from config.settings import Loaded
 from producer.options.reads import UnloadOptions
 from producer.request.one_file import OneFile, check_names, one_file_of, with_file_format
 from producer.request.output import STDOUT, output_of, refuse_two_on_stdout, wants_header
-from producer.request.preserved import preserving
+from producer.request.preserved_times import preserving
 from producer.request.scan import Wanted, check_wanted, listed_items
 from producer.request.values import refuse_blank
 from ringhaul.cql.names import listed_names

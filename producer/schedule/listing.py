@@ -12,7 +12,7 @@ from ringhaul.errors import RinghaulError, SourceMissing
 from ringhaul.schedule.arrivals import Arrived, Listed
 from ringhaul.sources.find import local_path
 from ringhaul.sources.globs import expand, folders_below
-from ringhaul.sources.unloaded import is_list
+from ringhaul.sources.unload_lists import is_list
 from ringhaul.storage.access import mask_url
 from ringhaul.storage.hidden import is_hidden, is_hidden_file, matches
 from ringhaul.storage.remote import is_remote, list_files, open_stream, stat_file

@@ -1,4 +1,4 @@
-"""What the commands and options of DataStax Bulk Loader are in ringhaul. Pure.
+"""What the commands and options of DataStax Bulk Loader are in ringhaul.
 
 The names, shortcuts and defaults are those of its settings reference, version 1.11.
 """

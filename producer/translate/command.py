@@ -1,4 +1,4 @@
-"""A text with commands of other tools, as commands of ringhaul. Pure."""
+"""A text with commands of other tools, as commands of ringhaul."""
 
 from __future__ import annotations
 

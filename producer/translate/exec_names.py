@@ -1,4 +1,4 @@
-"""Options of `load` as `exec` names them, for the values of its statement. Pure."""
+"""Options of `load` as `exec` names them, for the values of its statement."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from tornado.web import authenticated
 
 from producer.web.job_actions import ACTIONS, Overtaken, act_on_job, actions_for
 from producer.web.page import Page, Problem, as_problem
-from producer.web.said import note_done
+from producer.web.page_message import note_done
 from ringhaul.errors import RinghaulError, UsageError
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.shares import WEIGHTS

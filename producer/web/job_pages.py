@@ -8,7 +8,7 @@ from producer.web.job_actions import ACTIONS
 from producer.web.job_query import KINDS, STATES
 from producer.web.job_views import job_view, jobs_view
 from producer.web.page import Page, check_job_id, query_of
-from producer.web.said import take_done
+from producer.web.page_message import take_done
 from producer.web.stream import Stream
 from ringhaul.schedule.runs import schedule_of
 

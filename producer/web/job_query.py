@@ -1,4 +1,4 @@
-"""Which jobs a list shows: filters and paging over the heads of all jobs. Pure."""
+"""Which jobs a list shows: filters and paging over the heads of all jobs."""
 
 from __future__ import annotations
 

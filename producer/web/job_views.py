@@ -6,7 +6,7 @@ from producer.report.job_html import job_body
 from producer.web.job_actions import actions_for
 from producer.web.job_index import JobPage
 from producer.web.job_query import JobQuery
-from producer.web.live import View
+from producer.web.live_pages import View
 from producer.web.site import Site
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.ledger import Ledger

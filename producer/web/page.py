@@ -12,7 +12,7 @@ from tornado.web import HTTPError
 from producer.report.html_values import FUNCTIONS
 from producer.web.guards import ChangesGuarded
 from producer.web.job_query import JobQuery, read_query
-from producer.web.live import View
+from producer.web.live_pages import View
 from producer.web.site import Site
 from producer.web.templates import PREFIX, static_version
 from ringhaul.errors import LedgerUnavailable, RinghaulError, UsageError

@@ -16,7 +16,7 @@ from producer.web.job_actions import ACTIONS
 from producer.web.job_api import JobApi, JobsApi
 from producer.web.job_pages import JobPage, JobsPage, JobsStream, JobStream
 from producer.web.job_query import JobQuery
-from producer.web.looks import ANSWER_S, PATIENCE_MS
+from producer.web.ledger_looks import ANSWER_S, PATIENCE_MS
 from producer.web.metrics_page import MetricsPage
 from producer.web.schedule_actions import ACTIONS as SCHEDULE_ACTIONS
 from producer.web.seams import flower_templates

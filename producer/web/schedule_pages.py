@@ -10,7 +10,7 @@ from producer.schedule.overview import look_at_schedules
 from producer.web.action_pages import ActionPage
 from producer.web.job_actions import Overtaken
 from producer.web.page import Api, Page, Problem, as_problem
-from producer.web.said import note_done, take_done
+from producer.web.page_message import note_done, take_done
 from producer.web.schedule_actions import ACTIONS, act_on_schedule
 from producer.web.schedule_views import (
     hosts_view,

@@ -14,7 +14,7 @@ from producer.schedule.file import (
 )
 from producer.schedule.overview import ScheduleRow, look_at_schedule, look_at_schedules
 from producer.schedule.text import run_line
-from producer.web.live import View
+from producer.web.live_pages import View
 from producer.web.schedule_actions import actions_for
 from producer.web.site import Site
 from ringhaul.errors import UsageError

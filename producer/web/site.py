@@ -11,8 +11,8 @@ from tornado.template import BaseLoader
 from producer.report.html_values import FUNCTIONS
 from producer.web.exposure import Exposure
 from producer.web.job_index import JobIndex
-from producer.web.live import Live
-from producer.web.looks import JobLooks, Looks
+from producer.web.ledger_looks import JobLooks, Looks
+from producer.web.live_pages import Live
 from producer.web.templates import PREFIX
 from ringhaul.ledger.ledger import Ledger
 

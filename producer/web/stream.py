@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 from tornado.iostream import StreamClosedError
 
-from producer.web.live import News, TooManyPages, View
+from producer.web.live_pages import News, TooManyPages, View
 from producer.web.page import Handler, Problem
 
 #: Says that the stream is alive.

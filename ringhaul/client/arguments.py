@@ -1,4 +1,4 @@
-"""Keyword arguments become options of a command line. Pure."""
+"""Keyword arguments become options of a command line."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 If a keyspace has too few replicas, or the cluster too few nodes to hold them, the server answers as
 if some were temporarily down, so every unit would be retried for minutes. Other levels it refuses
-row by row. Which nodes are up is not checked, as they may come up. Pure except for
-`check_consistency` and `far_from_rows`, which read what the session's driver knows.
+row by row. Which nodes are up is not checked, as they may come up. Only
+`check_consistency` and `far_from_rows` read what the session's driver knows.
 """
 
 from __future__ import annotations

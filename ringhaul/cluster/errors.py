@@ -2,7 +2,7 @@
 
 The driver reports an unreachable cluster, a wrong password and a wrong data centre all as
 `NoHostAvailable` with the cause inside. `translate_error` says what is wrong and what to do.
-Pure: it looks at exceptions only.
+It looks at exceptions only.
 """
 
 from __future__ import annotations

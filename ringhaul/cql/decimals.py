@@ -21,10 +21,10 @@ from ringhaul.cql.column import (
     parse_left,
     quote,
 )
-from ringhaul.cql.exact_whole import whole_text
 from ringhaul.cql.long_numbers import integer_of
 from ringhaul.cql.numbers import HEX_REAL, hex_decimal, plain_numbers, whole_numbers
 from ringhaul.cql.text_format import USUAL, TextFormat
+from ringhaul.cql.whole_numbers import whole_text
 
 # Possessive, so that a mismatch costs no more than a match.
 _DECIMAL = re.compile(r"([+-]?)(?:([0-9]++)(?:\.([0-9]*+))?|\.([0-9]++))(?:[eE]([+-]?[0-9]++))?")

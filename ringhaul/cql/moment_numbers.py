@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from ringhaul.cql.column import BadValue, Encoded, TextColumn
 from ringhaul.cql.hints import hint, known, with_options
-from ringhaul.cql.lenient import UNIT_NS
 from ringhaul.cql.temporal import encode_timestamps
 from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.value_words import UNIT_NS
 
 NUMBERS = frozenset(
     ("tinyint", "smallint", "int", "bigint", "varint", "decimal", "float", "double")

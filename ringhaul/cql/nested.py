@@ -41,7 +41,7 @@ from ringhaul.cql.join import (
     vector_cells,
 )
 from ringhaul.cql.literal import parse_literal
-from ringhaul.cql.loose import parse_loose
+from ringhaul.cql.loose_spellings import parse_loose
 from ringhaul.cql.spelt_json import SPELT_DECODER, Json, strict_json, unique_names
 from ringhaul.cql.text import ENCODERS, encode_text
 from ringhaul.cql.text_format import TextFormat

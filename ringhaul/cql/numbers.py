@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from ringhaul.cql.boolean_numbers import number_hint, with_numbers
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import BadValue, Encoded, Mask, TextColumn, parse_left, quote
-from ringhaul.cql.exact_whole import whole_text
 from ringhaul.cql.hints import hint, known, reading
 from ringhaul.cql.text_format import USUAL, TextFormat
+from ringhaul.cql.whole_numbers import whole_text
 
 #: Type -> its big-endian numpy type.
 _INTEGERS = {"tinyint": ">i1", "smallint": ">i2", "int": ">i4", "bigint": ">i8"}

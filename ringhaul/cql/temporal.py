@@ -28,8 +28,7 @@ from ringhaul.cql.hints import (
     show_time,
 )
 from ringhaul.cql.layouts import Plan, read_by_layout
-from ringhaul.cql.lenient import UNIT_NS
-from ringhaul.cql.matched import days_of_match, seconds_of_match, utc_ms_of_match
+from ringhaul.cql.matched_times import days_of_match, seconds_of_match, utc_ms_of_match
 from ringhaul.cql.patterns import ZONE, ZONE_NAME, compile_pattern
 from ringhaul.cql.temporal_plans import (
     DATE_BIAS,
@@ -41,6 +40,7 @@ from ringhaul.cql.temporal_plans import (
     timestamp_plan,
 )
 from ringhaul.cql.text_format import USUAL, TextFormat
+from ringhaul.cql.value_words import UNIT_NS
 from ringhaul.option_names import input_option
 
 __all__ = ["encode_dates", "encode_times", "encode_timestamps", "is_date_like", "parse_date"]

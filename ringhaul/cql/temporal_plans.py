@@ -14,8 +14,7 @@ from ringhaul.cql.calendar import month_tables
 from ringhaul.cql.clock_changes import moments_of
 from ringhaul.cql.column import Mask
 from ringhaul.cql.layouts import Characters, Plan, number
-from ringhaul.cql.lenient import UNIT_NS
-from ringhaul.cql.matched import (
+from ringhaul.cql.matched_times import (
     OFFSET_HOURS_MAX,
     afternoon,
     is_date_alone,
@@ -24,6 +23,7 @@ from ringhaul.cql.matched import (
     zone_text_of,
 )
 from ringhaul.cql.patterns import month_named
+from ringhaul.cql.value_words import UNIT_NS
 
 #: Days of a `date` are sent as an unsigned int32 with 1970-01-01 in the middle.
 DATE_BIAS = 2**31

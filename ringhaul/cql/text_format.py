@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ringhaul.cql.calendar import DAY_MS, days_of, month_days
-from ringhaul.cql.lenient import (
+from ringhaul.cql.month_names import NAMES, language_of
+from ringhaul.cql.patterns import compile_pattern, pattern_parts
+from ringhaul.cql.value_words import (
     ACCEPTED,
     BLOB_FORMS,
     CLOCK_CHANGES,
@@ -15,8 +17,6 @@ from ringhaul.cql.lenient import (
     ROUNDINGS,
     UNIT_NS,
 )
-from ringhaul.cql.month_names import NAMES, language_of
-from ringhaul.cql.patterns import compile_pattern, pattern_parts
 from ringhaul.errors import UsageError
 from ringhaul.option_names import input_option
 

@@ -1,4 +1,4 @@
-"""Decide whether a row or its replicas cause an error that repeats. Pure: it reads no clock.
+"""Decide whether a row or its replicas cause an error that repeats. It reads no clock.
 
 An error that does not say what caused it (WRITE_FAILURE, a server error) may come from a replica in
 trouble or from the row itself: a vector that an index refuses, a value that trips the server. What

@@ -1,4 +1,4 @@
-"""Decide which errors are worth another try, and after how long. Pure: looks at exceptions only."""
+"""Decide which errors are worth another try, and after how long. It looks at exceptions only."""
 
 from __future__ import annotations
 

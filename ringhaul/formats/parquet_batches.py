@@ -19,10 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ringhaul.formats.parquet_file import ParquetSource
-from ringhaul.formats.parquet_leaves import Leaf, leaves_of
-from ringhaul.formats.parquet_sure import ELEMENT_BYTES, SureRows
-from ringhaul.formats.spelled import (
+from ringhaul.formats.expanded_sizes import (
     dictionaries,
     has_dictionary,
     has_shared,
@@ -32,6 +29,9 @@ from ringhaul.formats.spelled import (
     row_bytes,
     value_bytes,
 )
+from ringhaul.formats.parquet_file import ParquetSource
+from ringhaul.formats.parquet_leaves import Leaf, leaves_of
+from ringhaul.formats.parquet_sure_rows import ELEMENT_BYTES, SureRows
 
 BATCH_ROWS = 64 * 1024
 #: Rows of the first batch: with 1 MiB each they take 16 MiB.

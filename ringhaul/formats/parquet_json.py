@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.column import TextColumn
-from ringhaul.cql.exact_whole import whole_text
 from ringhaul.cql.moments import day_text, moment_text, whole_days
 from ringhaul.cql.nested import parse_cell
 from ringhaul.cql.numbers import plain_numbers
@@ -33,6 +32,7 @@ from ringhaul.cql.typed.numbers import EXACT_MAX
 from ringhaul.cql.typed.temporal import INTERVAL_BYTES, interval_parts
 from ringhaul.cql.typed.texts import texts_of
 from ringhaul.cql.types import TEXTS, CqlType
+from ringhaul.cql.whole_numbers import whole_text
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "varint", "decimal", "float", "double")

@@ -19,7 +19,7 @@ from ringhaul.formats.parquet_batches import bounded_batches
 from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.parquet_footer import Footer, Unreadable
 from ringhaul.formats.parquet_leaves import leaves_of, place_of
-from ringhaul.formats.parquet_sure import PagesTooLarge
+from ringhaul.formats.parquet_sure_rows import PagesTooLarge
 from ringhaul.formats.pieces import Position
 from ringhaul.storage.lanes import LANES_AHEAD, join_lanes
 

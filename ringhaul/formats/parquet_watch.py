@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ringhaul.formats.parquet_leaves import Leaf
 from ringhaul.formats.parquet_pages import DICTIONARY, HEADER_BYTES_MAX, PEEK_BYTES, parse_page
-from ringhaul.formats.parquet_sure import Held
+from ringhaul.formats.parquet_sure_rows import Held
 
 
 class PageWatch:

@@ -9,9 +9,9 @@ from typing import Any
 
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import OutputFormat
-from ringhaul.output.missing import MissingRange
+from ringhaul.output.missing_ranges import MissingRange
 from ringhaul.output.parts import PartInfo, new_sum
-from ringhaul.output.unloadable import Unloadable
+from ringhaul.output.unloadable_rows import Unloadable
 from ringhaul.storage.folders import open_folder
 from ringhaul.storage.hidden import MANIFEST, MANIFESTS
 

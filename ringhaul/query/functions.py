@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from ringhaul.cluster.schema import quote_identifier
 from ringhaul.cql.types import FLOATS, CqlType
-from ringhaul.query import exact
+from ringhaul.query import exact_numbers
 from ringhaul.query.errors import QueryError
 from ringhaul.query.literals import INTEGER_BITS, UNORDERED, Literal, literal_of
 from ringhaul.query.scalars import (
@@ -138,8 +138,8 @@ class Aggregate:
             return [
                 None
                 if total is None
-                else exact.divide(
-                    total, Decimal(count), max(exact.scale_of(total), 0) + QUOTIENT_DIGITS
+                else exact_numbers.divide(
+                    total, Decimal(count), max(exact_numbers.scale_of(total), 0) + QUOTIENT_DIGITS
                 )
                 for total, count in pairs
             ]
@@ -233,7 +233,7 @@ def _typed(cql_type: CqlType, values: list[Any]) -> pa.Array:
 
 def _rescaled(texts: list[str | None], scales: list[int]) -> list[Decimal | None]:
     return [
-        None if text is None else exact.rescaled(Decimal(text), scale)
+        None if text is None else exact_numbers.rescaled(Decimal(text), scale)
         for text, scale in zip(texts, scales, strict=True)
     ]
 

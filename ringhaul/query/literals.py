@@ -23,7 +23,7 @@ from ringhaul.cql.temporal_plans import DATE_BIAS
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import TEXTS, CqlType
 from ringhaul.query.errors import QueryError
-from ringhaul.query.exact import one_zero
+from ringhaul.query.exact_numbers import one_zero
 from ringhaul.query.sql import sql_excerpt, without_parentheses
 
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "counter": 64}

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from ringhaul.cql.types import FLOATS, TEXTS, CqlType
-from ringhaul.query import exact
+from ringhaul.query import exact_numbers
 from ringhaul.query.errors import QueryError
 from ringhaul.query.literals import MOMENTS, UNORDERED, Literal, literal_of, typed
 from ringhaul.query.scalars import (
@@ -191,23 +191,23 @@ def _comparator(left: CqlType, right: CqlType) -> Callable[[str, Any, Any], pa.A
             return _compare_floats
         return lambda operation, a, b: _compare_floats(operation, as_doubles(a), as_doubles(b))
     if names & set(EXACT_TEXTS):
-        return lambda operation, a, b: exact.compare(operation, as_texts(a), as_texts(b))
+        return lambda operation, a, b: exact_numbers.compare(operation, as_texts(a), as_texts(b))
     if names <= {"boolean"}:
-        return lambda operation, a, b: exact.KERNELS[operation](
+        return lambda operation, a, b: exact_numbers.KERNELS[operation](
             a.cast(pa.int8()), b.cast(pa.int8())
         )
-    return lambda operation, a, b: exact.KERNELS[operation](a, b)
+    return lambda operation, a, b: exact_numbers.KERNELS[operation](a, b)
 
 
 def _compare_floats(operation: str, left: Any, right: Any) -> pa.Array:
-    found = exact.KERNELS[operation](left, right)
+    found = exact_numbers.KERNELS[operation](left, right)
     left_nan, right_nan = pc.is_nan(left), pc.is_nan(right)
     if not any(pc.any(side).as_py() for side in (left_nan, right_nan) if _is_array(side)) and not (
         not _is_array(right_nan) and right_nan.as_py()
     ):
         return found
     # Where either side is NaN, compare which of them are NaN instead.
-    by_nan = exact.KERNELS[operation](left_nan.cast(pa.int8()), right_nan.cast(pa.int8()))
+    by_nan = exact_numbers.KERNELS[operation](left_nan.cast(pa.int8()), right_nan.cast(pa.int8()))
     return pc.if_else(pc.or_(left_nan, right_nan), by_nan, found)
 
 
@@ -227,7 +227,7 @@ def _constants(operation: str, left: Literal, right: Literal, label: str) -> Pre
         first, second = (typed(side, CqlType(side.kind), str(side)).bound for side in (left, right))
     else:
         first, second = left.text, right.text
-    return _constant(exact.OPERATORS[operation](first, second))
+    return _constant(exact_numbers.OPERATORS[operation](first, second))
 
 
 def typed_number(literal: Literal) -> Any:
@@ -287,7 +287,7 @@ _AS_INTEGERS = ("timestamp", "date", "time")
 def normaliser(cql_type: CqlType) -> Callable[[pa.Array], pa.Array]:
     """Return a function that makes equal values identical: for IN, groups and distinct values."""
     if cql_type.name in EXACT_TEXTS:
-        return _each_once(exact.canonical)
+        return _each_once(exact_numbers.canonical)
     if cql_type.name in FLOATS:
         return _one_zero
     return lambda array: array

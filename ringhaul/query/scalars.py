@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from ringhaul.cql.types import FLOATS, CqlType
-from ringhaul.query import exact
+from ringhaul.query import exact_numbers
 from ringhaul.query.errors import QueryError
 from ringhaul.query.literals import INTEGER_BITS, Literal, literal_of, typed
 from ringhaul.query.scope import AGGREGATES, Fetch, Scope, function_name
@@ -199,14 +199,18 @@ def _whole(operation: str, left: pa.Array, right: pa.Array, label: str) -> pa.Ar
 
 def _exact(operation: str, left: pa.Array, right: pa.Array, label: str) -> pa.Array:
     del label
-    lefts, rights = exact.values_of(as_texts(left)), exact.values_of(as_texts(right))
+    lefts, rights = (
+        exact_numbers.values_of(as_texts(left)),
+        exact_numbers.values_of(as_texts(right)),
+    )
     compute = _EXACT[operation]
     found = [
         None if a is None or b is None else compute(a, b)
         for a, b in zip(lefts, rights, strict=True)
     ]
     return pa.array(
-        [None if value is None else str(exact.one_zero(value)) for value in found], pa.string()
+        [None if value is None else str(exact_numbers.one_zero(value)) for value in found],
+        pa.string(),
     )
 
 
@@ -224,7 +228,11 @@ def _double(operation: str, left: pa.Array, right: pa.Array, label: str) -> pa.A
 def _quotient(left: pa.Array, right: pa.Array) -> pa.Array:
     """Divide whole numbers: return the doubles nearest to the exact quotients."""
     if pa.types.is_string(left.type) or pa.types.is_string(right.type):
-        pairs = zip(exact.values_of(as_texts(left)), exact.values_of(as_texts(right)), strict=True)
+        pairs = zip(
+            exact_numbers.values_of(as_texts(left)),
+            exact_numbers.values_of(as_texts(right)),
+            strict=True,
+        )
     else:
         pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
     return pa.array([true_quotient(a, b) for a, b in pairs], pa.float64())
@@ -243,19 +251,19 @@ def true_quotient(value: Any, by: Any) -> float | None:
 def _divide(left: Decimal, right: Decimal) -> Decimal | None:
     if not right:
         return None
-    scale = max(exact.scale_of(left), exact.scale_of(right), 0) + QUOTIENT_DIGITS
-    return exact.divide(left, right, scale)
+    scale = max(exact_numbers.scale_of(left), exact_numbers.scale_of(right), 0) + QUOTIENT_DIGITS
+    return exact_numbers.divide(left, right, scale)
 
 
 def _multiply(left: Decimal, right: Decimal) -> Decimal:
-    if len(left.as_tuple().digits) + len(right.as_tuple().digits) > exact.DIGITS_MAX:
-        raise exact.too_long()
-    return exact.CONTEXT.multiply(left, right)
+    if len(left.as_tuple().digits) + len(right.as_tuple().digits) > exact_numbers.DIGITS_MAX:
+        raise exact_numbers.too_long()
+    return exact_numbers.CONTEXT.multiply(left, right)
 
 
 _EXACT: dict[str, Callable[[Decimal, Decimal], Decimal | None]] = {
-    "+": exact.add,
-    "-": lambda left, right: exact.add(left, right.copy_negate()),
+    "+": exact_numbers.add,
+    "-": lambda left, right: exact_numbers.add(left, right.copy_negate()),
     "*": _multiply,
     "/": _divide,
 }

@@ -12,10 +12,15 @@ import pyarrow as pa
 from sqlglot import exp
 
 from ringhaul.cluster.schema import TableSchema
-from ringhaul.cql.computed import Computed
+from ringhaul.cql.computed_items import Computed
 from ringhaul.cql.empties import marked_column
 from ringhaul.cql.types import CqlType
-from ringhaul.query.computed import Describe, computed_scalar, limit_of_partitions, undescribed
+from ringhaul.query.computed_scalars import (
+    Describe,
+    computed_scalar,
+    limit_of_partitions,
+    undescribed,
+)
 from ringhaul.query.errors import QueryError
 from ringhaul.query.functions import Aggregate, aggregate_of, is_aggregate
 from ringhaul.query.literals import literal_of

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ringhaul.cql.types import FLOATS, CqlType
-from ringhaul.query import exact
+from ringhaul.query import exact_numbers
 from ringhaul.query.groups import Groups, Ids
 from ringhaul.query.literals import INTEGER_BITS
 from ringhaul.query.predicates import normaliser
@@ -112,15 +112,15 @@ class ExactSum:
     """Exact sum of varint or decimal, as text, and the greatest scale of a value."""
 
     def from_rows(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
-        return self.merge([values, exact.scales_of(values)], groups)
+        return self.merge([values, exact_numbers.scales_of(values)], groups)
 
     def merge(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
         texts, scales = states
         (greatest,) = groups.reduce((scales, "max"))
-        numbers = exact.as_decimals(texts, spare_digits=len(str(len(texts))))
+        numbers = exact_numbers.as_decimals(texts, spare_digits=len(str(len(texts))))
         if numbers is not None:
             return [groups.reduce((numbers, "sum"))[0].cast(pa.string()), greatest]
-        return [_texts(groups.fold(exact.values_of(texts), exact.add)), greatest]
+        return [_texts(groups.fold(exact_numbers.values_of(texts), exact_numbers.add)), greatest]
 
 
 @dataclass(frozen=True)
@@ -130,16 +130,16 @@ class ExactExtreme:
     how: str
 
     def from_rows(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
-        return self.merge([values, exact.scales_of(values)], groups)
+        return self.merge([values, exact_numbers.scales_of(values)], groups)
 
     def merge(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
         texts, scales = states
         (greatest,) = groups.reduce((scales, "max"))
-        numbers = exact.as_decimals(texts)
+        numbers = exact_numbers.as_decimals(texts)
         if numbers is not None:
             return [groups.reduce((numbers, self.how))[0].cast(pa.string()), greatest]
         best = min if self.how == "min" else max
-        return [_texts(groups.fold(exact.values_of(texts), best)), greatest]
+        return [_texts(groups.fold(exact_numbers.values_of(texts), best)), greatest]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.dataplane.window import WindowStats
 from ringhaul.errors import Terminal, TooManyRejects
 from ringhaul.process_memory import rss_peak_bytes
-from ringhaul.records.careful import careful_blocks
+from ringhaul.records.careful_blocks import careful_blocks
 from ringhaul.records.field_readers import Fault
 from ringhaul.records.job import LoadJob
 from ringhaul.records.reading import check_source, read_unit

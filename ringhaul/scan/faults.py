@@ -1,4 +1,4 @@
-"""Read failures caused by the data: which errors they are, and how certain that is. Pure.
+"""Read failures caused by the data: which errors they are, and how certain that is.
 
 A timeout or an unavailable node passes. A partition with too many tombstones, a damaged SSTable or
 a partition on the server's denylist fails every read of it. The server reports some of these with a

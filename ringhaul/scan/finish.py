@@ -18,10 +18,10 @@ from ringhaul.ledger.reading import Reader
 from ringhaul.output.file_names import FileNames
 from ringhaul.output.job import Output
 from ringhaul.output.manifest import Manifest, Transformed, check_parts, write_manifest
-from ringhaul.output.missing import MissingRange, join_missing
+from ringhaul.output.missing_ranges import MissingRange, join_missing
 from ringhaul.output.one_file import file_exists, join_parts
 from ringhaul.output.parts import PartInfo, remove_orphans
-from ringhaul.output.unloadable import Unloadable, join_unloadable
+from ringhaul.output.unloadable_rows import Unloadable, join_unloadable
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.result import ReadResult
 from ringhaul.storage.folders import open_folder

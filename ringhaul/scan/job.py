@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ringhaul.cluster.schema import TableSchema
-from ringhaul.cql.computed import Computed
+from ringhaul.cql.computed_items import Computed
 from ringhaul.cql.types import CqlType
 from ringhaul.ledger.kinds import ClosingStep, JobKind
 from ringhaul.ledger.lost import lost_files_advice

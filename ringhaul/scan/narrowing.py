@@ -1,4 +1,4 @@
-"""Narrow an unreadable range down to the part at fault. Pure, except for the clock.
+"""Narrow an unreadable range down to the part at fault.
 
 A range with a fault is cut in two and both halves are read: the half without the fault returns its
 rows, the other is cut again, down to one token, which is nearly always one partition. That takes

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringhaul.cql.column import quote
-from ringhaul.cql.decode.heavy import HEAVY
+from ringhaul.cql.decode.heavy_rows import HEAVY
 from ringhaul.cql.empties import EMPTIABLE, EMPTY, marked_column
 from ringhaul.cql.spell import text_of
 from ringhaul.cql.types import TEXTS, CqlType
-from ringhaul.output.unloadable import IN_LIST, TOO_HEAVY, TOO_LONG, Unloadable, nul_reason
+from ringhaul.output.unloadable_rows import IN_LIST, TOO_HEAVY, TOO_LONG, Unloadable, nul_reason
 from ringhaul.query.select import Select
 
 

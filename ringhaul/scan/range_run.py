@@ -1,4 +1,4 @@
-"""One token range of a scan: what was requested, what has arrived, what failed. Pure."""
+"""One token range of a scan: what was requested, what has arrived, what failed."""
 
 from __future__ import annotations
 

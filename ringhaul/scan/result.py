@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ringhaul.dataplane.latency import percentile_ms
-from ringhaul.output.missing import MissingRange, join_missing
-from ringhaul.output.unloadable import Unloadable, join_unloadable
+from ringhaul.output.missing_ranges import MissingRange, join_missing
+from ringhaul.output.unloadable_rows import Unloadable, join_unloadable
 
 
 class ReadResult(NamedTuple):

@@ -18,9 +18,9 @@ from ringhaul.cluster.schema import appends
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.errors import UnitPaused
-from ringhaul.output.missing import MissingRange, join_missing
+from ringhaul.output.missing_ranges import MissingRange, join_missing
 from ringhaul.output.parts import PartInfo
-from ringhaul.output.unloadable import Unloadable, join_unloadable
+from ringhaul.output.unloadable_rows import Unloadable, join_unloadable
 from ringhaul.process_memory import rss_peak_bytes
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.options import ScanOptions, ScanTarget

@@ -37,7 +37,7 @@ from ringhaul.dataplane.pacing import Leave, free
 from ringhaul.dataplane.retry import LATE_S, Verdict, backoff_s, classify, message
 from ringhaul.errors import ClusterError, Transient
 from ringhaul.option_names import job_option
-from ringhaul.output.missing import MissingRange, place_text
+from ringhaul.output.missing_ranges import MissingRange, place_text
 from ringhaul.scan.cursor import Rest, pack_cursor, token_reached, unpack_cursor
 from ringhaul.scan.faults import ReadFault, data_fault, forbids_page
 from ringhaul.scan.narrowing import SHRINK, Narrowing

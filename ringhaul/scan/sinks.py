@@ -21,7 +21,7 @@ from ringhaul.errors import OutputUnavailable, OutputUnusable, TooManyRejects
 from ringhaul.formats.parquet_json import record_json
 from ringhaul.output.partitions import PartitionedParts
 from ringhaul.output.parts import PartInfo, PartSet
-from ringhaul.output.unloadable import TOO_LONG, Unloadable, join_unloadable
+from ringhaul.output.unloadable_rows import TOO_LONG, Unloadable, join_unloadable
 from ringhaul.query.aggregate import Aggregation
 from ringhaul.query.select import Select
 from ringhaul.records.rejects import KEPT_BYTES_MAX, Reject, RejectLog, unpack_rejects

@@ -20,11 +20,11 @@ from ringhaul.formats.compression import DECOMPRESSORS
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
 from ringhaul.formats.suffixes import format_of, plain_name, suffixes_of
 from ringhaul.formats.zip_directory import is_archive, split_source
+from ringhaul.sources.archive_members import find_packed, is_whole
 from ringhaul.sources.globs import expand, folders_below, is_aside
 from ringhaul.sources.local_file import settle
-from ringhaul.sources.packed import find_packed, is_whole
 from ringhaul.sources.source import SourceFile
-from ringhaul.sources.unloaded import unloaded_parts, unloaded_remote, without_lists
+from ringhaul.sources.unload_lists import unloaded_parts, unloaded_remote, without_lists
 from ringhaul.storage import remote
 from ringhaul.storage.access import (
     WEB_SCHEMES,

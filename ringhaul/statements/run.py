@@ -28,7 +28,7 @@ from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.output.parts import PartInfo, PartSet
 from ringhaul.process_memory import rss_peak_bytes
-from ringhaul.records.careful import careful_blocks
+from ringhaul.records.careful_blocks import careful_blocks
 from ringhaul.records.reading import check_source, read_unit
 from ringhaul.records.rejects import Reject, RejectLog
 from ringhaul.records.rows import EncodedRows, RowEncoder

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ringhaul.cql.temporal import parse_time
 from ringhaul.transform.errors import reason_of
-from ringhaul.transform.exact import exact_array, exact_cast
+from ringhaul.transform.exact_arrays import exact_array, exact_cast
 from ringhaul.transform.values import arrow_column
 
 #: Exceptions that mean that a value cannot be represented in the type of its column.

@@ -18,6 +18,7 @@ from tests.arrows import (
     impurities,
     module_of,
     room_of,
+    unchecked_claims,
 )
 
 
@@ -52,6 +53,16 @@ def test_every_room_has_modules() -> None:
 
 def test_pure_rooms_reach_no_service() -> None:
     assert impurities(ROOT) == []
+
+
+def test_who_says_pure_is_checked() -> None:
+    assert unchecked_claims(ROOT) == []
+
+
+def test_a_claim_that_nobody_checks_is_caught(tmp_path: Path) -> None:
+    plant(tmp_path, "tasks/a.py", '"""Text of a message. Pure."""')
+    plant(tmp_path, "ringhaul/cql/a.py", '"""A type. Pure."""')
+    assert unchecked_claims(tmp_path) == ["tasks.a"]
 
 
 @pytest.mark.parametrize("package", ["ringhaul", "tasks", "producer"])

@@ -5,7 +5,7 @@ Rows and values never become Python objects. Pure: bytes in, Arrow out.
 """
 
 from ringhaul.cql.decode.head import paging_state, result_body
-from ringhaul.cql.decode.hostile import HostilePage
+from ringhaul.cql.decode.hostile_page import HostilePage
 from ringhaul.cql.decode.page import PageDecoder
 
 __all__ = ["HostilePage", "PageDecoder", "paging_state", "result_body"]

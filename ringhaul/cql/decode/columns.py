@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from ringhaul.cql.decode.cells import Int32s, Page, find_cells
 from ringhaul.cql.decode.head import Body, Head, read_head
-from ringhaul.cql.decode.heavy import heavy_rows, with_heavy
-from ringhaul.cql.decode.hostile import HostilePage
+from ringhaul.cql.decode.heavy_rows import heavy_rows, with_heavy
+from ringhaul.cql.decode.hostile_page import HostilePage
 from ringhaul.cql.decode.nested import Empties, Leaves, decoder_of
 from ringhaul.cql.empties import MARKED
 from ringhaul.cql.types import CqlType

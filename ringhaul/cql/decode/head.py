@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from ringhaul.cql.decode.hostile import HostilePage
+from ringhaul.cql.decode.hostile_page import HostilePage
 from ringhaul.cql.result_codes import (
     CUSTOM,
     GLOBAL_TABLE,

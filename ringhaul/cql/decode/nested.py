@@ -16,7 +16,7 @@ from ringhaul.cql.decode.cells import (
     find_fields,
     find_items,
 )
-from ringhaul.cql.decode.hostile import HostilePage, checked
+from ringhaul.cql.decode.hostile_page import HostilePage, checked
 from ringhaul.cql.decode.scalars import DECODERS, Decode, Fixed, validity
 from ringhaul.cql.empties import EMPTIABLE, EMPTY, marked_type
 from ringhaul.cql.spell import text_of

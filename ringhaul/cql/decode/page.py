@@ -26,8 +26,8 @@ class PageDecoder:
         appended: Collection[str] = (),
     ) -> None:
         """`marks`: append the marked form of each column that holds empty values without an Arrow
-        form (`ringhaul.cql.empties`), and mark rows that are too large for a request (`heavy.py`).
-        `appended`: the columns that are unfrozen lists."""
+        form (`ringhaul.cql.empties`), and mark rows that are too large for a request
+        (`heavy_rows.py`). `appended`: the columns that are unfrozen lists."""
         from ringhaul.cql.decode.columns import ColumnDecoder
 
         self._columns = ColumnDecoder(names, types, marks=marks, appended=appended)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ringhaul.cql.decode.cells import Int32s, Page
 from ringhaul.cql.decode.gather import copy_cells, fill_offsets, gather_bytes, gather_words
-from ringhaul.cql.decode.hostile import HostilePage, checked
+from ringhaul.cql.decode.hostile_page import HostilePage, checked
 from ringhaul.cql.decode.words import (
     TEXT_BYTES_MAX,
     address_texts,

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from ringhaul.cql.calendar import DAY_MS, zone_named
 from ringhaul.cql.clock_changes import moments_of
-from ringhaul.cql.lenient import UNIT_NS
 from ringhaul.cql.month_names import NAMES
 from ringhaul.cql.patterns import Part, pattern_parts
 from ringhaul.cql.spell.fixed import numbers_of
 from ringhaul.cql.spell.temporal import spell_dates, spell_times, spell_timestamps
 from ringhaul.cql.text import encode_text
 from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.value_words import UNIT_NS
 from ringhaul.errors import Terminal
 from ringhaul.option_names import job_option
 

@@ -17,7 +17,7 @@ from ringhaul.cql.cells import Cells
 from ringhaul.cql.clock_changes import moments_of
 from ringhaul.cql.durations import duration_cells
 from ringhaul.cql.join import Column, Fault, Faults
-from ringhaul.cql.matched import repeated_words, skipped_words
+from ringhaul.cql.matched_times import repeated_words, skipped_words
 from ringhaul.cql.moments import PER_SECOND, numbers_of
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed.faults import value_faults

@@ -16,7 +16,7 @@ from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
-from ringhaul.output.unloadable import Unloadable
+from ringhaul.output.unloadable_rows import Unloadable
 from ringhaul.records.rejects import Reject, RejectLog
 from ringhaul.records.unit import LoadUnit, UnitResult
 from ringhaul.scan.ranges import TokenRange, pack_ranges

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringhaul.cql.lenient import CLOCK_CHANGES
 from ringhaul.cql.spell.patterned import Unspellable, spell_moments
 from ringhaul.cql.text import encode_text
 from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.value_words import CLOCK_CHANGES
 
 ZONES = sorted(zoneinfo.available_timezones())
 #: Pattern -> the milliseconds that it tells apart.

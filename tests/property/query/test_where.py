@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringhaul.query.exact import OPERATORS
+from ringhaul.query.exact_numbers import OPERATORS
 from ringhaul.query.sql import condition_sql, parse_condition, parse_statement
 from ringhaul.query.where import parse_where
 from tests.property.query import oracle

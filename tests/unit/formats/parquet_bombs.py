@@ -24,7 +24,7 @@ from ringhaul.cql.types import parse_type
 from ringhaul.formats.parquet_read import read_batches, row_groups
 from ringhaul.formats.pieces import Position
 from ringhaul.sources.files import SourceFile, open_parquet
-from ringhaul.formats.spelled import row_bytes
+from ringhaul.formats.expanded_sizes import row_bytes
 
 def peak_mib():
     # Not `ru_maxrss`, which begins with what the process had that started this one.

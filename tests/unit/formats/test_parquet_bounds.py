@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from ringhaul.formats.expanded_sizes import has_dictionary, row_bytes
 from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.parquet_read import read_batches
 from ringhaul.formats.pieces import Position
-from ringhaul.formats.spelled import has_dictionary, row_bytes
 from tests.unit.formats.parquet_bombs import MIB, ids, late, often, read_apart, shared, write
 
 #: With 1 MiB each: over 1 GiB.

@@ -17,14 +17,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from ringhaul.errors import SourceCorrupt
-from ringhaul.formats import parquet_pages, parquet_sure
+from ringhaul.formats import parquet_pages, parquet_sure_rows
 from ringhaul.formats.parquet_batches import BATCH_ROWS
 from ringhaul.formats.parquet_file import Footers
 from ringhaul.formats.parquet_footer import Stored, read_footer
 from ringhaul.formats.parquet_leaves import Leaf, leaves_of
 from ringhaul.formats.parquet_pages import Page, longest_plain, pages, parse_page
 from ringhaul.formats.parquet_read import parquet_errors, read_batches
-from ringhaul.formats.parquet_sure import PagesTooLarge, SureRows
+from ringhaul.formats.parquet_sure_rows import PagesTooLarge, SureRows
 from ringhaul.formats.parquet_watch import PageWatch
 from ringhaul.formats.pieces import Position
 from ringhaul.sources.files import open_parquet
@@ -91,7 +91,9 @@ def test_pages_that_are_read_in_pieces_are_all_checked(
 ) -> None:
     data = written()
     looked: list[Page] = []
-    monkeypatch.setattr(parquet_sure.Held, "check", lambda _, path, page, size: looked.append(page))
+    monkeypatch.setattr(
+        parquet_sure_rows.Held, "check", lambda _, path, page, size: looked.append(page)
+    )
     watch = PageWatch(leaves(data))
     for at in range(0, len(data), pieces):
         watch.look(at, data[at : at + pieces])
@@ -171,15 +173,15 @@ def test_rows_with_common_prefixes_never_fit_for_sure() -> None:
 
 
 def test_a_page_that_says_2_gib_is_refused_unless_the_file_has_a_quarter_of_it() -> None:
-    held = parquet_sure.Held(1)
+    held = parquet_sure_rows.Held(1)
     held.check("t", Page(0, 1 << 30, 1 << 28, 9, 0, 0), 1 << 28)
     with pytest.raises(PagesTooLarge, match="column t has a page of 50,000 bytes that unpacks to"):
-        parquet_sure.Held(1).check("t", Page(0, 2**31 - 1, 50_000, 9, 0, 0), 50_000)
+        parquet_sure_rows.Held(1).check("t", Page(0, 2**31 - 1, 50_000, 9, 0, 0), 50_000)
     # The stored size in the header counts only up to the size of the file
     with pytest.raises(PagesTooLarge):
-        parquet_sure.Held(1).check("t", Page(0, 2**31 - 1, 2**30, 9, 0, 0), 50_000)
+        parquet_sure_rows.Held(1).check("t", Page(0, 2**31 - 1, 2**30, 9, 0, 0), 50_000)
     # Many columns: all of them have a page in memory at a time
-    held = parquet_sure.Held(40)
+    held = parquet_sure_rows.Held(40)
     with pytest.raises(PagesTooLarge, match="column 25 has a dictionary"):
         for number in range(40):
             held.check(str(number), Page(2, 10 * MIB, 1000, 9, 0, 0), 1000)
@@ -218,8 +220,8 @@ def test_a_page_that_is_too_large_is_refused_before_it_is_unpacked(
             return sum(block.records_count for block in blocks)
 
     assert read() == 8
-    monkeypatch.setattr(parquet_sure, "HELD_BYTES", MIB)
-    monkeypatch.setattr(parquet_sure, "COLUMN_HELD_BYTES", 1000)
+    monkeypatch.setattr(parquet_sure_rows, "HELD_BYTES", MIB)
+    monkeypatch.setattr(parquet_sure_rows, "COLUMN_HELD_BYTES", 1000)
     with pytest.raises(SourceCorrupt) as caught:
         read()
     assert "b.parquet: column t has a page of" in str(caught.value)
@@ -239,8 +241,8 @@ def test_pages_are_checked_beside_columns_read_as_dictionary_indices(
     }
     options = {"use_dictionary": ["t"], "compression": "zstd", "store_schema": False}
     pq.write_table(pa.table(rows), path, write_batch_size=100, data_page_size=1000, **options)
-    monkeypatch.setattr(parquet_sure, "HELD_BYTES", MIB)
-    monkeypatch.setattr(parquet_sure, "COLUMN_HELD_BYTES", 1000)
+    monkeypatch.setattr(parquet_sure_rows, "HELD_BYTES", MIB)
+    monkeypatch.setattr(parquet_sure_rows, "COLUMN_HELD_BYTES", 1000)
     (source,) = find_sources([str(path)])
     done = 0
     with (

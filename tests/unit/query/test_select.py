@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from ringhaul.cluster.schema import TableSchema
-from ringhaul.cql.computed import Computed
+from ringhaul.cql.computed_items import Computed
 from ringhaul.cql.types import CqlType
 from ringhaul.query.errors import QueryError
 from ringhaul.query.select import Select, has_limit, parse_select, selects_rows

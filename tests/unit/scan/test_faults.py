@@ -6,7 +6,7 @@ import pytest
 from cassandra import InvalidRequest, OperationTimedOut, ReadFailure, ReadTimeout
 from cassandra.protocol import OverloadedErrorMessage, ServerError
 
-from ringhaul.output.missing import MissingRange, join_missing
+from ringhaul.output.missing_ranges import MissingRange, join_missing
 from ringhaul.scan.faults import data_fault
 from ringhaul.scan.narrowing import UNKNOWN_TRIES, Narrowing
 from ringhaul.scan.result import ReadResult

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from ringhaul.cql.decode import PageDecoder
-from ringhaul.cql.decode.heavy import HEAVY, ROW_BYTES_MAX
+from ringhaul.cql.decode.heavy_rows import HEAVY, ROW_BYTES_MAX
 from ringhaul.cql.types import CqlType
 from ringhaul.formats.write import OutputFormat, lines
 from ringhaul.formats.write.writer import open_writer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringhaul.dataplane.latency import bucket
-from ringhaul.output.unloadable import Unloadable
+from ringhaul.output.unloadable_rows import Unloadable
 from ringhaul.scan.result import ReadResult, build_read_report
 
 

@@ -18,7 +18,7 @@ from config.celery_config import QUEUE_LOAD
 from config.settings import Settings, load_settings
 from producer.figures.speed import recent_snapshot
 from producer.local.valkey import EmbeddedValkey
-from producer.metrics import look
+from producer.metrics import scrape as scrape_module
 from producer.metrics.collector import register
 from producer.schedule.scheduler import Beat
 from ringhaul.ledger import keys
@@ -162,8 +162,8 @@ def test_queues_and_schedules_are_bounded(
     Workers(rig.ledger.caller).heartbeat(Worker("host1", 1, 1, queues), 60_000)
     step = 'every = "1h"\nsteps = [["count", "-t", "k.t"]]'
     rig.file.write_text("".join(f"[schedule.s{n}]\n{step}\n" for n in range(10)))
-    monkeypatch.setattr(look, "QUEUES_MAX", 4)
-    monkeypatch.setattr(look, "SCHEDULES_MAX", 3)
+    monkeypatch.setattr(scrape_module, "QUEUES_MAX", 4)
+    monkeypatch.setattr(scrape_module, "SCHEDULES_MAX", 3)
     registry = CollectorRegistry()
     register(load_settings().settings, registry)
     metrics = scrape(registry)
@@ -214,7 +214,7 @@ def test_without_redis_a_scrape_says_so_and_recovers(
 def test_a_server_that_answers_too_slowly_is_not_up(
     ledger: Ledger, registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(look, "BUDGET_S", 0.0)
+    monkeypatch.setattr(scrape_module, "BUDGET_S", 0.0)
     assert value(scrape(registry), "ringhaul_up") == 0
     monkeypatch.undo()
     assert value(scrape(registry), "ringhaul_up") == 1

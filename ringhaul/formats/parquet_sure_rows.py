@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from ringhaul.formats.expanded_sizes import OFFSET_BYTES
 from ringhaul.formats.parquet_footer import Stored
 from ringhaul.formats.parquet_leaves import Leaf
 from ringhaul.formats.parquet_pages import (
@@ -26,7 +27,6 @@ from ringhaul.formats.parquet_pages import (
     pages,
     unpack,
 )
-from ringhaul.formats.spelled import OFFSET_BYTES
 
 #: One page of each column and its dictionary are in memory at a time, decompressed. Together they
 #: may take `HELD_BYTES`, or `COLUMN_HELD_BYTES` for each of many columns, or their size in the file

@@ -7,7 +7,7 @@ import io
 from ringhaul.breadcrumb import Loss
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import START, read_blocks
-from ringhaul.records.careful import careful_blocks
+from ringhaul.records.careful_blocks import careful_blocks
 
 
 def test_a_lone_cr_is_no_line_end_where_only_lf_ends_records() -> None:

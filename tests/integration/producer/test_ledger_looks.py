@@ -8,10 +8,10 @@ import threading
 import pytest
 
 from bench.made_jobs import make_load
-from producer.web import job_index, looks
+from producer.web import job_index, ledger_looks
 from producer.web.job_index import JobIndex
 from producer.web.job_query import JobQuery
-from producer.web.looks import Busy, JobLooks, Looks
+from producer.web.ledger_looks import Busy, JobLooks, Looks
 from ringhaul.ledger import keys
 from ringhaul.ledger.job_list import job_names, read_heads
 from ringhaul.ledger.ledger import Ledger
@@ -22,7 +22,7 @@ from ringhaul.ledger.sweep import sweep_running
 @pytest.fixture(autouse=True)
 def no_sharing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look is a new one."""
-    monkeypatch.setattr(looks, "FRESH_S", -1.0)
+    monkeypatch.setattr(ledger_looks, "FRESH_S", -1.0)
     monkeypatch.setattr(job_index, "_FRESH_S", -1.0)
 
 
@@ -37,14 +37,14 @@ def forget(ledger: Ledger, job: str) -> None:
 
 
 def test_what_is_kept_of_jobs_is_bounded(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looks, "JOBS_KEPT", 3)
+    monkeypatch.setattr(ledger_looks, "JOBS_KEPT", 3)
     kept = JobLooks(show_data=False)
     for number in range(6):
         make_load(ledger, f"ld-{number}", 4)
         assert kept.look(ledger, f"ld-{number}").status.done == 4
     assert list(kept._kept) == ["ld-3", "ld-4", "ld-5"]
     # By their units, too; the last one stays
-    monkeypatch.setattr(looks, "UNITS_KEPT", 7)
+    monkeypatch.setattr(ledger_looks, "UNITS_KEPT", 7)
     kept.look(ledger, "ld-3")
     assert list(kept._kept) == ["ld-3"]
     with pytest.raises(JobMissing):
@@ -54,7 +54,7 @@ def test_what_is_kept_of_jobs_is_bounded(ledger: Ledger, monkeypatch: pytest.Mon
 def test_a_large_job_is_not_read_at_once_but_later(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looks, "UNITS_AT_ONCE_MAX", 5)
+    monkeypatch.setattr(ledger_looks, "UNITS_AT_ONCE_MAX", 5)
     make_load(ledger, "ld-large", 6, rejects=2)
     kept = JobLooks(show_data=False)
     first = kept.look(ledger, "ld-large", at_once=True)
@@ -92,7 +92,7 @@ def test_figures_of_an_ended_job_are_computed_once(
 def test_too_many_waiting_looks_are_refused(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looks, "WAITING_MAX", 3)
+    monkeypatch.setattr(ledger_looks, "WAITING_MAX", 3)
     go_on = threading.Event()
 
     async def run() -> None:

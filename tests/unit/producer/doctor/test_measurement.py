@@ -7,7 +7,7 @@ import time
 
 from config.errors import ConfigError
 from producer.doctor.finding import BROKER, State
-from producer.doctor.timed import Timed
+from producer.doctor.measurement import Timed
 from ringhaul.errors import LedgerUnavailable
 
 

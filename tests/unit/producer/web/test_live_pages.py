@@ -8,17 +8,17 @@ from contextlib import aclosing
 
 import pytest
 
-from producer.web import live
-from producer.web.live import Live, News, TooManyPages, View
+from producer.web import live_pages
+from producer.web.live_pages import Live, News, TooManyPages, View
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.reading import JobMissing
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "PAUSE_S", 0.01)
-    monkeypatch.setattr(live, "QUIET_PAUSE_S", 0.05)
-    monkeypatch.setattr(live, "BEAT_S", 0.5)
+    monkeypatch.setattr(live_pages, "PAUSE_S", 0.01)
+    monkeypatch.setattr(live_pages, "QUIET_PAUSE_S", 0.05)
+    monkeypatch.setattr(live_pages, "BEAT_S", 0.5)
 
 
 class Looks:
@@ -113,7 +113,7 @@ def test_a_closed_page_leaves_the_others_alone() -> None:
 
 
 def test_the_number_of_pages_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "PAGES_MAX", 3)
+    monkeypatch.setattr(live_pages, "PAGES_MAX", 3)
 
     async def run() -> None:
         hub, looks = Live(), Looks("a")

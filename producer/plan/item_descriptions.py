@@ -13,9 +13,9 @@ from ringhaul.cluster.errors import translate_error
 from ringhaul.cluster.markers import result_of
 from ringhaul.cluster.schema import TableSchema, quote_identifier
 from ringhaul.cql.column import quote
-from ringhaul.cql.computed import Computed
+from ringhaul.cql.computed_items import Computed
 from ringhaul.cql.failures import server_message
-from ringhaul.query.computed import Describe
+from ringhaul.query.computed_scalars import Describe
 from ringhaul.query.errors import QueryError
 from ringhaul.scan.ring import refuse_other_partitioners
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ringhaul.cluster.schema import TableSchema
-from ringhaul.cql.computed import Computed
+from ringhaul.cql.computed_items import Computed
 from ringhaul.query.errors import QueryError
 from ringhaul.query.scalars import Scalar, column_scalar
 from ringhaul.query.scope import Fetch
