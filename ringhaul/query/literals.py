@@ -37,7 +37,7 @@ FINER = re.compile(r"[.,][0-9]{3}[0-9]*[1-9]")
 #: Types whose values have no order that a query could mean.
 UNORDERED = ("uuid", "timeuuid", "inet")
 MOMENTS = ("date", "time", "timestamp")
-#: Types whose cast of a text is a literal: DATE '...' parses as one, and `sql` casts bare UUIDs.
+#: Types whose cast of a text is a literal: DATE '...' parses as a cast, and `sql` casts bare UUIDs.
 _CASTS = {
     exp.DataType.Type.DATE: "date",
     exp.DataType.Type.TIME: "time",
