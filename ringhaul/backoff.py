@@ -9,8 +9,8 @@ _DOUBLINGS_MAX = 64
 
 
 def pause_s(tries: int, *, first_s: float, max_s: float) -> float:
-    """Return the seconds to wait after `tries` failed tries: `first_s` after the first, twice as
-    long after each further one, `max_s` at most."""
+    """Return the seconds to wait after `tries` failed tries: `first_s` after the first try, twice
+    as long after each further try, `max_s` at most."""
     doublings = min(max(tries - 1, 0), _DOUBLINGS_MAX)
     return min(first_s * 2.0**doublings, max_s)
 

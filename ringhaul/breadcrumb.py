@@ -33,7 +33,7 @@ class Crumb(NamedTuple):
 
     since_s: float  #: time of the last progress, monotonic
     computing: bool
-    killed: bool  #: by the parent, because it made no progress
+    killed: bool  #: whether the parent killed it because it made no progress
     where: dict[str, Any]
 
 

@@ -87,7 +87,7 @@ class Client:
     ) -> None:
         if password is not None and password_file is not None:
             raise UsageError("password and password_file: give one of them")
-        # An empty variable counts as not set: one of the other way would contradict this one.
+        # An empty variable counts as not set: a set variable would contradict the other argument.
         if secure_connect_bundle is not None and contact_points is None:
             contact_points = ""
         elif contact_points is not None and secure_connect_bundle is None:
@@ -243,7 +243,7 @@ class Client:
     @takes_options("peek")
     def peek(self, table: str, **options: Unpack[PeekOptions]) -> pa.Table:
         """Return a few rows of a table (`rows`, by default 5)."""
-        option_arguments("peek", options)  # refuses unknown ones
+        option_arguments("peek", options)  # refuses unknown options
         keyspace = options.get("keyspace")
         columns = options.get("columns") or "*"
         listed = columns if isinstance(columns, str) else ", ".join(columns)

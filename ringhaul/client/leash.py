@@ -3,7 +3,7 @@
 It is run by its path; its arguments are the folder of the call and the command line. The program
 holds the other end of this process's standard input, and writes one byte for each signal: `i` for
 Ctrl-C, `k` for SIGKILL. When that end is closed, or another process has become the parent, the
-program was killed: the command gets Ctrl-C, later a second one, at last SIGKILL. The exit code is
+program was killed: the command gets Ctrl-C, later another, at last SIGKILL. The exit code is
 the command's; 128 + N after a signal N, as in a shell. If the program is gone, the folder is
 removed, which may hold a password.
 

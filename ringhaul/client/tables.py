@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ringhaul.client.results import Reject
 
-#: Other data that is no table yet -> how it becomes one, by an attribute that it has.
+#: An attribute of other data that is not a table yet -> how that becomes a table.
 _REMEDIES = {
     "toArrow": "give its .toArrow()",
     "compute": "give its .compute()",
@@ -58,7 +58,7 @@ def is_table(data: object) -> bool:
 
 
 def _remedy(data: object) -> str:
-    """Return how an object becomes a table; empty: it may be one, or is nothing like it."""
+    """Return how an object becomes a table; empty: it may be a table, or is nothing like it."""
     if isinstance(data, Iterator):
         return ""
     return next((words for name, words in _REMEDIES.items() if hasattr(data, name)), "")

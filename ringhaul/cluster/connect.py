@@ -178,9 +178,9 @@ def _open(config: ClusterConfig, version: int) -> Session:
         )
     except UnresolvableContactPoints as error:
         raise translate_error(error, where=config.where) from error
-    # The driver would start with two versions that only DataStax Enterprise supports; from the
-    # version given here it steps down as from its own, but one given in the constructor it would
-    # insist on. Version 5 costs a tenth more CPU per page for segments of 128 KiB and their
+    # The driver would start with two versions that only DataStax Enterprise supports. From a
+    # version set here it steps down as from its own; it would insist on a version given to the
+    # constructor. Version 5 costs a tenth more CPU per page for segments of 128 KiB and their
     # checksums, so it is only used for nodes that support nothing else.
     cluster.protocol_version = version
     try:

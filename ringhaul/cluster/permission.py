@@ -10,10 +10,10 @@ from ringhaul.cluster.schema import TableSchema, quote_identifier
 
 
 def check_may_write(session: Session, table: TableSchema) -> None:
-    """Raise `Unauthorized` or another error of the driver if a write to the table would.
+    """Raise the driver's error, such as `Unauthorized`, that a write to the table would raise.
 
     Nodes check permissions before the consistency level. No write is allowed at SERIAL, and no key
-    is null, so this one always fails.
+    is null, so the write made here always fails.
     """
     names = [quote_identifier(name) for name in table.primary_key]
     nulls = ", ".join("null" for _ in names)

@@ -117,7 +117,7 @@ class ReplicaChoice(Generic[Rows]):
 
 
 def _load(connection: NodeConnection[Work[Rows]]) -> tuple[bool, int, float]:
-    """Sort key: whether it is being probed, its pending requests, when it last sent one."""
+    """Sort key: whether it is being probed, its pending requests, when it last sent a request."""
     return (
         connection.probed_at_s is not None,
         connection.window.requests,

@@ -56,7 +56,7 @@ class WireError(Exception):
 
 
 class WireRefused(WireError):
-    """The server closed the connection before it answered: it accepts no further one."""
+    """The server closed the connection before it answered: it accepts no more connections."""
 
 
 class WireUnsupported(RinghaulError):

@@ -380,7 +380,7 @@ class Dispatcher(ABC, Generic[Rows]):
             connection.window.overloaded(now_s)
 
     def _control(self, connection: NodeConnection[Work[Rows]], reply: Reply) -> bool:
-        """Handle a response that is not about a row; return whether it was one."""
+        """Handle a response unless it is about a row; return whether it was handled."""
         if connection.take_probe(reply):
             return True
         if reply.stream == CONTROL_STREAM:

@@ -106,8 +106,8 @@ class ConnectionPool:
         """
         #: Some server does not support the data plane's protocol: use the driver instead.
         self.unsupported = False
-        #: Whether rows may be sent in batches (no server has refused one), and whether one
-        #: succeeded.
+        #: Whether rows may be sent in batches (no server has refused a batch), and whether a batch
+        #: has succeeded.
         self.batches, self.batches_tried = True, False
         self._cluster = session.cluster
         #: The bounds of each connection, unless a unit has its own.

@@ -30,7 +30,7 @@ class Sounding:
         return not self._thread.is_alive()
 
     def correct(self, distance: Distance) -> None:
-        """Correct the estimate by the result, if there is one."""
+        """Correct the estimate by the result, if there is a result."""
         now_s = time.monotonic()
         if self._took_s is None:
             distance.not_measured(now_s)

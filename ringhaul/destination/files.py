@@ -48,7 +48,7 @@ class Files(Destination):
 
     def attempt_folder(self, job_id: str, unit: int, attempt: int, worker: str) -> str:
         """Return the folder of one attempt. `worker`: host:pid, which distinguishes attempts that
-        have the same number because Redis forgot one."""
+        have the same number because Redis forgot an attempt."""
         name = f"{unit}-{attempt}-{worker.replace(':', '-').replace(os.sep, '-')}"
         return os.path.join(self.staged(job_id), name)
 
@@ -80,5 +80,5 @@ class Files(Destination):
 
 
 def first_number(unit: int) -> int:
-    """Return the number of a unit's first SSTable: no two units share one."""
+    """Return the number of a unit's first SSTable: no two units share a number."""
     return unit * SSTABLES_A_UNIT_MAX + 1

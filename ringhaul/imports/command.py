@@ -78,8 +78,8 @@ class ImportCommand:
 
 
 def check_names_node(command: ImportCommand, nodes_count: int) -> None:
-    """Raise `SetupUnusable` for a command that would call the same node for all of several: that
-    one would import everything, and the others would count as having it."""
+    """Raise `SetupUnusable` for a command that would call a single node instead of several: that
+    node would import everything, and the other nodes would count as having it."""
     if nodes_count > 1 and not any("{node}" in word for word in command.words):
         raise SetupUnusable(
             f"imports.command has no {{node}}, and {nodes_count} nodes own the rows: it must call "

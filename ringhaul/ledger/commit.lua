@@ -5,7 +5,7 @@
 -- unit, or the job's figures are final.
 --
 -- The token need not own the lease: an attempt that was presumed dead and finished all the same
--- did the work, and the row timestamps make a second attempt write the same. A job that was
+-- did the work, and the row timestamps make a second attempt write the same cells. A job that was
 -- stopped, cancelled or failed still counts what its workers had finished.
 local unit, number = ARGV[1], int(ARGV[1])
 local totals_end = 6 + 2 * int(ARGV[6])
@@ -47,7 +47,7 @@ if m[8] then
   redis.call('HINCRBY', META, 'counted', 1)
 end
 -- Keeps when the unit ended, in ms since the job's creation. A worker of an older version, which
--- does not know the key, may end the job: so it has a TTL while the job runs, too.
+-- does not know the key, may end the job: so it has a TTL even while the job runs.
 local ENDS = JOB .. 'ends'
 local ended_ms = math.min(math.max(now - (tonumber(m[9]) or now), 1), 4294967295)
 redis.pcall('SETRANGE', ENDS, text(number * 4), struct.pack('>I4', ended_ms))

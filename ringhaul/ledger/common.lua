@@ -1,8 +1,8 @@
 -- Shared by every script about one job. Keys, types and TTLs: see keys.py.
 --
--- Where a unit is. Units are numbered from 0 in the order in which they are split. Of the units
--- 0 .. units-1, those from `next` on wait to be issued for the first time. Each one below `next`
--- that is not done is in exactly one of
+-- Where a unit is. Units are numbered from 0 in the order in which they are split, up to units-1.
+-- Units from `next` on wait to be issued for the first time. Each unit below `next` that is not
+-- done is in exactly one of
 --
 --   due       waits to be issued again (released, lease expired, or its message was lost)
 --   issued    handed out for publishing, not yet claimed
@@ -39,7 +39,7 @@ local LIMITED = JOB .. 'limited'
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
--- Formats a whole number: Lua would write 1e+14 for large ones.
+-- Formats a whole number: Lua would write 1e+14 for large numbers.
 local function text(number)
   return string.format('%.0f', number)
 end
@@ -129,8 +129,8 @@ local function note_progress()
 end
 
 -- Defined in history.lua. `note_event(kind, words, by, unit)` adds an event to the history, `kind` as
--- in history.EventKind. `take_sample()` adds the job's figures; after its end, they replace those of
--- its end.
+-- in history.EventKind. `take_sample()` adds the job's figures; after its end they replace the
+-- figures of its end.
 local note_event, take_sample
 
 -- Ends a pause. Returns 1 if the job was paused, else 0.

@@ -2,7 +2,7 @@
 -- ARGV: spec, by whom, (meta field, value)...
 -- Returns 1; 0 if the job exists already with the same spec (a repeated call); -1 if the id belongs
 -- to another job; -2 if Redis lost the meta of a job with this id but has other keys of it: their
--- done bits and counts would be taken for those of the new job.
+-- done bits and counts would be taken for the new job's.
 local SPEC = JOB .. 'spec'
 if redis.call('EXISTS', META) == 1 then
   return redis.call('GET', SPEC) == ARGV[1] and 0 or -1

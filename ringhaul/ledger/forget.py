@@ -1,4 +1,4 @@
-"""Drop jobs from the lists that name them: those whose keys have expired, or one with its keys.
+"""Drop jobs from the lists that name them: jobs whose keys have expired, or a job with its keys.
 
 Redis expires a job's own keys; lists of all jobs are cleaned up a little at a time, by whichever
 process uses them.

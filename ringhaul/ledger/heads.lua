@@ -1,7 +1,7 @@
 -- Reads what a list needs of many jobs at once.
 -- KEYS: ringhaul:jobs   ARGV: pattern of a job's meta key, job, job, ...
 -- Returns for each job its state, paused_ms, created_ms, finished_ms, kind and table, in one text
---   separated by the character 31; '' for a job that does not exist, '?' for one that is unreadable.
+--   separated by the character 31; '' for a job that does not exist, '?' for an unreadable job.
 local heads = {}
 for i = 2, #ARGV do
   local key = string.format(ARGV[1], ARGV[i])

@@ -65,7 +65,7 @@ class JobStatus:
     failing: int = 0  #: Units that were released with blame and not committed since.
     fails: int = 0  #: How often they were, in total.
     oldest_issued_ms: int | None = None  #: Since when the oldest of the `issued` waits for a claim.
-    progress_ms: int | None = None  #: When units were split or done, or rows of one reported, last.
+    progress_ms: int | None = None  #: When units were last split or done, or rows were reported.
     paused_ms: int | None = None  #: Since when the job is paused.
     paused_total_ms: int = 0  #: All earlier pauses in total.
     idle_ms: int = 0  #: Time between earlier ends of the job and its resumes, in total.

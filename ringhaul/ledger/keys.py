@@ -91,12 +91,12 @@ JOB_TTL_S = 7 * 24 * 3600
 RATE_TTL_S = 3600
 #: Per unit: some 100 losses. A later loss counts as a start, so that the unit ends.
 LOSSES_BYTES_MAX = 32 * 1024
-#: Samples of a job: one every `SAMPLE_EVERY_MS` at first; a full list keeps every second one, and
-#: from then on the pause between two samples is twice as long.
+#: Samples of a job, taken every `SAMPLE_EVERY_MS` at first; a full list keeps every second sample,
+#: and from then on the pause between two samples is twice as long.
 SAMPLES_MAX = 500
 SAMPLE_EVERY_MS = 10_000
 #: Events of a job: the first `EVENTS_FIRST` and the newest are kept. Among the last
-#: `EVENTS_COMPARED`, equal ones about units and nodes are one event that counts.
+#: `EVENTS_COMPARED`, equal events about units and nodes become a single event with a count.
 EVENTS_MAX = 400
 EVENTS_FIRST = 50
 EVENTS_COMPARED = 8

@@ -2,9 +2,9 @@
 -- stay committed.
 -- ARGV: epoch that is being left, records_max, per_million_max ('' and '' leave the limit as it is),
 --   by whom
--- Returns {epoch now, state now}; the epoch is the next one, also when this call repeats one that
--- succeeded. If the job could not be resumed, the epoch is the old one or another. {-1, ''}: its
--- done bits are inconsistent, and units that are done would be run and counted again.
+-- Returns {epoch now, state now}: the next epoch, even if this call repeats a call that succeeded;
+-- if the job could not be resumed, the old epoch or another. {-1, ''}: its done bits are
+-- inconsistent, and units that are done would be run and counted again.
 local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'started_ms', 'finished_ms', 'kept')
 local state = m[1]
 local resumable = state == 'STOPPED' or state == 'CANCELLED' or state == 'FAILED'

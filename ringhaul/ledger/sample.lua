@@ -1,4 +1,4 @@
--- Takes a sample of a running job if the last one is old enough, and notes which hosts came or went.
+-- Samples a running job if its last sample is old enough, and notes which hosts came or went.
 -- Any number of keepers may run it at any time.
 -- ARGV: when the caller looked at the workers (ms), how many work for the job, their hosts, sorted...
 --   '' and no hosts: unknown, as of a paused job; no arguments: take none

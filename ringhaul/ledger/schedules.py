@@ -151,7 +151,7 @@ class ScheduleBook:
         return bool(self._script("schedule_pass", run.schedule, *words))
 
     def take_over(self, name: str, lease_ms: int) -> Run | None:
-        """Take over the run whose beat let its lease expire, and return it; None without one."""
+        """Take over and return the run whose lease its beat let expire; None without such a run."""
         run = self.standing(name).run
         record: bytes | None = self._script("schedule_take", name, self._token, lease_ms)
         return _unpack(name, run or "", record) if record else None

@@ -3,7 +3,7 @@
 -- Returns OK; LOST: the lease is not (or no longer) this attempt's, and nothing changed.
 --
 -- The unit is not done and its figures are in no total: a resume runs it again from its beginning.
--- Until then its extra is kept beside those of the committed units, for inspection.
+-- Until then its extra is kept beside the committed units' extras, for inspection.
 local unit = ARGV[1]
 if redis.call('HGET', OWNER, unit) ~= ARGV[2] then
   return 'LOST'

@@ -64,7 +64,7 @@ class FileNames:
         return text + _missing_end(text, self.suffix)
 
     def _fields(self) -> set[str]:
-        """Check what is in braces; return its names."""
+        """Check the fields in braces; return their names."""
         try:
             parsed = list(string.Formatter().parse(_braces(self.pattern)))
         except ValueError as error:

@@ -80,7 +80,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Manifest:
-        """Read `to_json`'s dict. Raises `KeyError`, `TypeError`, `UsageError` if it is not one."""
+        """Read `to_json`'s dict. Raises `KeyError`, `TypeError`, `UsageError` for any other."""
         return cls(
             **{name: data[name] for name in ("job", "keyspace", "table", "statement", "created")},
             columns=tuple((column["name"], column["type"]) for column in data["columns"]),

@@ -26,7 +26,7 @@ class MissingRange(NamedTuple):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> MissingRange:
-        """Read `to_json`'s dict. Raises `KeyError` if it is not one."""
+        """Read `to_json`'s dict. Raises `KeyError` for any other."""
         found = {name: data[name] for name in cls._fields}
         return cls(**found | {"partition": data["partition"] or ""})
 

@@ -43,7 +43,7 @@ class Unloadable(NamedTuple):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Unloadable:
-        """Read `to_json`'s dict. Raises `KeyError` if it is not one."""
+        """Read `to_json`'s dict. Raises `KeyError` for any other."""
         found = {name: data[name] for name in cls._fields}
         return cls(**found | {"column": data["column"] or ""})
 

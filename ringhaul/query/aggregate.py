@@ -97,7 +97,7 @@ class Aggregation:
         )
 
     def merge(self, parts: list[States]) -> States:
-        """Merge the states of all `parts` into one."""
+        """Merge the states of all `parts`."""
         if len(parts) == 1:
             return parts[0]
         keys = [_joined([part.keys[i] for part in parts]) for i in range(len(self.select.groups))]

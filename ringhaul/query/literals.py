@@ -35,7 +35,7 @@ _BLOB = re.compile(r"0x(?:[0-9a-f]{2})*", re.IGNORECASE)
 #: Types whose values have no order that a query could mean.
 UNORDERED = ("uuid", "timeuuid", "inet")
 MOMENTS = ("date", "time", "timestamp")
-#: Types whose cast of a text is a literal: DATE '...' parses as one, and `sql` casts bare UUIDs.
+#: Types whose cast of a text is a literal: DATE '...' parses as a cast, and `sql` casts bare UUIDs.
 _CASTS = {
     exp.DataType.Type.DATE: "date",
     exp.DataType.Type.TIME: "time",

@@ -273,7 +273,7 @@ def _in(node: exp.In, scope: Scope) -> Predicate:
         array = normal(value.evaluate(batch))
         found = pc.is_in(array, value_set=wanted)
         missing = array.is_null()
-        if has_null:  # a value not in the list may equal the unknown one
+        if has_null:  # a value not in the list may equal the unknown value
             missing = pc.or_(missing, pc.invert(found))
         return pc.if_else(missing, _NULL, found)
 

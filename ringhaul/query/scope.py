@@ -44,7 +44,7 @@ class Fetch:
     #: The CQL expression that selects it.
     cql: str
     type: CqlType
-    #: Whether it is a column of the table, not computed from one.
+    #: Whether it is a column of the table, not computed from columns.
     is_column: bool = True
 
     @property

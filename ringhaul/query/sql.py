@@ -74,7 +74,7 @@ def refuse_markers(tree: exp.Expr) -> None:
 
 
 def name_of(identifier: exp.Expr) -> str:
-    """Return a CQL name: a quoted one keeps its case, an unquoted one becomes lower case."""
+    """Return a CQL name: it keeps its case if quoted, and else becomes lower case."""
     text = str(identifier.this)
     return text if identifier.args.get("quoted") else text.lower()
 

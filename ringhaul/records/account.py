@@ -57,7 +57,7 @@ class UnitOutcome:
     input_bytes: int
     retries: int
     latencies: Counter[int]
-    window: WindowStats | None  #: what the adaptive window decided, if there was one
+    window: WindowStats | None  #: decisions of the adaptive window; None: without a window
     elapsed_ms: int
     cpu_ms: int
     rss_bytes_max: int

@@ -61,7 +61,7 @@ def token_reached(state: bytes) -> int | None:
 def _unsigned_vint(data: bytes) -> tuple[int, int]:
     """Return the number that `data` begins with, and the offset after it; (0, 0) if it is cut off.
 
-    The first byte has as many leading ones as bytes follow it.
+    The first byte has as many leading 1 bits as bytes follow it.
     """
     if not data:
         return 0, 0

@@ -54,7 +54,7 @@ _ADVICE_ELSE = "Look into the node's log"
 _IN_WORDS = re.compile(r"\b([A-Z][A-Z_]+) from ([^\s,]+)")
 #: The end of such an endpoint, after its last slash.
 _ADDRESS = re.compile(r"((?:\d+\.){3}\d+|\[?[0-9a-fA-F:]+\]?):\d+")
-#: Sent as an invalid request, for a partition as well as for a range that holds one.
+#: The server's words in an invalid request's error, for a denylisted partition or a range with one.
 _ON_DENYLIST = re.compile(r"\bdenylisted (?:keys|partition)\b")
 #: The guardrail `page_size_fail_threshold`.
 _PAGE_SIZE = re.compile(r"Guardrail page_size violated\b")

@@ -29,7 +29,7 @@ NARROW_S = 10.0
 SHRINK = 8
 #: Failed reads of an uncuttable range before it counts as unreadable, at least one per replica. An
 #: unknown reason may pass: with pauses of 0.1, 0.2, ... s this allows about 3 s for the first such
-#: range. Later ones were cut from a range that failed as well.
+#: range. Later ranges were cut from a range that failed as well.
 CERTAIN_TRIES, UNKNOWN_TRIES, LATER_TRIES = 2, 6, 1
 
 

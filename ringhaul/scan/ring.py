@@ -51,7 +51,7 @@ def refuse_other_partitioners(session: Session) -> TokenMap:
 def read_estimates(session: Session, keyspace: str, table: str) -> list[SizeEstimate]:
     """Return the nodes' size estimates of their ranges of a table; silent nodes are skipped.
     Each node knows only its own ranges, counts only what is on its disk, and updates the numbers
-    every five minutes: a table that was just written has no estimates, or zeros, or old ones.
+    every five minutes: a table that was just written has no, zero or old estimates.
     """
     policy = session.get_execution_profile(EXEC_PROFILE_DEFAULT).load_balancing_policy
     query = SimpleStatement(

@@ -106,7 +106,7 @@ def unspill(kept: bytes, folder: str) -> bytes:
 
 
 def forget_spilled(folder: str, name: str) -> None:
-    """Remove the file of one attempt, if it has one."""
+    """Remove the file of one attempt, if there is such a file."""
     if folder:
         with suppress(OSError):  # a file that stays is removed with its job's other files
             Path(folder, name).unlink(missing_ok=True)

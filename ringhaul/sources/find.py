@@ -83,9 +83,9 @@ def find_sources(
 
 
 def named(arg: str) -> tuple[list[str], list[str]]:
-    """Return the files that a glob matches, and the folders that count as if they were named.
+    """Expand a glob into the files that it matches and the folders to search.
 
-    For what is not a glob, ([], [it]): it may be a file or a folder. Raises like `find_sources`.
+    A plain path gives ([], [path]): it may be a file or a folder. Raises like `find_sources`.
     """
     if not is_remote(arg):
         path = local_path(arg)
@@ -99,7 +99,7 @@ def named(arg: str) -> tuple[list[str], list[str]]:
 
 
 def local_path(arg: str) -> str:
-    """Return a path, also from a `file://` URL. Raises `UsageError` for one of another host."""
+    """Return a path, also from a `file://` URL. Raises `UsageError` for another host's URL."""
     if not is_url(arg):
         return arg
     check_url(arg)

@@ -1,4 +1,4 @@
-"""Expand the globs of paths on this host, and list the folders below one.
+"""Expand the globs of paths on this host, and list the folders below a folder.
 
 A folder is entered once, whatever links lead to it. Python's `glob` follows a circle of links until
 the system refuses, finds each file 41 times by then, and with two circles does not end.
@@ -96,8 +96,8 @@ def folders_below(
     and the names in it that are not folders. Folders that are not for data are left out.
 
     Links come last: a folder below `root` is entered by its own path, not by a link to it.
-    `entered`: folders entered before; new ones are added. `failed`: called for a folder that cannot
-    be read, which is skipped; it may raise.
+    `entered`: folders entered before; new folders are added. `failed` is called for a folder that
+    cannot be read, which is skipped; it may raise.
     """
     entered = {} if entered is None else entered
     top = root or "./"

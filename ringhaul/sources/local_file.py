@@ -25,7 +25,7 @@ class LocalFile(io.FileIO):
     """An open file whose path still leads to it: each read raises `SourceChanged` otherwise.
 
     A file that was replaced could be read to its end, but other units of the job would read the
-    new one.
+    new file.
     """
 
     def __init__(self, source: SourceFile) -> None:

@@ -101,8 +101,8 @@ def check_file(descriptor: int, path: str) -> None:
 
 
 def check_url(url: str) -> None:
-    """Raise `UsageError` for a URL that this process must not open, that holds a secret, names no
-    bucket, or is not a URL of one."""
+    """Raise `UsageError` for a URL that this process must not open, that holds a secret, is
+    malformed, or names no bucket although its scheme has buckets."""
     scheme = scheme_of(url)
     allowed = _access.schemes
     if scheme not in allowed:

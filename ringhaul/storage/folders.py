@@ -1,4 +1,4 @@
-"""Store parts in a folder on a disk, or in one behind a URL that fsspec supports.
+"""Store parts in a folder on a disk, or in a folder behind a URL that fsspec supports.
 
 A file appears only when it is complete. On a disk it is written under a temporary name
 (`.<name>.tmp`), synced, and then renamed; in an object store it appears when its upload is
@@ -89,7 +89,7 @@ class Folder(Protocol):
 def open_folder(url: str) -> Folder:
     """Return the folder that a path or a URL names. Opens nothing.
 
-    Behind a URL, call this after the fork of a worker: clients of stores do not survive one.
+    Behind a URL, call this after the fork of a worker: clients of stores do not survive a fork.
     Raises `UsageError` for a URL that may not be opened, that cannot be written to, or whose
     package is not installed.
     """
@@ -128,7 +128,7 @@ def try_writing(url: str) -> None:
 
 
 class LocalFolder:
-    """A folder on a disk of this host, or one mounted here."""
+    """A folder on a disk of this host, or mounted here."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -31,7 +31,7 @@ def request(
 
 
 def needs_packages(request: dict[str, Any]) -> bool:
-    """Return whether there are URLs in a request, or limits: those need more than Python."""
+    """Return whether a request has URLs or limits, which need more than Python."""
     if _roots(request):
         return True
     names = [request["folder"], *(path for path, _, _ in request["sources"])]

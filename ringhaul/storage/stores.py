@@ -1,7 +1,7 @@
 """Object stores and other file systems behind URLs, by fsspec.
 
 Use it after the fork of a worker: clients of stores hold threads and connections, which do not
-survive one. fsspec keeps one client for each kind of store and process.
+survive a fork. fsspec keeps one client for each kind of store and process.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ class Allowance:
             self._changed.notify_all()
 
     def serve(self, timeout_s: float) -> bool:
-        """Pay for one session, if one wants to send within `timeout_s`; return whether any session
-        is left. Raises what `spend` does."""
+        """Pay for a session that wants to send within `timeout_s`, if any; return whether any
+        session is left. Raises what `spend` does."""
         with self._changed:
             if self._sessions and not self._requests:
                 self._changed.wait(timeout_s)

@@ -38,7 +38,7 @@ class EachRow:
     def __init__(self, function: RowFunction, columns: Columns | None) -> None:
         functools.update_wrapper(self, function)
         self._function = function
-        #: Names and, if declared, types of the columns; None: those found in its rows.
+        #: Names and, if declared, types of the columns; None: the columns found in its rows.
         self.columns: dict[str, pa.DataType | None] | None = None
         if isinstance(columns, Mapping):
             self.columns = dict(columns)

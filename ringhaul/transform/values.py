@@ -57,7 +57,7 @@ def encode_values(
 
 
 def arrow_column(values: Sequence[Any]) -> pa.Array:
-    """Return an Arrow array of the values: of their common type if they have one, else of text."""
+    """Return an Arrow array of the values, of their common type; without such a type, of text."""
     there = [value for value in values if value is not None]
     if not there:
         return pa.nulls(len(values), pa.string())

@@ -134,8 +134,8 @@ class RowCollector(ABC):
     ) -> Generator[tuple[Built, F], None, None]:
         """Yield SSTables of the wanted rows, with their files: these are closed afterwards.
 
-        One for all tokens, until it is large enough. A partition that does not fit in memory has
-        further ones. Raises `OutputUnusable` or `OutputUnavailable`.
+        An SSTable takes all tokens until it is large enough. A partition that does not fit in
+        memory has further SSTables. Raises `OutputUnusable` or `OutputUnavailable`.
         """
         opened: list[F] = []
 

@@ -1,7 +1,7 @@
 """Group rows into batches for one replica set, without warnings in the server's log. Pure.
 
-The server warns of an unlogged batch that touches more than 10 partitions and of one over 5 KiB
-that spans partitions (`unlogged_batch_across_partitions_warn_threshold`,
+The server warns of an unlogged batch that touches more than 10 partitions, or that spans partitions
+and has more than 5 KiB (`unlogged_batch_across_partitions_warn_threshold`,
 `batch_size_warn_threshold`). It counts a batch's size as it would store it, which is more than
 what is sent (`Row.dataSize` and `Cell.dataSize` of Cassandra 5.0, which count more than older
 versions do).

@@ -60,7 +60,7 @@ BLOCKS_KEPT_MAX = 3
 #: Rows per batch, on average, from which on batches are made.
 BATCH_ROWS_WORTH = 2
 #: Rows that a worker process sends first, to see whether a server warns of their batches, and how
-#: long the others wait for that before they go one by one.
+#: long the other rows wait for that before they go one by one.
 TRIAL_ROWS = 100
 TRIAL_WAIT_S = 0.25
 _NOT_AGAIN = (

@@ -190,7 +190,7 @@ class RowStore:
 
 
 def _taken(parts: list[Rows]) -> Rows:
-    """Return parts as one, and empty the list: pages must not stay while an SSTable is built."""
+    """Join parts and empty their list: pages must not stay while an SSTable is built."""
     rows = joined(parts)
     parts.clear()
     return rows
