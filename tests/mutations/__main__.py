@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import argparse
 import csv
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.arrows import ROOT
-from tests.mutations.check import Checker, Outcome, Verdict, planted, stages_of
+from tests.mutations.check import COLLECT, Checker, Outcome, Verdict, planted, stages_of
 from tests.mutations.faults import FOLDERS, Fault, choose, compiles, find_faults, locate
 from tests.mutations.trees import TreeCopy, say
 
@@ -87,6 +88,7 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     """Run the check; the exit code is 0 whatever it finds."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end the tests, remove the copy
     given = options()
     numbered = list(enumerate(chosen_faults(given.count, given.seed), 1))
     if given.only:
@@ -98,7 +100,7 @@ def main() -> None:
     tree = given.tree.resolve()
     verdicts: list[Verdict] = []
     with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
-        checker = Checker(TreeCopy(tree, Path(folder)), given.pytest)
+        checker = Checker(TreeCopy(tree, Path(folder), COLLECT), given.pytest)
         rows: list[dict[str, object]] = []
         for number, fault in numbered:
             place = locate(fault, tree)

@@ -16,6 +16,8 @@ from tests.mutations.trees import TreeCopy
 #: Tests without servers, and with them.
 QUICK = ("tests/unit", "tests/property")
 SERVED = ("tests/integration", "tests/acceptance")
+#: Reads every test without servers, and with them all modules.
+COLLECT = ("-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *QUICK)
 #: A failed or broken test, or a file that cannot be collected, in pytest's short summary.
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?\.py(?:::\w+)*(?:\[.*?\])?)(?= - |$)", re.MULTILINE)
 #: pytest's exit codes.

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 #: Environment variables that would bring another tree's modules or settings into the tests.
-_DROPPED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+_DROPPED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE")
+#: How long the first compilation may take.
+WARM_UP_S = 1800.0
 
 
 class TreeCopy:
@@ -20,14 +22,17 @@ class TreeCopy:
     `tree` is always the same folder, so that the scripts and paths of its environment hold.
     """
 
-    def __init__(self, source: Path, folder: Path) -> None:
-        """`source`: the checkout, with its `.venv`. `folder`: empty, for the copies."""
+    def __init__(self, source: Path, folder: Path, warm_up: Sequence[str] = ()) -> None:
+        """`source`: the checkout, with its `.venv`. `folder`: empty, for the copies. `warm_up`: run
+        once with Python, so that each copy has what this compiles."""
         self._source, self._base, self.tree = source, folder / "base", folder / "tree"
         for name in _files(source):
             target = self.tree / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source / name, target, follow_symlinks=False)
         self._make_environment()
+        if warm_up:
+            self.run(warm_up, WARM_UP_S)
         self.tree.rename(self._base)
 
     def renew(self, changed: Mapping[str, str]) -> None:
