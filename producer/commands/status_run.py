@@ -1,4 +1,4 @@
-"""The work of `ringhaul status`: a list of jobs, or one of them."""
+"""The work of `ringhaul status`: a list of jobs, or a single job."""
 
 from __future__ import annotations
 

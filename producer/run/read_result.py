@@ -27,7 +27,7 @@ def print_read_result(ledger: Ledger, job_id: str, job: ReadJob, output: ResultO
         raise OutputUnusable(
             f"{error}; `{resume}` prints it again, with `-o FILE` elsewhere"
         ) from error
-    # This job's spill files stay as long as the ledger knows it; those of older jobs are removed.
+    # This job's spill files stay as long as the ledger knows it; files of older jobs go.
     forget_old(job.spill, JOB_TTL_S, lambda name: _is_known(ledger, name))
 
 
