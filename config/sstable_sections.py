@@ -15,7 +15,7 @@ from config.values import Bytes, Count, OptionalPath, Seconds, Words
 class SSTableSettings(Section):
     """How loads build SSTables, with `--to-sstables` and any `--via` but cql."""
 
-    #: Of Data.db, after which the next SSTable starts.
+    #: Size of Data.db after which the next SSTable starts.
     size_bytes: Bytes = Field(default=2**30, ge=2**20)
     #: Keys and values that a worker process sorts in memory. Sorting and building take up to nine
     #: times as much: 90 MB by default, whatever the size of a unit.

@@ -70,8 +70,8 @@ class Sender:
     def __init__(
         self, endpoint: str, headers: Mapping[str, str], resource: Mapping[str, Value]
     ) -> None:
-        """`endpoint`: of the collector, such as `http://collector:4318`. `headers`: of each
-        request; they may hold a secret. `resource`: attributes of this process."""
+        """`endpoint`: URL of the collector, such as `http://collector:4318`. `headers`: HTTP
+        headers of each request; they may hold a secret. `resource`: attributes of this process."""
         self._url = endpoint.rstrip("/") + "/v1/traces"
         self._headers = {**headers, "Content-Type": "application/json"}
         self._resource = _attributes(resource)

@@ -65,7 +65,7 @@ DROPPED = Dropped()
 
 
 class UnitQoS(transport.QoS):  # type: ignore[misc]
-    """Restores unacknowledged messages, and drops those that cannot be restored.
+    """Restores unacknowledged messages, and drops each that cannot be restored.
 
     Once its connection is lost, it restores and acknowledges nothing: kombu would end the worker
     with an AttributeError. The sweep issues the units again that still need it, and a message that

@@ -118,7 +118,7 @@ def _settled(translation: Translation, table: TableSchema, options: JobOptions) 
 
 
 def _in_order_of_copy(table: TableSchema) -> Sequence[str] | None:
-    """Return the columns as COPY orders them; None: one has a name that no list can have."""
+    """Return the columns as COPY orders them; None: the name of a column cannot stand in a list."""
     names = table.column_names
     rest = sorted(name for name in names if name not in table.primary_key)
     found = [*table.primary_key, *rest]

@@ -46,12 +46,12 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """A piece of work on a lane of a timeline, or the sum of several that overlap or follow."""
+    """A piece of work on a lane of a timeline, or the sum of overlapping or successive pieces."""
 
     lane: int
     start_s: float
     end_s: float
-    share: float = 1.0  #: Of this time that was work, 0..1: the bar's height.
+    share: float = 1.0  #: Share of this time that was work, 0..1: the bar's height.
     repeated: bool = False  #: An earlier attempt was lost or given back.
 
 
@@ -60,7 +60,7 @@ def line_chart(
 ) -> str:
     """Return a chart of values over time. Points that are not finite are left out.
 
-    `width`, `height`: of its view box; it fills the width that it is given.
+    `width`, `height`: size of its view box; the chart fills the width that the page gives it.
     """
     lines = [Line(name=line.name, points=_finite(line.points)) for line in lines]
     shown = [point for line in lines for point in line.points if point.value is not None]

@@ -186,8 +186,8 @@ def reason_kind(stage: str, reason: str) -> str:
 
 
 def _has_rejected(status: JobStatus) -> bool:
-    """Return whether records were rejected, by committed units or by one that alone exceeded the
-    limit."""
+    """Return whether records were rejected, by committed units or by a unit that alone exceeded
+    the limit."""
     return status.totals.get("rejected", 0) + status.live.rejected > 0
 
 

@@ -70,7 +70,7 @@ class SessionUnavailable(Transient):
 
 
 class WrongCluster(Terminal):
-    """The job is for another cluster than the one this worker is connected to."""
+    """This worker is connected to another cluster than the job's."""
 
 
 class Child:

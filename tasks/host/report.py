@@ -20,7 +20,7 @@ class Folder:
 
     role: str  #: what it is for: `state` or `spill`
     path: str = ""
-    free_bytes: int | None = None  #: for this user; None: not known
+    free_bytes: int | None = None  #: space that this user may fill; None: not known
     error: str = ""  #: why it cannot be written; empty: it can
 
 
