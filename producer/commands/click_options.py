@@ -178,7 +178,7 @@ def _table(kind: kinds.Table, declared: Option) -> dict[str, Any]:
 
 
 def _table_argument() -> click.Argument:
-    """Return the argument that names the table, too. It and the option are one parameter."""
+    """Return the argument that also names the table. It and the option are one parameter."""
 
     def keep(context: click.Context, _: click.Parameter, value: str | None) -> None:
         context.meta[_NAMED] = value

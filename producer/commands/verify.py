@@ -14,8 +14,8 @@ from ringhaul.ledger.kinds import JobKind
 def verify_command(options: VerifyOptions) -> int:
     """Compare files with a table, record by record; change nothing.
 
-    SOURCE (CSV, JSON Lines or Parquet) and the options are those of a load. `ringhaul errors JOB`
-    lists the records by which a load would change something, and exports them to be loaded.
+    It takes the SOURCE (CSV, JSON Lines or Parquet) and the options of a load. `ringhaul errors
+    JOB` lists the records by which a load would change something, and exports them to be loaded.
     """
     from producer.services.start import start_load
 

@@ -1,4 +1,4 @@
-"""Options of `load`, most of which `verify` and `tune` have, too."""
+"""Options of `load`, most of which `verify` and `tune` share."""
 
 from __future__ import annotations
 
@@ -141,7 +141,8 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     exact_timestamps: bool = _of_load(
         "--exact-timestamps",
         FLAG,
-        help="Rows with a list keep their write times: one that is not answered is a reject.",
+        help="Never re-send rows with a list column at a later time; reject those without an "
+        "answer.",
         group=Group.ROWS,
     )
     strategy: str | None = _of_load(
