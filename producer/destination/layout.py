@@ -57,7 +57,7 @@ def in_version(
 ) -> Layout:
     """Return a layout in this version. Raises `UsageError` for a TTL that it cannot store.
 
-    `ttl_s`: of the job; 0: the table's. `or_else`: what helps besides a shorter one.
+    `ttl_s`: the job's TTL; 0: the table's. `or_else`: what helps besides a shorter TTL.
     """
     life_s = ttl_s or layout.default_ttl_s
     if layout.written_s + life_s > version.expiry_s_max:

@@ -206,7 +206,8 @@ def judge_reports(
     one_clock: bool,
     rights_advice: str,
 ) -> list[Finding]:
-    """Judge all reports. `versions`, `settings`: of this command; the rest as below."""
+    """Judge all reports. `versions`, `settings`: this command's. See the other functions of this
+    module for the rest."""
     found = [
         judge_versions(versions, reports),
         *judge_settings(settings, reports),

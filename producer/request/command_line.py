@@ -1,7 +1,7 @@
-"""The command line of the running command, kept with its job for those who look at it later.
+"""The command line of the running command, kept with its job for later readers.
 
 It is built from the options that the user gave, not from the arguments of the process. Secrets are
-never options, and those in a URL are masked.
+never options, and secrets in a URL are masked.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def history_command(name: str, limit: int, as_json: bool, place: LedgerPlace) ->
 def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> None:
     """Start scheduled jobs when they are due.
 
-    Two are safer than one. Further options are those of `celery beat`.
+    Two beats are safer than one. Takes all options of `celery beat`.
     """
     from producer.schedule.beat import run_beat
 

@@ -1,6 +1,6 @@
 """What COPY's statements and options are in ringhaul. Pure.
 
-The options are those of `HELP COPY` in cqlsh of Cassandra 3.11 to 5.0, where their defaults are.
+`HELP COPY` in cqlsh of Cassandra 3.11 to 5.0 lists the options and their defaults.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def translate_copy(statement: CopyStatement, draft: Draft | None = None) -> Tran
         )
     skipped, most = given.get("SKIPROWS", ""), given.get("MAXROWS", "")
     if draft.has("--max-rows") and skipped.isdecimal() and most.isdecimal():
-        # COPY counts the rows that it skips, too.
+        # COPY also counts the rows that it skips.
         draft.add("--max-rows", str(max(int(most) - int(skipped), 0)))
     return draft.finish()
 

@@ -23,7 +23,7 @@ def is_limit(value: str) -> bool:
 
 
 def unlimited(name: str) -> Handler:
-    """A limit, or none."""
+    """An option with a limit, which is left out if there is no limit."""
 
     def handle(value: str, draft: Draft) -> None:
         if is_limit(value):
@@ -33,7 +33,7 @@ def unlimited(name: str) -> Handler:
 
 
 def in_each_file(name: str) -> Handler:
-    """The same, counted in each file."""
+    """An option with a limit for each file, which is left out if there is no limit."""
 
     def handle(value: str, draft: Draft) -> None:
         if is_limit(value):

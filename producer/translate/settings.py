@@ -1,7 +1,7 @@
 """Every setting of DataStax Bulk Loader, and what it is in ringhaul. Pure.
 
-The names and defaults are those of its settings reference, version 1.11. A `*` in a name
-stands for the connector in use.
+The names and defaults come from its settings reference, version 1.11. A `*` in a name stands for
+the connector in use.
 """
 
 from __future__ import annotations
