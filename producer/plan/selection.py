@@ -128,7 +128,7 @@ def _computed(table: TableSchema, term: Term) -> str:
 
 
 def _call_or_literal(table: TableSchema, term: Term) -> str:
-    """Do the same on the side of the fields, whose names may have dots and brackets."""
+    """Return the CQL of a call or a literal; empty for a name, which may have dots and brackets."""
     if term.text in table.column_names:
         return ""
     if term.literal is not None:

@@ -2,7 +2,7 @@
 
 A schedule, a cron job or a restarted container cannot know whether an earlier attempt created its
 job before it was killed. With a job id it does not need to: the second command follows a running
-job, runs what a failed one lacks, or reports how an ended one ended.
+job, runs what a failed job lacks, or reports how a job ended.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Options = TypeVar("Options", bound=JobOptions)
 
 
 def run_or_continue(options: Options, kind: JobKind, command: Callable[[Options], int]) -> int:
-    """Run `command`, or continue the job of its `--job-id`; return the exit code. `kind`: of its
-    job."""
+    """Run `command`, or continue the job of its `--job-id`; return the exit code. `kind`: the job's
+    kind."""
     if options.job_id is None:
         return command(options)
     from ringhaul.ledger.keys import job_key

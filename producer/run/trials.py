@@ -96,7 +96,7 @@ class Trials:
         job = trial_job(self.job, sample, setup, slots)
         job_id = self._create(job, setup)
         feeder = feed_job(self.ledger, job_id, job, 1)
-        psutil.cpu_percent(None)  # from now on
+        psutil.cpu_percent(None)  # measures from now on
 
         def cut_off(status: JobStatus) -> None:
             if self.groups is not None:
@@ -151,7 +151,7 @@ def _figures(summary: Summary, busy: float | None) -> Figures:
     cut = status.state is JobState.CANCELLED
     ended_ms = status.now_ms if cut else status.finished_ms or status.now_ms
     seconds = (ended_ms - began_ms) / 1000
-    # Of units that were cut off only the rows are known.
+    # Only the rows of units that were cut off are known.
     rows = report.written + status.live.rows
     return Figures(
         rate=rows / seconds if seconds > 0 else 0.0,

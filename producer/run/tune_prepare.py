@@ -84,7 +84,7 @@ def prepare(
     """Plan the load, create its scratch table and start workers; `stack` removes both.
 
     `run`: names the run. `ends_s`: when the command has to be over, on the monotonic clock.
-    `counts`: numbers of worker processes to choose from, instead of those that suit the host.
+    `counts`: numbers of worker processes to choose from, instead of what suits the host.
     Raises as a load does, before anything is created.
     """
     stack.callback(_set_handlers, {number: signal.getsignal(number) for number in _INTERRUPTS})

@@ -55,8 +55,8 @@ def pause_before_look_s(
 ) -> float:
     """Return the seconds until the next look: few if something is about to start or end.
 
-    `eta_s`: estimated time to the end of the job, if known; `age_s`: of the watch; `fed`: all units
-    are split, and published as far as the window has room.
+    `eta_s`: estimated time to the end of the job, if known; `age_s`: age of the watch; `fed`: all
+    units are split, and published as far as the window has room.
     """
     if not fed:
         return LOOK_SOON_S if age_s < START_S else LOOK_EVERY_S
@@ -232,7 +232,7 @@ class Watch:
         return status
 
     def _dismiss_worker(self, status: JobStatus) -> None:
-        """End the embedded worker with its job. One that still holds units is stopped later."""
+        """End the embedded worker with its job. A worker that holds units is stopped later."""
         if self._worker is not None and not status.leased and self._worker.dismiss():
             with suppress(LedgerUnavailable):  # it could not deregister itself
                 Workers(self._ledger.caller).leave(self._worker.registered)
