@@ -325,8 +325,8 @@ _KEY_LINE = re.compile(r"\s*([\w.-]+)\s*=")
 
 
 def _has_large_number(tables: Mapping[str, Any]) -> bool:
-    """Return whether any number has over a thousand bits. Hexadecimal numbers have no limit, and
-    ones that large cannot be printed."""
+    """Return whether any number has over a thousand bits. Hexadecimal numbers have no limit, but
+    such large numbers cannot be printed."""
     values: list[Any] = [tables]
     while values:
         value = values.pop()

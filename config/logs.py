@@ -67,8 +67,8 @@ def _formatter(
     settings: LoggingSettings, out: TextIO, plain: Callable[[str], str]
 ) -> logging.Formatter:
     terminal = out.isatty()
-    # Format tracebacks first, so that they are masked too. Use plain ones: rich ones show local
-    # variables, which hold rows.
+    # Format tracebacks first, so that they are masked too. Plainly, since rich's tracebacks show
+    # local variables, which hold rows.
     form: list[Processor] = [structlog.processors.format_exc_info, _mask_all]
     if not is_json(settings, out):
         form.append(lambda _logger, _method, event: _plain_all(event, plain))

@@ -57,7 +57,7 @@ class ImportSettings(Section):
 
     #: Folder for the SSTables, as this host sees it, and as nodes do; `{node}` is a node's address.
     folder: OptionalPath = None
-    node_folder: OptionalPath = None  #: empty: the same
+    node_folder: OptionalPath = None  #: empty: the same folder
     #: Words with placeholders, see `ringhaul.imports.command`. Empty: nodetool.
     command: Words = ""
     jmx_port: Count = Field(default=7199, ge=1, le=65535)

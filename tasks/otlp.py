@@ -1,7 +1,7 @@
 """Send spans to a collector of OpenTelemetry, by OTLP over HTTP in JSON.
 
-A span for each job and unit is little, and this is all that it takes. OpenTelemetry's SDK does the
-same with ten packages, which redis-py imports as soon as they are there: 40 ms for each command.
+A span for each job and unit is little, and this is all that it takes. OpenTelemetry's SDK would add
+ten packages, which redis-py imports as soon as they are there: 40 ms for each command.
 
 If the collector is unavailable, spans are dropped, and the log says so. Nothing else is affected.
 """

@@ -1,8 +1,7 @@
 """Kombu's Redis transport, extended to drop messages that `messages` finds unfit.
 
-Each item is checked between Redis's reply and kombu, and rewritten with known names only. In
-place of an unfit one kombu gets an empty reply; the item is then gone from the queue and not kept
-anywhere.
+Each item is checked between Redis's reply and kombu, and rewritten with known names only. In place
+of an unfit item kombu gets an empty reply; the item is gone from the queue and not kept anywhere.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class DeclaredArgument(click.RichArgument):
 def record_options(
     record: type, command: str = "", *, only: str = ""
 ) -> Callable[[Command], Command]:
-    """Add the options of a record to a command. `only`: the field of the only one to add."""
+    """Add the options of a record to a command. `only`: the field of a single option to add."""
 
     def decorate(function: Command) -> Command:
         found = [one for one in options_of(record, command) if not only or one.name == only]

@@ -36,7 +36,7 @@ _PARTITIONER = "org.apache.cassandra.dht.Murmur3Partitioner"
 def layout_of(
     option: str, table: TableSchema, metadata: Metadata, sources: Sequence[LoadSource]
 ) -> Layout:
-    """Return what SSTables of a table contain. `option`: that wants them, for messages.
+    """Return what SSTables of a table contain. `option`: the option that wants them, for messages.
 
     Raises `UsageError` for a table that cannot be written, and `SetupUnusable` for a cluster that
     would not read them.

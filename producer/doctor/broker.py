@@ -30,7 +30,7 @@ class Broker(NamedTuple):
 
     caller: Caller
     findings: Sequence[Finding]
-    clock: Offset | None  #: how far it is ahead of this host's
+    clock: Offset | None  #: how far the broker's clock is ahead of this host's
 
     @property
     def host(self) -> str:

@@ -29,7 +29,7 @@ from ringhaul.storage.remote import read_small
 
 
 def _as_said(option: Option) -> tuple[bool, bool, bool]:
-    """Sort options for a message: characters, then what there is or is not, then values."""
+    """Return the key that sorts options for a message: characters, then switches, then values."""
     return option.group is Group.VALUES, option.kind is FLAG, option.group is Group.ROWS
 
 

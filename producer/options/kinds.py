@@ -12,7 +12,7 @@ class Text(Kind):
 
 
 class Place(Text):
-    """A file, a folder, a URL of one, or - for a standard stream."""
+    """A file, a folder, the URL of either, or - for a standard stream."""
 
 
 class PlaceList(Place):

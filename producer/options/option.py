@@ -40,7 +40,7 @@ class Option:
     repeated: bool = False
     #: On the first page of help, for most people.
     common: bool = False
-    #: Its help there, if `help` needs more than a line.
+    #: Its help on that page, if `help` needs more than a line.
     brief: str = ""
     #: Commands that have the option; empty: all with its record.
     commands: tuple[str, ...] = ()

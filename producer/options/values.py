@@ -59,7 +59,7 @@ class ValueSpelling:
         "--timezone",
         default="UTC",
         metavar="NAME",
-        help="Zone of timestamps that name none.",
+        help="Time zone of timestamps without a zone.",
         said="time zone {}",
     )
     clock_changes: str = _option(

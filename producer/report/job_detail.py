@@ -79,12 +79,12 @@ class JobDetail:
     failing: tuple[UnitLine, ...]
     hosts: tuple[HostWork, ...]
     timeline: Timeline
-    command: str  #: That made the job; without secrets.
+    command: str  #: The command that made the job, without secrets.
     settings: tuple[Setting, ...]
     environment: tuple[Setting, ...]
     show_data: bool  #: Rejects have their records and whole reasons.
     units_read: bool  #: False: `rejects` and what is about units and hosts are empty.
-    at_ms: int  #: When it was read, by the ledger server's clock.
+    at_ms: int  #: Time of the look, by the ledger server's clock.
 
 
 @dataclass

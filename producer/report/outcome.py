@@ -49,7 +49,7 @@ _CAUSES: Mapping[JobState, str] = {
 #: Causes that a resume meets again.
 _FILES_DIFFER = (SourceChanged.__name__, SourceCorrupt.__name__)
 
-#: How reading results, specs and rejects fails that something else was written over.
+#: Errors of reading results, specs and rejects that something else was written over.
 UNREADABLE = (ValueError, KeyError, IndexError, TypeError, zlib.error)
 
 

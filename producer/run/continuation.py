@@ -42,7 +42,7 @@ def continue_job(options: JobOptions, kind: JobKind) -> tuple[int | None, bool]:
     assert job_id is not None
     if not (isinstance(options, RowsOutput) and options.output == STDOUT):
         refuse_workers_of_others(loaded, options)
-    if isinstance(options, ResultPlace):  # it is printed whatever the job's state
+    if isinstance(options, ResultPlace):  # the result is printed whatever the job's state
         check_result_output(result_output(options), options)
     with ledger_of(loaded) as ledger:
         try:

@@ -51,7 +51,7 @@ class Trials:
     job: LoadJob  #: the load, into the table of the trials
     max_errors: str
     slots: int  #: standing worker processes; 0: the groups are used
-    label: str  #: queue label of the standing ones
+    label: str  #: queue label of the standing workers
     groups: WorkerGroups | None = None
     broker: EmbeddedBroker | None = None
     figures: dict[Setup, list[Figures]] = field(default_factory=dict)

@@ -36,7 +36,7 @@ def list_command(as_json: bool, place: LedgerPlace) -> int:
     "--due",
     type=click.DateTime(["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y%m%dT%H%M%SZ", "%Y-%m-%d"]),
     metavar="TIME",
-    help="A due time, UTC; a run of it that failed is continued [now].",
+    help="A due time, UTC; its failed run is continued [now].",
 )
 @ledger_options
 def run_command(name: str, due: datetime | None, place: LedgerPlace) -> int:

@@ -153,12 +153,12 @@ def _is_true(value: str) -> bool:
 
 
 def _option(name: str) -> Handler:
-    """The value is the same there."""
+    """Set the option to the same value."""
     return lambda value, draft: draft.add(name, value)
 
 
 def _note(text: str) -> Handler:
-    """Nothing is lost without it."""
+    """Only add a note: nothing is lost without the option."""
     return lambda _, draft: draft.note(text)
 
 
@@ -196,7 +196,7 @@ def _separator(name: str, usual: str) -> Handler:
 
 
 def _unlimited(name: str) -> Handler:
-    """A negative number means no limit, which is the default here."""
+    """Set a limit; a negative number means no limit, which is the default here."""
 
     def handle(value: str, draft: Draft) -> None:
         draft.drop(name)

@@ -23,7 +23,7 @@ _OTHER_TOOLS = {
 
 
 def advise_other_tool(word: str) -> str:
-    """Return what to do instead of this command of another tool; empty if it is none."""
+    """Return what to do instead of this command of another tool; empty: it is no such command."""
     return _OTHER_TOOLS.get(word.lower(), "")
 
 

@@ -43,7 +43,7 @@ class Node:
     release: str = ""
     used: bool = True  #: False: in another data centre, so that this host does not contact it
     error: str = ""  #: why it did not answer; empty: it did
-    clock: Offset | None = None  #: how far it is ahead of this host's
+    clock: Offset | None = None  #: how far the node's clock is ahead of this host's
 
 
 @dataclass(frozen=True, kw_only=True)
