@@ -210,5 +210,5 @@ class Spelling(ValueSpelling, ValueLeniency):
         "--rows-per",
         Choice(("input", "file")),
         "input",
-        help="Apply --skip-rows and --max-rows to the whole input or per file.",
+        help="Skip and limit records in the whole input, or in each file.",
     )
