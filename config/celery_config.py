@@ -88,8 +88,8 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         "broker_connection_retry": True,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
-        # It also waits while the broker refuses a command, as a full server does, or one in which a
-        # key has got another type. By default it ends.
+        # It also waits while the broker refuses a command, because the server is full or a key has
+        # got another type. By default it ends.
         "broker_channel_error_retry": True,
         "worker_consumer": "tasks.parent.consumer:UnitConsumer",
         # JSON only, in and out: with pickle, anyone who can write to the broker could run code.

@@ -9,9 +9,9 @@ its memory.
 Sources of the quota:
 
 - cgroup v2 (Documentation/admin-guide/cgroup-v2.rst, "CPU Interface Files"): `cpu.max`, "$MAX
-  $PERIOD" in microseconds, `max` for no limit. Limits are hierarchical: those of all ancestors
+  $PERIOD" in microseconds, `max` for no limit. Limits are hierarchical: the limits of all ancestors
   apply too. The root has no such file; but a container mostly sees its own group as the root
-  (`0::/`), which has one.
+  (`0::/`), which has that file.
 - cgroup v1 (Documentation/scheduler/sched-bwc.rst): `cpu.cfs_quota_us`, -1 for no limit, and
   `cpu.cfs_period_us`, in the hierarchy of the `cpu` controller. There a container without a cgroup
   namespace is given the host's path, but sees only its own group, mounted as the root.

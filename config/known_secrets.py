@@ -1,7 +1,7 @@
 """Hide the secrets that this process knows, wherever they occur in a text.
 
-A pattern finds a password only in a URL, and only if its end is clear; it cannot find one that
-stands alone. So each secret is remembered when it is read, and searched for in everything shown.
+A pattern finds a password only in a URL, and only if its end is clear; it cannot find a password
+on its own. So each secret is remembered when it is read, and searched for in everything shown.
 """
 
 from __future__ import annotations

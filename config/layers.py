@@ -64,7 +64,7 @@ def all_layers(
     file: Path | None,
     options: Mapping[str, str],
 ) -> "tuple[Layer, ...]":
-    """Return all layers of settings, the one with the highest precedence first."""
+    """Return all layers of settings, by descending precedence."""
     return (
         Flags(settings_cls, flags, options),
         Environment(settings_cls),
@@ -147,8 +147,8 @@ class Flags(InitSettingsSource, Layer):
 
 
 class Environment(EnvSettingsSource, Layer):
-    """Values from `RINGHAUL_*` variables. An empty one counts as not set, unless it comes from an
-    empty flag of this process or of the one that started it: see `ENV_EMPTY`."""
+    """Values from `RINGHAUL_*` variables. An empty variable counts as not set, unless it comes from
+    an empty flag of this process or of its parent: see `ENV_EMPTY`."""
 
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
         # Field names are in lower case, variables in upper case.
@@ -196,7 +196,7 @@ class File(TomlConfigSettingsSource, Layer):
             raise ConfigError(f"{file_path} is not UTF-8 text (byte {error.start})") from error
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{file_path} is not valid TOML: {error}") from error
-        except ValueError as error:  # from int(), which limits the number of digits
+        except ValueError as error:  # int() limits the number of digits
             digits = _MANY_DIGITS.search(text)
             line = "" if digits is None else f", line {text.count(chr(10), 0, digits.start()) + 1}"
             raise ConfigError(f"{file_path}{line}: a number has thousands of digits") from error
@@ -325,8 +325,8 @@ _KEY_LINE = re.compile(r"\s*([\w.-]+)\s*=")
 
 
 def _has_large_number(tables: Mapping[str, Any]) -> bool:
-    """Return whether any number has over a thousand bits. Hexadecimal numbers have no limit, and
-    ones that large cannot be printed."""
+    """Return whether any number has over a thousand bits. Hexadecimal numbers have no limit, but
+    such large numbers cannot be printed."""
     values: list[Any] = [tables]
     while values:
         value = values.pop()

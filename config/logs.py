@@ -4,8 +4,8 @@ Code logs through the standard library, `log.info("Unit committed.", extra={"act
 that records of Celery and of the driver get the same treatment. Passwords are masked in everything
 that is logged, tracebacks included. Logs go to stderr; stdout is for data.
 
-Each line that a process logs while it works on a unit has the fields `job` and `unit`: those of our
-code, of Celery, of the driver and of its threads.
+Each line that a process logs while it works on a unit has the fields `job` and `unit`, whether our
+code, Celery, the driver or a thread of the driver logs it.
 """
 
 import logging
@@ -25,12 +25,12 @@ _QUIET = ("amqp", "cassandra", "kombu", "urllib3")
 #: The unit of a task, in the text that Celery logs of its arguments (tasks/publish.py).
 _UNIT = re.compile(r"\{'job': '([A-Za-z0-9_.-]{1,64})', 'unit': ([0-9]{1,15})[,}]")
 
-#: Fields of each line of this process. Not a context variable: threads of the driver log, too.
+#: Fields of each line of this process. Not a context variable: threads of the driver log as well.
 _facts: dict[str, Any] = {}
 
 
 def set_log_facts(**facts: Any) -> None:
-    """Add these fields to each line that this process logs, in place of those of the last call."""
+    """Add these fields to each line that this process logs. They replace all earlier facts."""
     global _facts
     _facts = facts
 
@@ -52,7 +52,7 @@ def set_up_logging(
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.level)
-    logging.captureWarnings(True)  # those of Python's `warnings`, on lines like all others
+    logging.captureWarnings(True)  # Python's `warnings` become lines like all others
     for name in _QUIET:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
 
@@ -67,8 +67,8 @@ def _formatter(
     settings: LoggingSettings, out: TextIO, plain: Callable[[str], str]
 ) -> logging.Formatter:
     terminal = out.isatty()
-    # Format tracebacks first, so that they are masked too. Use plain ones: rich ones show local
-    # variables, which hold rows.
+    # Format tracebacks first, so that they are masked too. Plainly, since rich's tracebacks show
+    # local variables, which hold rows.
     form: list[Processor] = [structlog.processors.format_exc_info, _mask_all]
     if not is_json(settings, out):
         form.append(lambda _logger, _method, event: _plain_all(event, plain))

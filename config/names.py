@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 ENV_PREFIX = "RINGHAUL_"
-#: Variable that names a settings file; the only public one that is not a setting.
+#: Variable that names a settings file. All other public variables are settings.
 ENV_CONFIG = "RINGHAUL_CONFIG"
 #: Variable with the dotted keys, separated by commas, of flags given as empty texts. It is needed
 #: because an empty variable counts as not set.

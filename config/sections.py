@@ -69,7 +69,7 @@ class ClusterSettings(Section):
     tls_cert: OptionalPath = None
     tls_key: OptionalPath = None
     tls_verify_hostname: bool = True
-    #: Of requests and answers: CPU time of clients and nodes for fewer bytes on the network.
+    #: Compression of requests and answers: saves network traffic, costs clients and nodes CPU time.
     compression: Compression = "none"
     consistency: Consistency = "LOCAL_QUORUM"
     connect_timeout_s: Seconds = Field(default=10.0, gt=0, le=600)
@@ -164,7 +164,7 @@ class StorageSettings(Section):
 
     #: URL schemes of inputs and outputs. Others that fsspec knows can be added.
     schemes: UrlSchemes = ("s3", "s3a", "gs", "gcs", "http", "https", "file")
-    #: URL of an S3-compatible store. Empty: the one in the host's AWS configuration.
+    #: URL of an S3-compatible store. Empty: the URL in the host's AWS configuration.
     s3_endpoint_url: EndpointUrl = ""
     #: Whether http:// and https:// may resolve to loopback and private addresses.
     private_addresses: bool = False

@@ -80,8 +80,8 @@ class Loaded:
         return replace(self, settings=settings, origins=origins, flags={**self.flags, **flags})
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of a child process, which reads these settings from it: the one of
-        this process, with the flags."""
+        """Return the environment from which a child process reads these settings: this process's
+        environment, with the flags."""
         found = dict(os.environ)
         # A variable of the other way to the cluster would contradict the flag's way.
         for way, other in (WAYS, WAYS[::-1]):

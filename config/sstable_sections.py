@@ -15,7 +15,7 @@ from config.values import Bytes, Count, OptionalPath, Seconds, Words
 class SSTableSettings(Section):
     """How loads build SSTables, with `--to-sstables` and any `--via` but cql."""
 
-    #: Of Data.db, after which the next SSTable starts.
+    #: Size of Data.db after which the next SSTable starts.
     size_bytes: Bytes = Field(default=2**30, ge=2**20)
     #: Keys and values that a worker process sorts in memory. Sorting and building take up to nine
     #: times as much: 90 MB by default, whatever the size of a unit.
@@ -57,7 +57,7 @@ class ImportSettings(Section):
 
     #: Folder for the SSTables, as this host sees it, and as nodes do; `{node}` is a node's address.
     folder: OptionalPath = None
-    node_folder: OptionalPath = None  #: empty: the same
+    node_folder: OptionalPath = None  #: empty: the same folder
     #: Words with placeholders, see `ringhaul.imports.command`. Empty: nodetool.
     command: Words = ""
     jmx_port: Count = Field(default=7199, ge=1, le=65535)

@@ -32,9 +32,9 @@ ERROR_FILE_VARIABLE = "_RINGHAUL_ERROR_FILE"
 def stand_in_for_closed() -> None:
     """Replace closed standard streams. Call this first.
 
-    Standard output that was closed (`>&-`) becomes a stream that refuses writes, so that nothing is
-    lost silently; standard error becomes one that drops them. Python has None in their places, and
-    the next file or socket would get their numbers.
+    Closed standard output (`>&-`) becomes a stream that refuses writes, so that nothing is lost
+    silently; closed standard error becomes a stream that drops writes. Otherwise Python has None in
+    their places, and the next file or socket gets their numbers.
     """
     for number, name, flags in ((1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
         if getattr(sys, name) is not None:

@@ -41,8 +41,8 @@ def screen_width(stream: TextIO) -> int | None:
 def fit_columns(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None
 ) -> dict[int, int]:
-    """Return the columns to show and their widths, by index, in order. `width`: of the screen;
-    None: any."""
+    """Return the columns to show and their widths, by index, in order. `width`: characters of a
+    line of the screen; None: any."""
     whole = [
         max(cell_len(cell) for cell in (column.name, *(row[i] for row in rows)))
         for i, column in enumerate(columns)

@@ -1,8 +1,8 @@
 """The Celery application object. Importing this reads no settings and opens no connection.
 
-Settings are those that a `ringhaul` command has handed over (`tasks.settings`). Otherwise they are
-read from the environment and `ringhaul.toml` on first use, so every way to start a worker
-(`ringhaul worker`, `celery -A tasks worker`, a container) behaves the same.
+A `ringhaul` command hands over its settings (`tasks.settings`). Otherwise they are read from the
+environment and `ringhaul.toml` on first use, so all ways to start a worker (`ringhaul worker`,
+`celery -A tasks worker`, a container) behave alike.
 """
 
 from __future__ import annotations

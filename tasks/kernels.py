@@ -9,7 +9,7 @@ from ringhaul.formats import json_documents, record_end
 
 log = logging.getLogger(__name__)
 
-#: Modules of kernels, and those that import some.
+#: Modules that contain or import kernels.
 _MODULES = (
     "ringhaul.cql.decode.columns",
     "ringhaul.cql.spell.digits",

@@ -36,7 +36,7 @@ def is_statement_job(job: Job) -> TypeGuard[StatementJob]:
     return job.kind.runs_statements
 
 
-#: How reading a spec fails that something else was written over.
+#: Errors of reading a spec that something else was written over.
 _UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError)
 
 

@@ -1,5 +1,5 @@
-"""The host name under which this worker is known: the one in its node name (`--hostname
-worker1@host1`), which may differ from the machine's."""
+"""The host name under which this worker is known. Its node name (`--hostname worker1@host1`) holds
+it, and it may differ from the machine's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _nodename = ""
 
 
 def set_nodename(name: str) -> None:
-    """Set the worker's node name for this process and those that it forks."""
+    """Set the worker's node name for this process and its forks."""
     global _nodename
     _nodename = name
 

@@ -1,7 +1,7 @@
 """Send spans to a collector of OpenTelemetry, by OTLP over HTTP in JSON.
 
-A span for each job and unit is little, and this is all that it takes. OpenTelemetry's SDK does the
-same with ten packages, which redis-py imports as soon as they are there: 40 ms for each command.
+A span for each job and unit is little, and this is all that it takes. OpenTelemetry's SDK would add
+ten packages, which redis-py imports as soon as they are there: 40 ms for each command.
 
 If the collector is unavailable, spans are dropped, and the log says so. Nothing else is affected.
 """
@@ -70,8 +70,8 @@ class Sender:
     def __init__(
         self, endpoint: str, headers: Mapping[str, str], resource: Mapping[str, Value]
     ) -> None:
-        """`endpoint`: of the collector, such as `http://collector:4318`. `headers`: of each
-        request; they may hold a secret. `resource`: attributes of this process."""
+        """`endpoint`: URL of the collector, such as `http://collector:4318`. `headers`: HTTP
+        headers of each request; they may hold a secret. `resource`: attributes of this process."""
         self._url = endpoint.rstrip("/") + "/v1/traces"
         self._headers = {**headers, "Content-Type": "application/json"}
         self._resource = _attributes(resource)

@@ -17,8 +17,8 @@ from ringhaul.ledger.forget import forget_gone
 if TYPE_CHECKING:
     from ringhaul.ledger.connection import Caller
 
-#: Differs from the prefix of shared load queues: those end in the name of a data centre, and a job
-#: id may be the same.
+#: Differs from the prefix of shared load queues, which end in the name of a data centre: a job id
+#: may equal such a name.
 _BEGINNING = "ringhaul.own."
 #: The keys, after the key prefix, that Celery's transport creates for a queue and its exchange of
 #: the same name: bindings, permanent bindings, and messages.

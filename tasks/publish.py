@@ -22,7 +22,7 @@ from tasks.names import TaskNames
 
 #: Published units per worker process, over all jobs: one in progress and one waiting. So no process
 #: waits for its next message, and half of the fleet may die before the other half runs out of work.
-#: Not more, because a new job's units queue up behind those that wait.
+#: Not more, because a new job's units queue up behind all waiting units.
 PUBLISHED_PER_SLOT = 2
 
 

@@ -1,8 +1,7 @@
 """Kombu's Redis transport, extended to drop messages that `messages` finds unfit.
 
-Each item is checked between Redis's reply and kombu, and rewritten with known names only. In
-place of an unfit one kombu gets an empty reply; the item is then gone from the queue and not kept
-anywhere.
+Each item is checked between Redis's reply and kombu, and rewritten with known names only. In place
+of an unfit item kombu gets an empty reply; the item is gone from the queue and not kept anywhere.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ DROPPED = Dropped()
 
 
 class UnitQoS(transport.QoS):  # type: ignore[misc]
-    """Restores unacknowledged messages, and drops those that cannot be restored.
+    """Restores unacknowledged messages, and drops each that cannot be restored.
 
     Once its connection is lost, it restores and acknowledges nothing: kombu would end the worker
     with an AttributeError. The sweep issues the units again that still need it, and a message that

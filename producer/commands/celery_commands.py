@@ -49,8 +49,8 @@ def run_worker(
 
 
 def run_celery(loaded: Loaded, arguments: list[str], run: Callable[[list[str]], object]) -> object:
-    """Hand over to Celery in this process: `run` runs a command of it with these arguments. Return
-    what it returns."""
+    """Hand over to Celery in this process, and return what `run` returns, which runs a command of
+    Celery with these arguments."""
     show_as_written()
     for name, value in WORKER_ENVIRONMENT.items():
         os.environ.setdefault(name, value)

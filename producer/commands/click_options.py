@@ -45,7 +45,7 @@ class DeclaredArgument(click.RichArgument):
 def record_options(
     record: type, command: str = "", *, only: str = ""
 ) -> Callable[[Command], Command]:
-    """Add the options of a record to a command. `only`: the field of the only one to add."""
+    """Add the options of a record to a command. `only`: the field of a single option to add."""
 
     def decorate(function: Command) -> Command:
         found = [one for one in options_of(record, command) if not only or one.name == only]
@@ -178,7 +178,7 @@ def _table(kind: kinds.Table, declared: Option) -> dict[str, Any]:
 
 
 def _table_argument() -> click.Argument:
-    """Return the argument that names the table, too. It and the option are one parameter."""
+    """Return the argument that also names the table. It and the option are one parameter."""
 
     def keep(context: click.Context, _: click.Parameter, value: str | None) -> None:
         context.meta[_NAMED] = value

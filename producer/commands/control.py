@@ -50,7 +50,7 @@ def cancel_command(job: str, place: LedgerPlace) -> int:
 
 @record_command("resume", ResumeOptions)
 def resume_command(**params: Any) -> int:
-    """Continue a paused job, or run the missing units of one that ended early.
+    """Continue a paused job, or run the missing units of a job that ended early.
 
     The job keeps its original options.
     """

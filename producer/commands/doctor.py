@@ -11,7 +11,7 @@ from producer.commands.options import connection_options
 
 
 @click.command("doctor")
-@click.option("--keyspace", metavar="NAME", help="Check the replication of this one [all].")
+@click.option("--keyspace", metavar="NAME", help="Check the replication of this keyspace [all].")
 @click.option(
     "--input",
     "inputs",

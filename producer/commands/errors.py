@@ -31,9 +31,9 @@ def errors_command(
 ) -> int:
     """List or export rejected records: file, line, column and reason.
 
-    Without JOB, those of the newest load, verify, lookup or exec. --export writes their original
-    bytes, under the header of the source, so that the file can be mended and loaded again with the
-    same options; records with another header go to a further file.
+    Without JOB, it takes the newest load, verify, lookup or exec. --export writes the original
+    bytes of the records, under the header of the source, so that the file can be mended and loaded
+    again with the same options; records with another header go to a further file.
     """
     from producer.commands.errors_run import run_errors
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from producer.options.connection import LedgerPlace
 from producer.figures.newest_job import newest_job
+from producer.options.connection import LedgerPlace
 from producer.report.reject_list import print_rejects, save_rejects
 from producer.request.conflicts import refuse_together
 from producer.request.values import given_options

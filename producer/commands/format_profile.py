@@ -1,10 +1,9 @@
 """Apply `--format-profile NAME`: options about records, from the settings file.
 
 A section `[format.NAME]` holds the dialect of a feed. Its keys are options of `load`, or of
-`unload` if a load does not have them. Its values become those of options that were not given, so
-the job, its fingerprint and a schedule's step see the resolved values. A load ignores keys that
-only an unload has. An unload ignores those that only a load has, or that choose a load's records
-and columns.
+`unload` if a load does not have them. It sets all options that were not given, so the job, its
+fingerprint and a schedule's step see the resolved values. A load ignores keys that only an unload
+has. An unload ignores keys that only a load has, or that choose a load's records and columns.
 """
 
 from __future__ import annotations

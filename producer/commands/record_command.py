@@ -1,6 +1,6 @@
 """Commands whose options a record declares, and their help in two levels.
 
-`--help` of a command with many options shows those that most people need; `--help-all` shows all.
+`--help` of a command with many options shows what most people need; `--help-all` shows all options.
 rich_click draws both.
 """
 
@@ -59,7 +59,7 @@ class RecordCommand(click.RichCommand):
         return len(self._options) > OPTIONS_MAX
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return all parameters, with those that show help pages."""
+        """Return all parameters, including the options that show help pages."""
         found = super().get_params(ctx)
         return [*found, self._help_all] if self.has_levels else found
 

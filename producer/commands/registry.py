@@ -66,7 +66,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
     "Watch and steer jobs": {
         "status": Entry(
             "producer.commands.status:status_command",
-            "List the jobs of this broker, or show one of them.",
+            "List the jobs of this broker, or show a single job.",
             "ringhaul status -f ld-7f3a9c",
         ),
         "report": Entry(
@@ -91,7 +91,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
         ),
         "resume": Entry(
             "producer.commands.control:resume_command",
-            "Continue a paused job, or run the missing units of one that ended early.",
+            "Continue a paused job, or run the missing units of a job that ended early.",
             "ringhaul resume ld-7f3a9c",
         ),
         "throttle": Entry(

@@ -16,7 +16,7 @@ from producer.options.connection import LedgerPlace
     required=True,
     type=click.Path(allow_dash=True, writable=True),
     metavar="FILE|DIR|-",
-    help="Write it here; into a folder as JOB.html; -: standard output.",
+    help="Output file (a folder: JOB.html; -: standard output).",
 )
 @click.option(
     "--show-data",
@@ -27,9 +27,9 @@ from producer.options.connection import LedgerPlace
 def report_command(job: str | None, output: str, show_data: bool, place: LedgerPlace) -> int:
     """Write a job's report as one HTML file.
 
-    Without JOB, that of the newest one. It needs no network and no other file, and may be mailed:
-    figures, charts, rejects by reason, units, hosts, events, command and settings. There is no
-    password in it, and no data of rows without --show-data. A running job is shown as it stands.
+    Without JOB, it describes the newest job. It needs no network and no other file, and may be
+    mailed: figures, charts, rejects by reason, units, hosts, events, command and settings. There is
+    no password in it, and no data of rows without --show-data. A running job is shown as it stands.
     """
     from producer.commands.report_run import run_report
 

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from producer.commands.click_options import refuse_missing_folder
+from producer.figures.newest_job import newest_job
 from producer.options.connection import LedgerPlace
 from producer.outputs.whole_file import check_replacing
 from producer.report.job_report import report_path, report_text, write_report
-from producer.figures.newest_job import newest_job
 from producer.services.ledger import reading_ledger
 
 

@@ -36,9 +36,9 @@ def status_command(
     report: Path | None,
     place: LedgerPlace,
 ) -> int:
-    """List the jobs of this broker, or show one of them.
+    """List the jobs of this broker, or show a single job.
 
-    The exit code of one job is that of its command."""
+    `ringhaul status JOB` exits with the code of the job's command."""
     if job is not None and "limit" in given_options():
         raise UsageError(
             "--limit applies to the list of jobs: leave it out, or the name of the job"

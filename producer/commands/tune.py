@@ -25,8 +25,8 @@ from ringhaul.errors import UsageError
 def tune_command(**params: Any) -> int:
     """Find the fastest settings for a load, and what limits it.
 
-    SOURCE and the options about records are those of a load. The first records are loaded again and
-    again into a scratch table, with other settings each time.
+    SOURCE and the options about records are the same as for a load. It loads the first records
+    again and again into a scratch table, with other settings each time.
     """
     began_s = time.monotonic() - (time.time() - psutil.Process().create_time())
     from producer.services.start import start_tune

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def verify_command(options: VerifyOptions, start: Start) -> int:
     """Compare files with a table, record by record; change nothing.
 
-    SOURCE (CSV, JSON Lines or Parquet) and the options are those of a load. `ringhaul errors JOB`
-    lists the records by which a load would change something, and exports them to be loaded.
+    It takes the SOURCE (CSV, JSON Lines or Parquet) and the options of a load. `ringhaul errors
+    JOB` lists the records by which a load would change something, and exports them to be loaded.
     """
     with start() as services:
         # Imported now, while the services start: both take as long.

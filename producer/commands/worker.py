@@ -38,8 +38,8 @@ def worker_command(
 ) -> None:
     """Work on units of all jobs, until stopped.
 
-    Further options are those of `celery worker`. The first worker of a host is celery@HOST, the
-    next celery2@HOST, unless --hostname names it.
+    Takes all options of `celery worker`. The first worker of a host is celery@HOST, the next
+    celery2@HOST, unless --hostname names it.
     """
     from producer.commands.celery_commands import run_worker
 

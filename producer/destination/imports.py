@@ -92,7 +92,7 @@ WAY = ImportsWay()
 def import_needs(folder: str, nodes: Sequence[Node], each_bytes: int) -> list[Need]:
     """Return the room that nodes need in their folders: `each_bytes`, until they have moved it.
 
-    `folder`: may have `NODE`. One that is not there is that of a node which is down.
+    `folder`: path that may contain `NODE`. A missing folder belongs to a node that is down.
     """
     by_folder = Counter(folder.replace(NODE, node.address) for node in nodes)
     return [
@@ -142,11 +142,11 @@ def _check_nodes(
 
 
 def _check_answers(replicas: Replicas, session: Session, probe: Callable[[Node], None]) -> None:
-    """Raise `SetupUnusable` unless enough nodes can be probed. Of the others it must be plain that
-    they are down: one that is up, and refuses, would refuse each SSTable.
+    """Raise `SetupUnusable` unless enough nodes can be probed. All other nodes must plainly be
+    down: a node that is up, and refuses, would refuse each SSTable.
 
-    `probe`: raises for a node that would import nothing, `NodeNotReached` for one that is not
-    reached.
+    `probe`: raises `NodeNotReached` for a node that is not reached, and other errors for a node
+    that would import nothing.
     """
 
     def probed(node: Node) -> RinghaulError | None:

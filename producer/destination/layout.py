@@ -36,7 +36,7 @@ _PARTITIONER = "org.apache.cassandra.dht.Murmur3Partitioner"
 def layout_of(
     option: str, table: TableSchema, metadata: Metadata, sources: Sequence[LoadSource]
 ) -> Layout:
-    """Return what SSTables of a table contain. `option`: that wants them, for messages.
+    """Return what SSTables of a table contain. `option`: the option that wants them, for messages.
 
     Raises `UsageError` for a table that cannot be written, and `SetupUnusable` for a cluster that
     would not read them.
@@ -57,7 +57,7 @@ def in_version(
 ) -> Layout:
     """Return a layout in this version. Raises `UsageError` for a TTL that it cannot store.
 
-    `ttl_s`: of the job; 0: the table's. `or_else`: what helps besides a shorter one.
+    `ttl_s`: the job's TTL; 0: the table's. `or_else`: what helps besides a shorter TTL.
     """
     life_s = ttl_s or layout.default_ttl_s
     if layout.written_s + life_s > version.expiry_s_max:

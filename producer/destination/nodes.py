@@ -1,4 +1,4 @@
-"""What loads need that bring SSTables to nodes, whichever way: checked before anything starts."""
+"""Preconditions shared by all loads that deliver SSTables to nodes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check_cluster(
     option: str, session: Session, settings: Settings, *, scylla: str, ports: str
 ) -> None:
     """Raise `SetupUnusable` for a cluster whose nodes are not reached in this way. `scylla`: what
-    ScyllaDB does instead; `ports`: of the nodes, that are needed."""
+    ScyllaDB does instead; `ports`: the nodes' ports that are needed."""
     if is_scylla(session.cluster.metadata.keyspaces["system"].tables):
         raise SetupUnusable(f"{option}: this cluster is ScyllaDB, which {scylla}")
     if settings.cluster.secure_connect_bundle is not None:
@@ -67,7 +67,7 @@ def check_cluster(
 
 
 def read_replicas(option: str, session: Session, keyspace: str, settings: Settings) -> Replicas:
-    """Return who owns the rows of a keyspace. `option`: for messages. Raises `SetupUnusable`."""
+    """Return who owns the rows of a keyspace. Raises `SetupUnusable`, which names `option`."""
     try:
         owners = read_owners(session, keyspace, settings.streaming.storage_port)
     except RingChanging as error:
@@ -92,8 +92,8 @@ def check_input_bytes(option: str, setting: str, least_bytes: int, input_bytes: 
 
 
 def check_writer(session: Session, table: TableSchema, settings: Settings) -> None:
-    """Raise `ClusterError` for a user who may not write to a table: nodes do not ask that of whom
-    reaches their other ports."""
+    """Raise `ClusterError` for a user who may not write to a table: the nodes' other ports do not
+    check this."""
     try:
         check_may_write(session, table)
     except (DriverException, NoHostAvailable) as error:

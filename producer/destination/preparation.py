@@ -26,7 +26,8 @@ def prepare_destination(
     staged = job.destination.folder_of(job_id, complete=False)
     needs = [_create_staged(job, staged, processes)] if staged else []
     if own_workers:
-        # They load no kernels when they start. Compiling takes longer than a unit may be silent.
+        # Own workers load no kernels when they start, and compiling takes longer than a unit may
+        # be silent.
         importlib.import_module("ringhaul.sstables.build")
         needs += spill_bounds(settings, job).needs(_unit_bytes(job), processes)
     try:
@@ -39,7 +40,7 @@ def prepare_destination(
 
 
 def _create_staged(job: LoadJob, staged: str, processes: int) -> Need:
-    """Create the folder in which workers write; return what they need there at once. They do not
+    """Create the folder in which workers write; return what they need there at once. Workers do not
     create it, so that a worker on a host that does not share it fails. Raises `OutputUnusable`."""
     try:
         os.makedirs(staged, exist_ok=True)

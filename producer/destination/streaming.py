@@ -105,9 +105,9 @@ def _check_nodes(replicas: Replicas, settings: Settings) -> SSTableVersion:
 
 def probe(nodes: Sequence[Node], settings: Settings) -> tuple[dict[Node, str], SSTableVersion]:
     """Return the nodes whose storage port does not answer, and why; and the latest version of
-    SSTables that the others take. Silent ones are taken to be like them.
+    SSTables that the other nodes take. Silent nodes are taken to be like them.
 
-    Raises `SetupUnusable` for one that does, but takes nothing from us.
+    Raises `SetupUnusable` for a node that answers, but takes nothing from us.
     """
     tls = streaming_tls(settings)
     silent: dict[Node, str] = {}

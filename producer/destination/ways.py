@@ -11,8 +11,8 @@ from ringhaul.destination.cql import Cql
 from ringhaul.destination.delivered import Imports, Streaming
 from ringhaul.destination.files import Files
 
-#: Destination -> the module with its `WAY`. A module is imported when a load needs it: those for
-#: SSTables take half a second.
+#: Destination -> the module with its `WAY`. A module is imported when a load needs it: importing
+#: a module for SSTables takes half a second.
 _MODULES = {Files.name: "files", Streaming.name: "streaming", Imports.name: "imports"}
 
 

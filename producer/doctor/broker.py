@@ -30,7 +30,7 @@ class Broker(NamedTuple):
 
     caller: Caller
     findings: Sequence[Finding]
-    clock: Offset | None  #: how far it is ahead of this host's
+    clock: Offset | None  #: how far the broker's clock is ahead of this host's
 
     @property
     def host(self) -> str:
@@ -39,7 +39,7 @@ class Broker(NamedTuple):
 
 
 def open_broker(settings: Settings) -> Broker:
-    """Connect and check. Raises `RinghaulError` and `ConfigError` for one that cannot be used."""
+    """Connect and check. Raises `RinghaulError` and `ConfigError` for an unusable broker."""
     caller = open_ledger(settings, PATIENCE_MS).caller
     facts = read_server(caller, timed=True)
     found = [BROKER.ok("address", f"{facts.address} answers")]

@@ -1,9 +1,9 @@
 """Judge how far the clocks of hosts, nodes and broker are apart.
 
-They matter because rows get their write timestamps from clocks: those of a load from the clock of
-the command's host, those of other programs from theirs or from a node's. Of two writes the one with
-the later timestamp stays, so a clock that is behind loses its writes, and one that is ahead hides
-those that come after it.
+They matter because rows get their write timestamps from clocks: a load's rows from the clock of the
+command's host, other programs' rows from their hosts' clocks or a node's. Of two writes the later
+timestamp wins, so a clock that is behind loses its writes, and a clock that is ahead hides the
+writes that follow.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def relative_clocks(
 def one_clock(
     machine: Machine | None, addresses: Sequence[str], reports: Sequence[WorkerReport]
 ) -> bool:
-    """Return whether this host's kernel has the only clock that jobs use. `addresses`: of the
-    broker and the nodes."""
+    """Return whether this host's kernel has the only clock that jobs use. `addresses`: addresses of
+    the broker and the nodes."""
     boots = {one.report.machine.boot for one in reports if one.report and one.report.machine}
     if machine is None or not machine.boot or boots - {machine.boot}:
         return False

@@ -32,7 +32,7 @@ class Cluster(NamedTuple):
 
 
 def open_cluster(settings: Settings, keyspace: str | None) -> Cluster:
-    """Connect and check. `keyspace`: the one that jobs will use; None: all of the users'.
+    """Connect and check. `keyspace`: the jobs' keyspace; None: all keyspaces of users.
 
     Raises `RinghaulError` for a cluster that cannot be used.
     """
@@ -85,7 +85,8 @@ def judge_versions(nodes: Sequence[Node]) -> Finding:
 
 
 def judge_nodes(nodes: Sequence[Node], down: Sequence[str]) -> Finding:
-    """Judge whether the nodes that are used from here answer. `down`: as the cluster says."""
+    """Judge whether the nodes that are used from here answer. `down`: addresses of the nodes that
+    the cluster says are down."""
     silent = [node for node in nodes if node.used and node.error and node.address not in down]
     if silent:
         some = ", ".join(f"{node.address} ({node.error})" for node in silent[:_SHOWN])

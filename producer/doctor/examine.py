@@ -46,7 +46,7 @@ FILES_S = 30.0
 class Subject:
     """What is examined beside the settings."""
 
-    keyspace: str | None = None  #: the one that jobs will use; None: all
+    keyspace: str | None = None  #: keyspace of the jobs; None: all
     inputs: Sequence[str] = ()
     output: str = ""  #: empty: none
 
@@ -54,7 +54,7 @@ class Subject:
 def examine(loaded: Loaded, subject: Subject) -> list[Finding]:
     """Run all checks and return their findings, by section."""
     settings = loaded.settings
-    has_broker = bool(settings.broker.url)  # that of the local stack, if none is configured
+    has_broker = bool(settings.broker.url)  # the local stack's, if none is configured
     if subject.inputs or subject.output:  # readers of files: slow to import, and not in a thread
         from producer.doctor.files import check_files
     machine = Timed(MACHINE, "disks", MACHINE_S, lambda: measure_machine(settings))

@@ -31,7 +31,7 @@ class Timed(Generic[T]):
     def value(self) -> T | None:
         """Wait for the result and return it; None if there is none: see `troubles`.
 
-        Every call gives the same: a result that comes too late is dropped.
+        Every call returns an equal value: a result that comes too late is dropped.
         """
         self._ended.wait(max(0.0, self._give_up_at - time.monotonic()))
         with self._lock:

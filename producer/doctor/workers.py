@@ -69,7 +69,7 @@ def judge_versions(mine: Mapping[str, str], reports: Sequence[WorkerReport]) -> 
 
 
 def judge_settings(mine: Mapping[str, Any], reports: Sequence[WorkerReport]) -> list[Finding]:
-    """Judge whether all workers have the same settings, and this command the same as they.
+    """Judge whether this command and all workers have the same settings.
 
     The value that most workers have counts as the right one.
     """
@@ -150,7 +150,7 @@ def judge_clusters(name: str | None, reports: Sequence[WorkerReport]) -> Finding
 
 
 def judge_rights(reports: Sequence[WorkerReport], advice: str) -> Finding | None:
-    """Judge whether every worker's user may run what is needed; `advice`: if one may not."""
+    """Judge whether every worker's user may run what is needed. `advice`: what to do if not."""
     answered = [
         (one, report.refused) for one, report in _answered(reports) if report.refused is not None
     ]
@@ -206,7 +206,8 @@ def judge_reports(
     one_clock: bool,
     rights_advice: str,
 ) -> list[Finding]:
-    """Judge all reports. `versions`, `settings`: of this command; the rest as below."""
+    """Judge all reports. `versions`, `settings`: this command's. See the other functions of this
+    module for the rest."""
     found = [
         judge_versions(versions, reports),
         *judge_settings(settings, reports),

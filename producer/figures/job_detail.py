@@ -79,12 +79,12 @@ class JobDetail:
     failing: tuple[UnitLine, ...]
     hosts: tuple[HostWork, ...]
     timeline: Timeline
-    command: str  #: That made the job; without secrets.
+    command: str  #: The command that made the job, without secrets.
     settings: tuple[Setting, ...]
     environment: tuple[Setting, ...]
     show_data: bool  #: Rejects have their records and whole reasons.
     units_read: bool  #: False: `rejects` and what is about units and hosts are empty.
-    at_ms: int  #: When it was read, by the ledger server's clock.
+    at_ms: int  #: Time of the look, by the ledger server's clock.
 
 
 @dataclass
@@ -95,11 +95,11 @@ class Known:
     spec: str = ""
     job: Job | None = None
     server: str = ""  #: Name and version of the ledger's server.
-    closing: Closing | None = None  #: Of a job whose figures never change again.
+    closing: Closing | None = None  #: Closing of a job whose figures never change again.
     closing_of: _Moment | None = None
     rejects: RejectGroups | None = None
     rejects_of: tuple[str, int, int, int, int, bool, int | None] | None = None
-    units: _Units | None = None  #: Of a job that has ended, and what they were made of.
+    units: _Units | None = None  #: Units of an ended job; `units_of`: when they were read.
     units_of: _Moment | None = None
 
 
@@ -139,11 +139,11 @@ def look_at_job(
 ) -> JobDetail:
     """Return a job in detail.
 
-    `show_data`: with the records and the whole reasons of the rejects that are shown as samples.
-    `rejects_max`: rejects to group, None for all. `closing`: the job's closing if the caller has
-    it. `whole`: compute it otherwise, which takes a second look at all results and rejects; without
-    it there are no figures in `end`. `units`: with what is known of its units, hosts and rejects,
-    which takes a look at all results. `known`: of an earlier look at the same job.
+    `show_data`: whether the sample rejects have their records and whole reasons. `rejects_max`:
+    rejects to group, None for all. `closing`: the job's closing if the caller has it. `whole`:
+    whether to compute it otherwise, by a second look at all results and rejects; without a closing
+    `end` has no figures. `units`: whether to read facts of units, hosts and rejects, by a look at
+    all results. `known`: facts kept from earlier looks, which this look updates.
 
     Raises JobMissing; JobDamaged if Redis lost part of the job.
     """
@@ -203,7 +203,7 @@ def _units(ledger: Ledger, status: JobStatus, events: Sequence[JobEvent], known:
         host_work(facts),
         timeline_of(facts, ledger.unit_ends(status.job), at_work, seconds),
     )
-    # Those of a running job, or of one whose last units still end, change with each look.
+    # While units run, or still end, their figures change with each look.
     known.units = units if status.finished and not status.leased else None
     known.units_of = of
     return units
@@ -212,7 +212,7 @@ def _units(ledger: Ledger, status: JobStatus, events: Sequence[JobEvent], known:
 def _rejects(
     ledger: Ledger, status: JobStatus, known: Known, *, show_data: bool, rejects_max: int | None
 ) -> RejectGroups:
-    stopped = status.live.rejected if status.finished else 0  # of a unit that is not done
+    stopped = status.live.rejected if status.finished else 0  # rejects of a unit that is not done
     of = (
         *(status.job, status.created_ms, status.epoch, status.done, stopped),
         *(show_data, rejects_max),

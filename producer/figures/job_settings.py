@@ -64,7 +64,8 @@ def job_command(status: JobStatus) -> str:
 
 
 def environment(server: str) -> tuple[Setting, ...]:
-    """Return versions of this process, which made the report. `server`: of the ledger's server."""
+    """Return the versions in this process, which made the report. `server`: the ledger server's
+    name and version."""
     found = [("ringhaul", __version__), ("python", platform.python_version())]
     for package in _PACKAGES:
         try:

@@ -92,7 +92,7 @@ def load_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False
 
 
 def summary_closing(summary: Summary, *, width: int | None = None) -> Closing:
-    """Format a summary for people and for programs. `width`: of the screen; None: any."""
+    """Format a summary for people and for programs. `width`: columns of the screen; None: any."""
     return Closing(
         exit_code=summary.exit_code,
         figures=_figures(summary, width),

@@ -49,7 +49,7 @@ _CAUSES: Mapping[JobState, str] = {
 #: Causes that a resume meets again.
 _FILES_DIFFER = (SourceChanged.__name__, SourceCorrupt.__name__)
 
-#: How reading results, specs and rejects fails that something else was written over.
+#: Errors of reading results, specs and rejects that something else was written over.
 UNREADABLE = (ValueError, KeyError, IndexError, TypeError, zlib.error)
 
 
@@ -60,24 +60,24 @@ class Closing:
     exit_code: int
     figures: Sequence[str]  #: lines of counts and times
     verdict: Sequence[str]  #: lines: how it ended, and the next command if there is one
-    data: dict[str, Any]  #: for programs, on stdout
+    data: dict[str, Any]  #: JSON object for programs, on stdout
 
     @property
     def text(self) -> str:
-        """For people, on stderr."""
+        """The report for people, on stderr."""
         return lines_of([*self.figures, *self.verdict])
 
     @property
     def alarm(self) -> str:
-        """For people, if the command is quiet and the job did not succeed."""
+        """What a quiet command says to people if the job did not succeed."""
         return lines_of([f"{self.data['job']} {self.verdict[0]}", *self.verdict[1:]])
 
 
 def check_sums(ledger: Ledger, status: JobStatus, sums: Mapping[str, int]) -> None:
     """Raise `JobDamaged` if the results of the units do not add up to the job's totals.
 
-    `sums`: over the results, which were read after `status`. If a unit was committed in between, it
-    is in only one of them, and nothing is compared.
+    `sums`: sums over the results, which were read after `status`. Nothing is compared if a unit was
+    committed in between: only the sums include it.
     """
     if ledger.status(status.job).done != status.done:
         return

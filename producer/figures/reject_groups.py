@@ -109,7 +109,7 @@ class RejectSample:
 
     place: str  #: File, line and byte; or the table.
     reason: str  #: Empty if data of rows is not shown.
-    record: str  #: Its first characters; empty if data of rows is not shown, or if it is not kept.
+    record: str  #: The first characters; empty if data of rows is not shown or not kept.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ class RejectGroup:
     """Rejects of one stage, column and reason."""
 
     stage: str
-    column: str  #: Empty: of the whole record.
+    column: str  #: Empty: the whole record was rejected.
     reason: str  #: Without values of rows.
     count: int
     samples: tuple[RejectSample, ...]
@@ -186,8 +186,8 @@ def reason_kind(stage: str, reason: str) -> str:
 
 
 def _has_rejected(status: JobStatus) -> bool:
-    """Return whether records were rejected, by committed units or by one that alone exceeded the
-    limit."""
+    """Return whether records were rejected, by committed units or by a unit that alone exceeded
+    the limit."""
     return status.totals.get("rejected", 0) + status.live.rejected > 0
 
 

@@ -123,10 +123,9 @@ def export_rejects(ledger: Ledger, job_id: str, path: str) -> Exported:
     A source that was decoded as a stream (UTF-16 and the like) is written in its encoding again.
     The header of the source comes first if it had one. Records under another header, or of another
     format, go to further files, `NAME-2.csv` and so on. Records of Parquet files, which have no
-    bytes as text, are written as JSON Lines. Rows of a table are written as JSON Lines too, except
-    those for which the ledger keeps only the place. Each file is replaced atomically. Raises
-    `UsageError` if more than one file would be needed on stdout, or more than `FILES_MAX`, and if
-    `path` is a source of the job.
+    bytes as text, are written as JSON Lines. So are rows of a table, unless the ledger keeps only
+    the row's place. Each file is replaced atomically. Raises `UsageError` if stdout would need more
+    than one file, if more than `FILES_MAX` files are needed, and if `path` is a source of the job.
     """
     there = path != "-" and os.path.isfile(path)
     if _kind(ledger, job_id) is JobKind.UNLOAD:
@@ -184,7 +183,7 @@ def _export_rows(ledger: Ledger, job_id: str, path: str) -> int:
 def refuse_source(path: str, sources: Iterable[str]) -> None:
     """Raise `UsageError` if the file at `path` is one of `sources`: its records would be lost."""
     for source in sources:
-        with suppress(OSError):  # one of them does not exist, or is a URL
+        with suppress(OSError):  # a file does not exist, or its path is a URL
             if os.path.samefile(path, source):
                 raise UsageError(
                     f"--export {path}: the job was loaded from this file; give another name"

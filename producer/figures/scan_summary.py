@@ -29,7 +29,7 @@ from ringhaul.scan.result import ReadReport, ReadResult, build_read_report
 
 #: CPU per row is shown from this many rows on; with fewer, it is mostly the cost of starting.
 CPU_ROWS_MIN = 10_000
-#: How many ranges the summary for people lists; the one for programs and the manifest have all.
+#: How many ranges the summary for people lists. The JSON summary and the manifest list all.
 LISTED_MAX = 5
 
 

@@ -56,9 +56,9 @@ class Snapshot:
 
 
 def retrying(status: JobStatus) -> str | None:
-    """Return why a job is stuck: `3 units, failed 5 times, last 0:12 ago: ...`, `no unit is worked
-    on, one was declined 0:12 ago: ...`, or, while other units may progress, `a unit, last 0:02 ago:
-    ...`. None if it is not stuck, or not because of an error."""
+    """Return why a job is stuck: `3 units, failed 5 times, last 0:12 ago: ...`, `no unit is in
+    progress; ...`, or, while other units may progress, `a unit, last 0:02 ago: ...`. None if it is
+    not stuck, or not because of an error."""
     if status.finished or status.paused:
         return None
     if status.declined is not None and status.declined_ms is not None:

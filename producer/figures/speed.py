@@ -12,7 +12,7 @@ from producer.figures.snapshot import Snapshot, retrying
 from ringhaul.ledger.history import Sample
 from ringhaul.ledger.job_status import JobStatus
 
-#: A running job's speed is that of its last samples over at least this time.
+#: A running job's speed is an average over its last samples, of at least this time.
 RATE_OVER_S = 10
 
 
@@ -27,9 +27,9 @@ def recent_snapshot(
 ) -> Snapshot:
     """Return the figures of a job. Live figures of running units count as done.
 
-    `samples`: all or the last ones, the oldest first; without any, the speed is that since the
-    job's start. `workers`, `hosts`: None: as the last sample has them. `p50_ms`, `p99_ms`: as the
-    caller knows them.
+    `samples`: all or the last samples, the oldest first; without any, the speed is the average
+    since the job's start. `workers`, `hosts`: counts; None: the last sample's. `p50_ms`, `p99_ms`:
+    latencies, if the caller knows them.
     """
     size = status.labels.get("bytes_total", "")
     bytes_total = int(size) if size.isdecimal() else 0

@@ -1,5 +1,5 @@
-"""The units of a job as reports and pages show them: by host, the slowest, those that failed, and
-when each ran.
+"""The units of a job as reports and pages show them: by host, the slowest units, the failed units,
+and when each ran.
 
 What is shown is bounded, however many units there are. Results never change, so that `UnitFacts`
 of a job may be kept from one look to the next, which then reads only what is new.
@@ -24,7 +24,7 @@ from ringhaul.scan.result import ReadResult
 from ringhaul.statements.result import StatementResult
 
 LISTED_MAX = 10
-#: Bars of a timeline. If there are more units, those of a stretch of time are added up.
+#: Bars of a timeline. If there are more units, each stretch of time sums up its units.
 BARS_MAX = 400
 LANES_MAX = 24
 HOSTS_MAX = 50
@@ -53,7 +53,7 @@ class UnitLine:
     unit: int
     state: str  #: done, running, waiting or given up
     attempts: int
-    seconds: float | None = None  #: Of the attempt that counted, or of the one that runs.
+    seconds: float | None = None  #: Time of the attempt that counted or that runs.
     rows: int | None = None
     worker: str = ""  #: host:pid
     place: str = ""  #: File and bytes, or token ranges.
@@ -69,7 +69,7 @@ class HostWork:
     units: int
     rows: int
     rejected: int
-    seconds: float  #: Of all its units together.
+    seconds: float  #: Time of all its units together.
     repeated: int  #: Units that took more than one attempt.
 
     @property
@@ -84,14 +84,14 @@ class Timeline:
 
     lanes: tuple[str, ...] = ()  #: Processes, or hosts if there are too many.
     bars: tuple[Bar, ...] = ()
-    seconds: float = 0.0  #: From the job's creation to its end, or to now.
+    seconds: float = 0.0  #: Time from the job's creation to its end, or to now.
     units: int = 0  #: Units whose times are known.
     summed: bool = False  #: Bars are sums of several units.
 
 
 @dataclass
 class UnitFacts:
-    """The committed units of a job, read so far. One job's; see `read_facts`."""
+    """The committed units of one job, read so far; see `read_facts`."""
 
     job: str = ""
     created_ms: int = 0
@@ -104,8 +104,8 @@ class UnitFacts:
 
 
 def read_facts(ledger: Ledger, status: JobStatus, known: UnitFacts | None = None) -> UnitFacts:
-    """Return the facts of all committed units. `known`: those of an earlier look at the job, which
-    are extended; of another job, they are dropped."""
+    """Return the facts of all committed units. `known`: facts from an earlier look, which are
+    extended, or dropped if they are about another job."""
     facts = UnitFacts() if known is None else known
     if (facts.job, facts.created_ms) != (status.job, status.created_ms):
         facts.job, facts.created_ms = status.job, status.created_ms
@@ -160,8 +160,8 @@ def host_of(worker: str) -> str:
 
 
 def host_work(facts: UnitFacts) -> tuple[HostWork, ...]:
-    """Return what each host did, the one with the most units first."""
-    sums: dict[str, list[int]] = {}  # of each worker process
+    """Return what each host did, the host with the most units first."""
+    sums: dict[str, list[int]] = {}  # figures of each worker process
     for fact in facts.all():
         figures = sums.setdefault(fact.worker, [0, 0, 0, 0, 0])
         figures[0] += 1

@@ -1,4 +1,4 @@
-"""Say what a user may not expect of the files that were found for a job."""
+"""Notes about files found for a job that a user may not expect."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from ringhaul.storage.remote import read_small
 
 
 def _as_said(option: Option) -> tuple[bool, bool, bool]:
-    """Sort options for a message: characters, then what there is or is not, then values."""
+    """Return the key that sorts options for a message: characters, then switches, then values."""
     return option.group is Group.VALUES, option.kind is FLAG, option.group is Group.ROWS
 
 
@@ -142,7 +142,7 @@ def _is_web(source: str) -> bool:
 
 
 def _read_web(folder: str) -> Manifest | None:
-    """Do the same as `read_manifest`, which knows only writable folders. Return None if there is no
+    """Return the manifest in a web folder, which `read_manifest` cannot read; None: it holds no
     manifest of ours. `folder` ends with a slash. Raises as `read_small` does."""
     try:
         found = (content for name in MANIFESTS if (content := read_small(folder + name)))
@@ -195,7 +195,7 @@ def _values(fmt: TextFormat | None) -> dict[str, Any]:
 
 
 def _unlike(options: LoadOptions, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the wanted options that were not given and have another value."""
+    """Return the wanted options that were not given and have another value."""
     text = TextFormat()
     usual = replace(
         options,

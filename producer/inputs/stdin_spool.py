@@ -121,7 +121,7 @@ def as_standard_input(text: str, spool: Path) -> str:
 def spool_path(state_dir: Path, job_id: str) -> Path:
     """Return the path of this command's spool file: a new name at each call.
 
-    Another command with the same job id, such as one that only plans, uses another file.
+    So two commands with the same job id, of which one may only plan, do not share a file.
     """
     return spool_folder_of(state_dir) / f"{job_id}.{secrets.token_hex(4)}.csv"
 

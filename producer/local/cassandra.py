@@ -53,7 +53,7 @@ class Node:
     address: str  #: loopback address of CQL and of gossip
     cql_port: int
     storage_port: int
-    pid: int | None  #: from the last start
+    pid: int | None  #: process id of the last start
     host_id: str = ""  #: assigned by Cassandra on the first start; empty until it is known
     behind: str = ""  #: its own CQL address if a proxy listens on `address`
 
@@ -189,9 +189,9 @@ def answers_cql(address: str, port: int, timeout_s: float = 2) -> bool:
 
 def _line_of_port_taken(node: Node) -> str:
     """Return the line in the logs of the node's last start that says that a port was taken: it may
-    be anywhere, since other errors may follow. Empty if there is none.
+    be anywhere, since other errors may follow. Empty if there is no such line.
 
-    The port may be one that the user's Java options name.
+    The user's Java options may name the port.
     """
     for log in (node.log, node.console):
         with suppress(FileNotFoundError):

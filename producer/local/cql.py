@@ -24,7 +24,7 @@ SCRIPT = Path(__file__).with_name("cqlsh.py")
 def run_cqlsh(ends: Endpoints, folder: Path, arguments: Sequence[str]) -> NoReturn:
     """Replace this process by cqlsh.
 
-    `folder`: for its configuration. Raises `ExtraMissing` if it is not installed.
+    `folder`: place of its configuration. Raises `ExtraMissing` if cqlsh is not installed.
     """
     if find_spec(PACKAGE) is None:
         raise ExtraMissing("cqlsh")

@@ -130,7 +130,7 @@ def _signal(servers: Sequence[tuple[int, str]], number: signal.Signals) -> None:
 
 
 def _wait_gone(servers: list[tuple[int, str]], timeout_s: float) -> list[tuple[int, str]]:
-    """Wait until all have exited; return those that still run after `timeout_s`."""
+    """Wait until all servers have exited; return the servers that still run after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     while True:
         servers = [(pid, proof) for pid, proof in servers if is_ours(pid, proof)]

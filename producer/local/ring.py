@@ -26,8 +26,8 @@ from producer.local.cassandra import SUPERUSER, SUPERUSER_PASSWORD
 from producer.local.errors import LocalStackError
 
 _POLL_S = 0.2
-#: Of a connection and a request. The driver's 2 s for the control connection are too short for a
-#: node that has just started.
+#: Time limit of a connection and a request. The driver's 2 s for the control connection are too
+#: short for a node that has just started.
 TIMEOUT_S = 10
 
 T = TypeVar("T")
@@ -75,10 +75,10 @@ def _problem(
 
 
 def _read_everywhere(address: str, port: int, level: int, *, auth: bool) -> set[str]:
-    """Read from all nodes through the one at `address`; return the nodes it reports to drivers.
+    """Read from all nodes through the node at `address`; return the nodes it reports to drivers.
 
     It reads an empty system table with replication factor 2. Its token ranges cover every node, so
-    at consistency level ALL the read fails as long as the coordinator misses one.
+    at consistency level ALL the read fails as long as the coordinator misses a node.
     """
     return _with_session(address, port, level, _named_by, auth=auth)
 

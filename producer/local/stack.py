@@ -114,13 +114,12 @@ class Stack:
         """Start all servers that are not running, and wait until they answer.
 
         `nodes`, `auth`: None means as it is, or one node without passwords if there is no stack.
-        `heap`: of each node that this call starts, as Java writes it.
+        `heap`: heap size of each node that this call starts, as Java writes it.
         `any_port`: leave the usual ports 9042, 7000 and 6379 alone.
 
-        Raises `UsageError` when `nodes` or `auth` differ from a stack that has data or `heap` is
-        given for nodes that all run, and
-        `LocalStackError` when a server cannot be started; servers started by this call are then
-        stopped again.
+        Raises `UsageError` when `nodes` or `auth` differ from a stack that has data, or `heap` is
+        given for nodes that all run; and `LocalStackError` when a server cannot be started: then
+        all servers started by this call are stopped again.
         """
         if nodes is not None and not 1 <= nodes <= NODES_MAX:
             raise UsageError(f"--nodes {nodes}: a local stack has 1 to {NODES_MAX} nodes")
@@ -251,7 +250,7 @@ class Stack:
     ) -> tuple[Layout, int]:
         """Start the missing nodes, on other ports if another process took one meanwhile.
 
-        The nodes share their port numbers: while one of them runs, the others cannot change theirs.
+        The nodes share their port numbers: while a node runs, the others cannot change theirs.
         """
         for _ in range(_PORT_TRIES_MAX - 1):
             try:
@@ -315,7 +314,7 @@ class Stack:
     def _identified(self, layout: Layout) -> Layout:
         """Return the layout with its nodes' host ids, saved for the next `up`.
 
-        Raises `LocalStackError` if a node is not the one that used this folder before.
+        Raises `LocalStackError` if another node used this folder before.
         """
         from producer.local.ring import read_host_ids  # brings in the driver: 0.3 s
 

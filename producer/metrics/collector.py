@@ -28,12 +28,12 @@ ANSWER_S = 2.0
 class LedgerCollector(Collector):
     """Reads the ledger at each scrape, one scrape at a time, and never raises.
 
-    While Redis does not answer, `ringhaul_up` is 0 and there are no other figures: old ones would
-    look like current ones.
+    While Redis does not answer, `ringhaul_up` is 0 and there are no other figures: old figures
+    would look current.
     """
 
     def __init__(self, ledger: Ledger, settings: Settings) -> None:
-        """`ledger`: with little patience, see `register`."""
+        """`ledger`: a ledger with little patience, see `register`."""
         self._looker = Looker(ledger, settings)
         self._jobs = settings.metrics.jobs
         self._sums = NeverLess()
@@ -69,7 +69,7 @@ class LedgerCollector(Collector):
 def register(settings: Settings, registry: CollectorRegistry = REGISTRY) -> LedgerCollector:
     """Add the metrics of the ledger to a registry; return the collector. Connects at a scrape.
 
-    `settings`: with the address of the broker, an embedded one too.
+    `settings`: the settings, with the address of the broker, even if it is embedded.
     """
     collector = LedgerCollector(open_ledger(settings, 0, timeout_s=ANSWER_S), settings)
     registry.register(collector)

@@ -24,7 +24,7 @@ from producer.options.connection import LedgerPlace
 def metrics_command(port: int, address: str, place: LedgerPlace) -> int:
     """Serve metrics for Prometheus at /metrics, without Flower.
 
-    They are computed from the ledger at each scrape; Flower's /metrics has the same.
+    They are computed from the ledger at each scrape, as for Flower's own /metrics page.
     """
     from producer.metrics.run import serve_metrics
 

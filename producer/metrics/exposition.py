@@ -1,4 +1,4 @@
-"""From figures to metrics of Prometheus.
+"""Turns figures into metrics for Prometheus.
 
 Labels have few values: states, kinds of job, queues, names of schedules in the file, checks. Ids of
 jobs are a label only if the settings say so, and then of at most `JOBS_MAX` jobs. Nothing comes
@@ -74,7 +74,8 @@ def metrics_of(
 ) -> Iterator[Metric]:
     """Return the metrics of these figures.
 
-    `totals`: those of the figures, by `NeverLess`. `jobs`: also the metrics of each running job.
+    `totals`: the figures' totals, corrected by `NeverLess`. `jobs`: whether to add metrics of each
+    running job.
     """
     yield from _job_metrics(figures)
     yield from _totals(totals)

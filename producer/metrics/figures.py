@@ -54,7 +54,7 @@ class NeverLess:
         self._shown: dict[tuple[object, ...], int] = {}
 
     def totals(self, read: Mapping[JobKind, KindTotals]) -> dict[JobKind, KindTotals]:
-        """Return the sums to show for those that were read."""
+        """Return the sums to show, given the sums `read` from the ledger."""
         flat: dict[tuple[object, ...], int] = {
             (kind, part, name): number
             for kind, totals in read.items()

@@ -1,7 +1,7 @@
 """Read the figures of one scrape from the ledger, within a bounded time.
 
-The same functions as those of `ringhaul status` and `top`. What grows with the number of jobs is
-counted by the server; only jobs that have not ended are read one by one.
+`ringhaul status` and `top` use the same functions. What grows with the number of jobs is counted by
+the server; only jobs that have not ended are read one by one.
 """
 
 from __future__ import annotations

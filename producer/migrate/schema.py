@@ -118,7 +118,7 @@ def _settled(translation: Translation, table: TableSchema, options: JobOptions) 
 
 
 def _in_order_of_copy(table: TableSchema) -> Sequence[str] | None:
-    """Return the columns as COPY orders them; None: one has a name that no list can have."""
+    """Return the columns as COPY orders them; None: the name of a column cannot stand in a list."""
     names = table.column_names
     rest = sorted(name for name in names if name not in table.primary_key)
     found = [*table.primary_key, *rest]
@@ -126,7 +126,7 @@ def _in_order_of_copy(table: TableSchema) -> Sequence[str] | None:
 
 
 def _has_nested(table: TableSchema, listed: Sequence[str]) -> bool:
-    """Return whether a column is a collection or the like, of those listed, or of all."""
+    """Return whether one of the listed columns, or of all columns, holds nested values."""
     wanted = [name for text in listed for name in text.split(",")] or table.column_names
     try:
         kinds = [table.parsed_type(name) for name in wanted if name in table.column_names]

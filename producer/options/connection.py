@@ -101,6 +101,6 @@ class LedgerPlace:
     broker: str | None = again(
         Connection,
         "broker",
-        help="Redis of the job, e.g. redis://host:6379/0; none: that of embedded jobs.",
+        help="Redis of the job, e.g. redis://host:6379/0; none: the embedded jobs' Redis.",
     )
     config_file: Path | None = again(Connection, "config_file")

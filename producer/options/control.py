@@ -37,7 +37,7 @@ class ResumeOptions(Connection, Following, ResultPlace):
         ResultPlace,
         "output",
         metavar="FILE|-",
-        help="Write this result here; -: standard output [as its command said].",
+        help="File for the result; -: standard output [as its command said].",
     )
     given: frozenset[str] = frozenset()
 

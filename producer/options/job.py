@@ -162,7 +162,7 @@ class JobOptions(Connection, Following, Sharing):
     )
     #: Names of the options that were given, by the user or by a preset.
     given: frozenset[str] = frozenset()
-    #: The request as text, compared with that of an existing job of this id: see `fingerprint`.
+    #: The request as text, compared with the text of an existing job of this id: see `fingerprint`.
     fingerprint: str = ""
     #: The job exists: its command ended before all units were in the ledger.
     adopted: bool = False

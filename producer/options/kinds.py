@@ -12,7 +12,7 @@ class Text(Kind):
 
 
 class Place(Text):
-    """A file, a folder, a URL of one, or - for a standard stream."""
+    """A file, a folder, the URL of either, or - for a standard stream."""
 
 
 class PlaceList(Place):
@@ -53,7 +53,7 @@ class Duration(Kind):
 
 
 class PathOf(Kind):
-    """The path of a file or a folder. `file`, `folder`: whether one that exists may be that."""
+    """The path of a file or a folder. `file`, `folder`: whether an existing path may be that."""
 
     def __init__(self, *, file: bool = True, folder: bool = True, writable: bool = False) -> None:
         self.file, self.folder, self.writable = file, folder, writable

@@ -1,4 +1,4 @@
-"""Options of `load`, most of which `verify` and `tune` have, too."""
+"""Options of `load`, most of which `verify` and `tune` share."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LoadOptions(JobOptions, Spelling, Preserving):
         "--urlfile",
         PlaceList(),
         metavar="FILE",
-        help="Sources, one on each line, after those that are given; -: from standard input.",
+        help="Read further sources from this file, one on each line; -: from standard input.",
         group=Group.ROWS,
         eager=True,
     )
@@ -105,9 +105,9 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     times: bool = option(
         "--times",
         FLAG,
-        help="Compare write times and TTLs, too: the fields writetime(COLUMN) and ttl(COLUMN).",
+        help="Also compare write times and TTLs: the fields writetime(COLUMN) and ttl(COLUMN).",
         group=Group.ROWS,
-        brief="Compare write times and TTLs, too.",
+        brief="Also compare write times and TTLs.",
         common=True,
         commands=("verify",),
     )
@@ -141,7 +141,8 @@ class LoadOptions(JobOptions, Spelling, Preserving):
     exact_timestamps: bool = _of_load(
         "--exact-timestamps",
         FLAG,
-        help="Rows with a list keep their write times: one that is not answered is a reject.",
+        help="Never re-send rows with a list column at a later time; reject those without an "
+        "answer.",
         group=Group.ROWS,
     )
     strategy: str | None = _of_load(
@@ -174,7 +175,7 @@ class LoadOptions(JobOptions, Spelling, Preserving):
         "--type",
         repeated=True,
         metavar="COLUMN=TYPE",
-        help="Type of a column of the new table, instead of the one that its values suggest.",
+        help="Type of a column of the new table, instead of the type that its values suggest.",
         group=Group.NEW_TABLE,
     )
     yes: bool = _of_load(

@@ -4,7 +4,7 @@
     class Sharing:
         priority: str = option("--priority", Choice(WORDS), NORMAL, group=JOB, help="Share ...")
 
-The field's name is that of click's parameter, and its default is the option's. From the records
+The field's name also names click's parameter, and its default is the option's. From the records
 follow the parameters of a command, the record that it gets, its help pages, the fingerprint of a
 job, the settings that options override, what a schedule's step may have, and the client's calls.
 A field without an option is for the program only.
@@ -40,13 +40,13 @@ class Option:
     repeated: bool = False
     #: On the first page of help, for most people.
     common: bool = False
-    #: Its help there, if `help` needs more than a line.
+    #: Its help on that page, if `help` needs more than a line.
     brief: str = ""
-    #: Commands with the option, of those with its record; empty: all.
+    #: Commands that have the option; empty: all with its record.
     commands: tuple[str, ...] = ()
     #: It says how the work is done, not which: the fingerprint of a job lacks it.
     how: bool = False
-    #: Its value is known when those of other options are checked.
+    #: Its value is known before other options are checked.
     eager: bool = False
     #: The setting that it overrides, such as `cluster.port`.
     setting: str = ""
@@ -63,7 +63,7 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """The long name, without that of a switch's opposite: `--header`."""
+        """The long name, without the name of a switch's opposite: `--header`."""
         return self.flags[-1].split("/")[0] if self.flags else ""
 
     @property
@@ -73,7 +73,7 @@ class Option:
 
     @property
     def is_switch(self) -> bool:
-        """Whether an opposite can be given, too."""
+        """Whether the option has an opposite, such as `--no-header`."""
         return bool(self.flags) and "/" in self.flags[-1]
 
 
@@ -89,9 +89,8 @@ class _Inner(NamedTuple):
 def option(
     names: str, kind: Kind = TEXT, default: Any = None, *, repeated: bool = False, **about: Any
 ) -> Any:
-    """Declare the option of a field. `names`: as in `-k --keyspace`. `about`: fields of `Option`.
-
-    `default`: MISSING for one that has to be given. A flag is off unless it has another default.
+    """Declare the option of a field. `names`: words such as `-k --keyspace`. `about`: fields of
+    `Option`. `default`: MISSING for a required option; a flag is off unless it has another default.
     """
     if repeated:
         default = ()
@@ -120,7 +119,7 @@ def again(record: type, name: str, **changes: Any) -> Any:
 def inner(record: type, prefix: str, *, group: Group, about: str) -> Any:
     """Declare a field that holds a record, whose options have a prefix.
 
-    `about`: what precedes their help texts. They have no short names, and are on no first page.
+    `about`: text before their help texts. They have no short names, and are on no first page.
     """
     return field(metadata={_INNER: _Inner(record, prefix, group, about)})
 
@@ -131,10 +130,10 @@ def _field(declared: Option, default: Any) -> Any:
 
 @cache
 def options_of(record: type, command: str = "") -> tuple[Option, ...]:
-    """Return the options that a record declares, in the order of their groups: those of the record
-    before those of the records that it is derived from.
+    """Return the options that a record declares, in the order of their groups: its own options
+    before inherited options.
 
-    `command`: without options that it lacks; empty: those of any command.
+    `command`: leave out options that this command lacks; empty: keep all.
     """
     found = [one for one in _declared(record) if _belongs(one, command)]
     return tuple(sorted(found, key=lambda one: one.group.rank))

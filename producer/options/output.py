@@ -28,7 +28,7 @@ class RowsOutput(ValueSpelling):
         PLACE,
         MISSING,
         metavar="DIR|URL|-",
-        help="An empty or new folder, a URL of one, or - for standard output.",
+        help="An empty or new folder, its URL, or - for standard output.",
         group=Group.OUTPUT,
         common=True,
     )
@@ -68,21 +68,21 @@ class RowsOutput(ValueSpelling):
     header: bool | None = _format(
         "--header/--no-header",
         FLAG,
-        help="CSV: the columns' names in front of each file [yes].",
+        help="CSV: start each file with the columns' names [yes].",
         brief="CSV: column names first [yes].",
         common=True,
     )
     delimiter: str | None = _format(
         "-d --delimiter",
         metavar="CHAR",
-        help="CSV: between fields, such as ; tab ^A [,].",
+        help="CSV: field delimiter: ; tab ^A ... [,].",
         common=True,
     )
     quote: str | None = _format(
         "--quote", metavar="CHAR", help='CSV: around fields that need it ["].'
     )
     null: str | None = _format(
-        "--null", metavar="TEXT", help="CSV: stands for null [empty].", common=True
+        "--null", metavar="TEXT", help="CSV: text for null [empty].", common=True
     )
     quote_all: bool = _format("--quote-all", FLAG, help="CSV: quotes around all values but null.")
     empty_word: str | None = _format(
@@ -107,7 +107,7 @@ class RowsOutput(ValueSpelling):
     json_layout: str | None = _format(
         "--json-layout",
         Choice(("lines", "array", "pretty")),
-        help="JSON: an object a line, an array a file, or that in more lines [lines].",
+        help="JSON: an object a line, an array a file, or an indented array [lines].",
     )
     json_nulls: bool | None = _format(
         "--json-nulls/--no-json-nulls", FLAG, help="JSON: members that are null [yes]."
@@ -123,12 +123,12 @@ class RowsOutput(ValueSpelling):
     escape_style: str | None = _format(
         "--escape-style",
         Choice(tuple(STYLES)),
-        help="CSV: how control characters are written after it [plain].",
+        help="CSV: how control characters are written after the escape character [plain].",
     )
     dialect: str | None = _format(
         "--dialect",
         Choice(tuple(PRESETS)),
-        help="CSV: as this program reads it; other options win.",
+        help="CSV: conventions of this program; explicit options override them.",
     )
 
 
@@ -149,7 +149,7 @@ class ResultPlace:
     output: str | None = option(  # each command decides where its result goes
         "-o --output",
         metavar="FILE",
-        help="Write the result here [standard output].",
+        help="File for the result [standard output].",
         group=Group.OUTPUT,
         common=True,
         how=True,

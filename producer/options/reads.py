@@ -63,8 +63,8 @@ class UnloadOptions(ReadOptions, RowsOutput, ReadTable, Preserving):
     mapping: str | None = _rows(
         "-m --mapping",
         metavar="FIELD=COLUMN,...",
-        help="Columns and the names of their fields; *=*: all others; writetime(*), ttl(*): of "
-        "each.",
+        help="Columns and the names of their fields; *=*: all other columns; writetime(*), "
+        "ttl(*): times of each column.",
     )
     where: str | None = _rows(
         "--where", metavar="CONDITION", help="Rows to unload, as in SQL.", common=True
@@ -93,14 +93,14 @@ class UnloadOptions(ReadOptions, RowsOutput, ReadTable, Preserving):
         RowsOutput,
         "output",
         metavar="DIR|FILE|URL|-",
-        help="An empty or new folder, one file such as out.csv, a URL of them, or -: standard "
+        help="An empty or new folder, a file such as out.csv, the URL of either, or -: standard "
         "output.",
         brief="A new folder, or a file.",
     )
     single_file: bool = option(
         "--single-file",
         FLAG,
-        help="One file: -o names it, or the folder where it is made.",
+        help="Write one file: -o names it, or its folder.",
         group=Group.OUTPUT,
         common=True,
     )
@@ -151,9 +151,7 @@ class PeekOptions(Connection, ResultPlace, ReadTable):
     where: str | None = _rows(
         "--where", metavar="CONDITION", help="Only rows for which this holds, as in SQL."
     )
-    columns: str | None = _rows(
-        "--columns", metavar="A,B,...", help="Columns that are wanted [all]."
-    )
+    columns: str | None = _rows("--columns", metavar="A,B,...", help="Columns to compute [all].")
     result_format: str | None = again(
         ResultPlace,
         "result_format",

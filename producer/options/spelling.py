@@ -34,11 +34,11 @@ class Spelling(ValueSpelling, ValueLeniency):
         brief="Format [by suffix].",
         common=True,
     )
-    #: Its values are in the other fields, and so are those of `dialect`.
+    #: Its values are in the other fields, like the values of `dialect`.
     format_profile: str | None = _format(
         "--format-profile",
         metavar="NAME",
-        help="Options of [format.NAME] in ringhaul.toml; those on the command line win.",
+        help="Take options from [format.NAME] in ringhaul.toml; the command line wins.",
         how=True,
     )
     header: bool = _format(
@@ -52,14 +52,14 @@ class Spelling(ValueSpelling, ValueLeniency):
     header_at: str | None = _format(
         "--header-at",
         metavar="N|auto",
-        help="CSV: the header is line N of each file; auto: find it by the names of columns.",
+        help="CSV: line number of the header in each file; auto: find it by the column names.",
     )
     delimiter: str = _format(
         "-d --delimiter",
         default=",",
         metavar="TEXT",
-        help="Between fields, such as ; tab \\x01 ^A or ||.",
-        brief="Between fields, such as ; tab or ||.",
+        help="Field delimiter: ; tab \\x01 ^A || ...",
+        brief="Field delimiter: ; tab || ...",
         common=True,
         formats=("csv",),
         said="delimiter {!r}",
@@ -68,7 +68,7 @@ class Spelling(ValueSpelling, ValueLeniency):
         "--quote",
         default='"',
         metavar="CHAR",
-        help="Around fields; empty: none.",
+        help="Quote character; '' turns quoting off.",
         formats=("csv",),
         said="quote {!r}",
     )
@@ -85,7 +85,7 @@ class Spelling(ValueSpelling, ValueLeniency):
     null_quoted: bool = _format(
         "--null-quoted",
         FLAG,
-        help="The texts of --null mean null in quotes, too.",
+        help="Texts of --null mean null even in quotes.",
         formats=("csv", "jsonl"),
     )
     empty: str | None = _format(
@@ -96,7 +96,7 @@ class Spelling(ValueSpelling, ValueLeniency):
     empty_word: str | None = _format(
         "--empty-word",
         metavar="TEXT",
-        help="Unquoted text that means the empty text, as --null has those for null.",
+        help="Unquoted text that stands for an empty string.",
         formats=("csv",),
         said="empty text {!r}",
     )
@@ -134,13 +134,15 @@ class Spelling(ValueSpelling, ValueLeniency):
         said="escape style {}",
     )
     dialect: str | None = _format(
-        "--dialect", Choice(tuple(PRESETS)), help="As this program writes it; other options win."
+        "--dialect",
+        Choice(tuple(PRESETS)),
+        help="CSV conventions of this program; explicit options override them.",
     )
     trim: str = _format(
         "--trim",
         Choice(TRIMS),
         "none",
-        help="Drop blanks around fields; quoted: within quotes, too.",
+        help="Drop blanks around fields; quoted: also within quotes.",
         formats=("csv",),
     )
     line_end: str = _format(
@@ -154,7 +156,7 @@ class Spelling(ValueSpelling, ValueLeniency):
         "--comment",
         default="",
         metavar="CHAR",
-        help="Lines that begin with it are left out.",
+        help="Skip lines that start with this character.",
         formats=("csv", "fixed"),
     )
     columns_at: str | None = _format(
@@ -166,7 +168,7 @@ class Spelling(ValueSpelling, ValueLeniency):
         "--layout",
         PathOf(folder=False),
         metavar="FILE",
-        help="The same from a file with name,first,last on each line.",
+        help="Read the field positions from a file of name,first,last lines.",
     )
     json_layout: str = _format(
         "--json-layout",
@@ -180,7 +182,7 @@ class Spelling(ValueSpelling, ValueLeniency):
         "--allow-extra-fields", FLAG, help="Drop fields beyond the last."
     )
     allow_missing_fields: bool = _format(
-        "--allow-missing-fields", FLAG, help="Fields that are missing are null."
+        "--allow-missing-fields", FLAG, help="Set missing fields to null."
     )
     allow_nul: bool = _format("--allow-nul", FLAG, help="Take NUL bytes in text as they are.")
     columns: str | None = _rows(
@@ -192,8 +194,8 @@ class Spelling(ValueSpelling, ValueLeniency):
     mapping: str | None = _rows(
         "-m --mapping",
         metavar="FIELD=COLUMN,...",
-        help="These fields are these columns; FIELD is a name or a position from 0; *=*: the "
-        "others by name.",
+        help="Columns that fields fill; FIELD is a name or a position from 0; *=*: all other "
+        "fields by name.",
         brief="Fields and the columns that they fill.",
         common=True,
     )
@@ -208,5 +210,5 @@ class Spelling(ValueSpelling, ValueLeniency):
         "--rows-per",
         Choice(("input", "file")),
         "input",
-        help="Whether these two count in the complete input, or in each file.",
+        help="Skip and limit records in the whole input, or in each file.",
     )

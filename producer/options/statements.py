@@ -50,7 +50,7 @@ class LookupOptions(StatementOptions, ReadTable):
         common=True,
     )
     columns: str | None = _rows(
-        "--columns", metavar="A,B,...", help="Columns that are wanted [all].", common=True
+        "--columns", metavar="A,B,...", help="Columns to look up [all].", common=True
     )
 
 

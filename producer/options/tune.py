@@ -52,23 +52,22 @@ class TuneOptions(LoadOptions):
     overwrite: bool = option(
         "--overwrite",
         FLAG,
-        help="With --in-place: even if the table has rows; those with the sample's keys are "
-        "replaced.",
+        help="With --in-place: allow a table with rows; the sample replaces rows with its keys.",
         group=Group.TRIALS,
     )
     write: Path | None = option(
         "--write",
         PathOf(folder=False),
         metavar="FILE",
-        help="Put the result into this file [the ringhaul.toml that is read, else a new one here].",
+        help="File for the result [the ringhaul.toml in use, else a new ./ringhaul.toml].",
         group=Group.TRIALS,
-        brief="Put the result into this file.",
+        brief="File for the result.",
         common=True,
     )
     no_write: bool = option(
         "--no-write", FLAG, help="Only print the result.", group=Group.TRIALS, common=True
     )
-    # What trials lack, of the options of a load:
+    # Options of a load that trials lack:
     job_id: str | None = None
     cqlshrc: Cqlshrc | None = None
     rate: Limits | None = None

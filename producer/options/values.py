@@ -52,14 +52,14 @@ class ValueSpelling:
         "--epoch",
         default="1970-01-01",
         metavar="TIME",
-        help="Moment from which such numbers count.",
+        help="Moment from which whole-number timestamps count.",
         said="epoch {}",
     )
     timezone: str = _option(
         "--timezone",
         default="UTC",
         metavar="NAME",
-        help="Zone of timestamps that name none.",
+        help="Time zone of timestamps without a zone.",
         said="time zone {}",
     )
     clock_changes: str = _option(
@@ -106,20 +106,20 @@ class ValueSpelling:
         "--thousands-sep",
         default="",
         metavar="CHAR",
-        help="Between groups of digits; empty: none.",
+        help="Thousands separator.",
         said="thousands separator {!r}",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ValueLeniency:
-    """Which spellings of values are read beyond those that are written; see `TextFormat`."""
+    """Which spellings of values are read, but never written; see `TextFormat`."""
 
     accept: str = _option(
         "--accept",
         default="",
         metavar="A,B,...",
-        help=f"Read these spellings, too: {' '.join(ACCEPTED)}, or all.",
+        help=f"Also read these spellings: {' '.join(ACCEPTED)}, or all.",
     )
     overflow: str = _option(
         "--overflow",

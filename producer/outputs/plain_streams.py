@@ -80,7 +80,7 @@ def console_for(stream: TextIO) -> Console:
 
 
 def escape_beside_live() -> None:
-    """Call this once a live display has started: what is printed beside it is escaped, too.
+    """Escape also what is printed beside a live display. Call this once the display has started.
 
     The display restores the streams at its end.
     """

@@ -75,7 +75,7 @@ class StdoutParts:
             raise
 
     def end(self, ledger: Ledger, status: JobStatus) -> None:
-        """Copy the rest, including units after those that were given up."""
+        """Copy the rest, including the units that follow a given-up unit."""
         self.look(ledger, status, last=True)
 
     def _copy(self, part: PartInfo) -> None:

@@ -46,8 +46,8 @@ def with_arguments(
 
 
 def _types(session: Session, table: TableSchema, source: LoadSource) -> list[CqlType]:
-    """Return the type of each argument, from an INSERT for each function, so that an error is that
-    of one function."""
+    """Return the type of each argument, from an INSERT for each function, so that an error belongs
+    to a single function."""
     key = table.primary_key
     types: list[CqlType] = []
     for column, expression in source.filled:
@@ -68,7 +68,7 @@ def _types(session: Session, table: TableSchema, source: LoadSource) -> list[Cql
             user = getattr(cluster.auth_provider, "username", "")
             where = str(cluster.metadata.cluster_name)
             raise translate_error(error, where=where, user=user) from error
-        # After the key come the function's markers, then that of the timestamp.
+        # After the key come the function's markers, then the timestamp's.
         types += markers_of(prepared).types[len(key) : -1]
     if len(types) != len(source.arguments):
         raise UsageError("--mapping: a function takes fields by their names, not by ?")

@@ -53,7 +53,7 @@ def dry_run_json(
     """Return what the load would do, and a converted sample of each of the first sources, for
     programs.
 
-    `slots`: worker processes that share it. `transforms`: those that the job names. `planned`: the
+    `slots`: worker processes that share it. `transforms`: the job's transforms. `planned`: the
     table that would be created before it. Fields are only ever added.
     """
     if not transforms:
@@ -299,8 +299,8 @@ def _sample_lines(shown: dict[str, Any], *, transforms: bool, where: bool) -> It
 
 
 def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position | None:
-    """Return the position of a source's first wanted record, or one shortly before it; None if no
-    record is wanted. Its ordinal is the one that the job's bounds are about."""
+    """Return the position of a source's first wanted record, or of a record shortly before it; None
+    if no record is wanted. Its ordinal counts as the job's bounds do."""
     for unit in counted.units:
         if unit.source == index:
             ordinal = unit.first_ordinal - unit.source_ordinal
@@ -310,7 +310,7 @@ def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position |
         return None
     if source.format == "parquet" and not parquet_footer(source.file).groups_count:
         return None
-    # For later sources it would be necessary to count the records of the earlier ones.
+    # A later source's ordinal is not known: all earlier records would have to be counted.
     ordinal = job.ordinal_first if index and not job.bounds_per_source else 0
     return Position(source.start_offset_bytes, ordinal, source.start_line)
 
@@ -319,7 +319,7 @@ def sample(
     job: LoadJob, source: LoadSource, start: Position, transforms: tuple[Transform, ...] = ()
 ) -> list[Part]:
     """Convert the wanted records of about `SAMPLE_BYTES` from `start` on. What cannot be read, such
-    as a quote that is never closed, is a record, too, in a block of its own."""
+    as a quote that is never closed, also counts as a record, in a block of its own."""
     encoder = RowEncoder(job, source, transforms)
     blocks = read_records(source, job, start, TO_THE_END, SAMPLE_BYTES)
     found: list[Part] = []

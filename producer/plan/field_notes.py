@@ -1,4 +1,4 @@
-"""Say what becomes of fields in a way that a user may not expect, once for a job."""
+"""Notes, once per job, about fields that are loaded in a surprising way."""
 
 from __future__ import annotations
 

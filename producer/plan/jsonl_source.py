@@ -74,7 +74,7 @@ def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None
     first records: a misspelt name would be null in all of them. One file that has it is enough,
     since writers leave out nulls; for files of other formats this was checked before.
 
-    Does the same for a field of --mapping that is missing while a similar name exists; other
+    Raises it also for a field of --mapping that is missing while a similar name exists; other
     missing fields may just be rare.
     """
     wanted = {source.timestamp_field for source in sources} | {s.ttl_field for s in sources}

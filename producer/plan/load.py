@@ -55,7 +55,7 @@ def plan_load(
 ) -> LoadJob:
     """Plan the job of a request. Raises `UsageError` or `ClusterError` for what cannot work.
 
-    `request`: checked by `check_request`. `new_table`: one that will be created before the job.
+    `request`: checked by `check_request`. `new_table`: a table that will be created before the job.
     """
     metadata = session.cluster.metadata
     table = new_table or _table(request, metadata)
@@ -156,7 +156,7 @@ def _refuse_counters(table: TableSchema) -> None:
 
 
 def _refuse_two_times(request: LoadRequest, sources: Sequence[LoadSource]) -> None:
-    """Raise `UsageError` for an option that says for all rows what a constant says, too."""
+    """Raise `UsageError` for an option that says for all rows what a constant also says."""
     given = {"--timestamp": request.timestamp is not None, "--ttl": bool(request.ttl_s)}
     for source in sources:
         for option, fixed in (("--timestamp", source.fixed_times), ("--ttl", source.fixed_ttls)):
@@ -167,7 +167,7 @@ def _refuse_two_times(request: LoadRequest, sources: Sequence[LoadSource]) -> No
 
 
 def _transforms(request: LoadRequest, settings: Settings) -> tuple[Transform, ...]:
-    """Load the transforms. Raises `UsageError` for one that this host does not allow."""
+    """Load the transforms. Raises `UsageError` for a transform that this host does not allow."""
     if not request.transforms:
         return ()
     return plan_transforms(request.transforms, settings)
@@ -220,8 +220,8 @@ def _base_us(request: LoadRequest, records_max: int) -> int:
     """Return the row timestamp of the first record.
 
     Without --timestamp, it is as many microseconds before now as there may be records: so the last
-    one is not later than the job's start, and never wins over what an application writes from now
-    on.
+    record is not later than the job's start, and never wins over what an application writes from
+    now on.
     """
     if request.timestamp is None:
         return time.time_ns() // 1000 - records_max

@@ -41,7 +41,7 @@ def order_warning(
 ) -> str:
     """Return a warning if the first records also fit the table's order of columns; empty if not.
 
-    `names`: of the fields, in the markers' order. `usual`: the same in the table's order.
+    `names`: names of the fields, in the markers' order. `usual`: the names in the table's order.
     """
     if not orders_by_markers(request) or list(names) == list(usual):
         return ""

@@ -113,7 +113,7 @@ def _joined(
     """Return the columns `names` of all samples, each with the type that holds its values in all of
     them, or with the `given` one.
 
-    Samples of text are taken together; those of typed files have to agree.
+    Samples of text are taken together; samples of typed files have to agree.
     """
     found: dict[str, Inferred] = {}
     for name in names:

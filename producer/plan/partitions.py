@@ -220,8 +220,8 @@ def with_nulls(
     table: TableSchema,
     only: Collection[str] | None = None,
 ) -> LoadSource:
-    """Return a source with the columns that its folders make null, if nulls are written; `only`:
-    of these."""
+    """Return a source with the columns that its folders make null, if nulls are written. `only`:
+    leave all other columns as they are."""
     if request.nulls != "tombstone" or request.kind is not JobKind.LOAD:
         return source
     values = _values(source.file)
@@ -234,7 +234,7 @@ def with_nulls(
         and (only is None or columns.get(name, name) in only)
     ]
     null = {column for column, _ in nulls}
-    # Of JSON any column may be a field.
+    # In JSON, any column may be a field.
     mapping = tuple(pair for pair in source.mapping if pair[1] not in null)
     return replace(source, mapping=mapping, filled=(*source.filled, *nulls))
 

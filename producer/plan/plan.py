@@ -21,9 +21,9 @@ class Plan:
 
     job: Job
     units: Sequence[str] = ()  #: all of them; none of a job whose files are split meanwhile
-    #: For people: the table, or its stand-in in lists of jobs.
+    #: The table, or its stand-in, as lists of jobs show it.
     target: str
-    #: For people, after the job's id.
+    #: What people read after the job's id.
     headline: str
     notes: Sequence[Note] = ()  #: shown before anything is created
     #: Prints rows while units are committed, by workers of the command itself; None: rows go

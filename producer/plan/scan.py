@@ -80,7 +80,7 @@ def read_select(session: Session, wanted: Wanted) -> Read:
 
 
 def read_selected(session: Session, wanted: Wanted) -> Read:
-    """Do the same, and parse the SELECT even if it is all columns of all rows."""
+    """Analyse as `read_select` does, and parse even a SELECT of all columns of all rows."""
     from ringhaul.query.select import parse_select
 
     read = read_select(session, wanted)
@@ -161,7 +161,7 @@ def plan_units(
             return [join_units(found)] if is_alone else found
         if where.tokens:
             bounds = TokenRange(*where.tokens)
-    # Of units cut by the size of the table, most would find that others have reached the LIMIT.
+    # Most units cut by the size of the table would find that others have reached the LIMIT.
     estimates = [] if limit is not None else read_estimates(session, table.keyspace, table.table)
     units = plan_ranges(
         ring,

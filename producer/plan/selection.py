@@ -129,7 +129,7 @@ def _computed(table: TableSchema, term: Term) -> str:
 
 
 def _call_or_literal(table: TableSchema, term: Term) -> str:
-    """Do the same on the side of the fields, whose names may have dots and brackets."""
+    """Return the CQL of a call or a literal; empty for a name, which may have dots and brackets."""
     if term.text in table.column_names:
         return ""
     if term.literal is not None:
@@ -138,8 +138,8 @@ def _call_or_literal(table: TableSchema, term: Term) -> str:
 
 
 def _every_time(table: TableSchema, mapping: MappingText, column: str) -> Iterator[_Item]:
-    """Yield the times of a column that `writetime(*)` and `ttl(*)` stand for. An entry of its own
-    says what another time of it is called, so that it is not written twice."""
+    """Yield the times of a column that `writetime(*)` and `ttl(*)` stand for, except each time that
+    has an entry of its own: it is not written twice."""
     if not column or column in table.primary_key or table.is_multi_cell(column):
         return
     named = [_single_time(entry) for entry in mapping.entries]

@@ -35,8 +35,8 @@ def short_header(
     table: TableSchema,
 ) -> str:
     """Return what to do about a header that names one field fewer than each of the first records
-    has; empty if theirs does not, or if their last field is empty, as a delimiter at the end of
-    lines leaves it.
+    has; empty if no field lacks a name, or if the records' last field is empty, as a delimiter at
+    the end of lines leaves it.
 
     `names`: the names in the header; `start`: the position behind it. `request`: how many records
     of the file are skipped. `table`: the table of the file, or the markers of a statement.

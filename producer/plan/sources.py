@@ -124,9 +124,9 @@ def with_empty(
     planned: Sequence[LoadSource | None],
     sources: Sequence[LoadSource],
 ) -> tuple[LoadSource, ...]:
-    """Return `sources` and, at their places, those of `planned` that are None.
+    """Return `sources`, with a source for each file without records, whose `planned` is None.
 
-    A file without records says nothing about its fields. It gets those of another file, because
+    A file without records says nothing about its fields. It gets another file's fields, because
     workers prepare the statement of a source before they read it.
     """
     others = iter(sources)

@@ -61,17 +61,17 @@ class StatementFacts:
     never_null: tuple[str, ...] = ()  #: columns of the result, as far as the schema shows
     user_types: tuple[tuple[str, Fields], ...] = ()
     target: str
-    #: Of a lookup: its table, the columns of its keys, and those that it reads.
+    #: A lookup's table, key columns, and columns to read.
     table: TableSchema | None = None
     key: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
-    #: Of an exec: its statement, and whether a row's may run twice.
+    #: An exec's statement, and whether it may run twice for a row.
     statement: str = ""
     repeatable: bool = True
-    keyspace: str | None = None  #: of an exec, if known: the table of its rows
+    keyspace: str | None = None  #: keyspace of an exec's table, if known
     dated: bool = False  #: rows are written, at fixed times
     nulls: str = "tombstone"  #: see `LoadJob`: how a field without a value is bound
-    #: Names of markers that are the same value as an earlier one -> that one's name.
+    #: Name of a marker that repeats an earlier marker's value -> the earlier marker's name.
     repeated: tuple[tuple[str, str], ...] = ()
     #: Names of markers that are write times and TTLs.
     timestamps: tuple[str, ...] = ()
@@ -215,7 +215,7 @@ def _planned(
     table: TableSchema,
     facts: StatementFacts,
 ) -> tuple[LoadSource, ...]:
-    """Plan the files as a load would; an empty tuple if the values are those of ranges."""
+    """Plan the files as a load would; an empty tuple if ranges give the values."""
     if not files:
         return ()
     again = dict(facts.repeated)

@@ -1,7 +1,7 @@
 """Find the header of a CSV file that begins with titles, as spreadsheets and reports are exported.
 
-`--header-at N` names its line. `--header-at auto` takes the first line that names the most columns,
-among the first ones. A first line `sep=;`, by which Excel names the delimiter, does so here, too.
+`--header-at N` names its line. `--header-at auto` takes, of the first lines, the earliest that
+names the most columns. A first line `sep=;` names the delimiter, as in Excel.
 """
 
 from __future__ import annotations

@@ -93,10 +93,9 @@ def _example(job: LoadJob, sources: Sequence[LoadSource]) -> tuple[LoadSource, p
 def first_records(
     job: LoadJob, source: LoadSource, wanted_from: Position | None = None
 ) -> pa.RecordBatch:
-    """Return the first records of a source as a transform gets them, without those that cannot be
-    read.
+    """Return the first readable records of a source as a transform gets them.
 
-    `wanted_from`: the first record that the job wants, or one shortly before it.
+    `wanted_from`: position of the first record that the job wants, or of a record shortly before.
     """
     if source.format != "parquet" or parquet_footer(source.file).groups_count:
         start = wanted_from or Position(source.start_offset_bytes, 0, source.start_line)

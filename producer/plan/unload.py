@@ -121,7 +121,7 @@ def plan_unload(
 
 
 def transforms_of_unload(options: UnloadOptions, settings: Settings) -> Sequence[Transform]:
-    """Load the transforms. Raises `UsageError` for one that this host lacks or does not allow."""
+    """Load the transforms. Raises `UsageError` if this host lacks or does not allow a transform."""
     if not options.transforms:
         return ()
     from producer.plan.transforms import plan_transforms  # most unloads do not need it
@@ -132,7 +132,7 @@ def transforms_of_unload(options: UnloadOptions, settings: Settings) -> Sequence
 def _notes(
     read: Read, request: UnloadRequest, fmt: OutputFormat, types: Sequence[CqlType]
 ) -> list[Note]:
-    """Return the notes about what files of this format will lack. `types`: of their columns."""
+    """Return the notes about what files of this format will lack. `types`: the columns' types."""
     timeless = _timeless_note(without_times(read.table, request.wanted.mapping))
     return [*timeless, *_dropped_notes(fmt, types)]
 

@@ -50,7 +50,7 @@ def line_chart(
 ) -> str:
     """Return a chart of values over time. Points that are not finite are left out.
 
-    `width`, `height`: of its view box; it fills the width that it is given.
+    `width`, `height`: size of its view box; the chart fills the width that the page gives it.
     """
     lines = [Line(name=line.name, points=_finite(line.points)) for line in lines]
     shown = [point for line in lines for point in line.points if point.value is not None]

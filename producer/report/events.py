@@ -11,7 +11,7 @@ from typing import Any
 from ringhaul.ledger.history import JobEvent, Sample
 from ringhaul.plain_text import as_line
 
-#: Columns of the table: those of a terminal of the usual size.
+#: Columns of the table: as many as a terminal of the usual size has.
 WIDTH = 80
 _INDENT = 4
 #: Longer names are cut. Hosts and "schedule NAME" are mostly shorter.

@@ -18,7 +18,7 @@ from producer.report.charts import Line, Point, line_chart, progress_bar, rates,
 from producer.report.html_values import FUNCTIONS
 from ringhaul.ledger.history import JobEvent
 
-#: Of more events, the first and the last are shown.
+#: If there are more events, the first and the last are shown.
 EVENTS_MAX = 60
 #: File of the style sheet, in the folder of templates.
 STYLE = "job.css"

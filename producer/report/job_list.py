@@ -59,5 +59,5 @@ def print_jobs(ledger: Ledger, limit: int, *, as_json: bool) -> None:
 
 
 def _target(status: JobStatus) -> str:
-    """The table that a job is about; the one who made the job named it."""
+    """Return the job's table, from its label: text that the job's maker chose."""
     return as_line(status.labels.get("table", "-"))

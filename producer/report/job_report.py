@@ -16,10 +16,10 @@ from ringhaul.ledger.ledger import Ledger
 def report_text(
     ledger: Ledger, job: str, *, show_data: bool = False, closing: Closing | None = None
 ) -> str:
-    """Return the report of a job. `closing`: if the caller has it.
+    """Return the report of a job. `closing`: the job's closing if the caller has it.
 
-    `show_data`: with values and records of rejects. Raises JobMissing; JobDamaged if Redis lost
-    part of the job.
+    `show_data`: whether to show values and records of rejects. Raises JobMissing; JobDamaged if
+    Redis lost part of the job.
     """
     detail = look_at_job(ledger, job, show_data=show_data, rejects_max=None, closing=closing)
     return job_report(detail)

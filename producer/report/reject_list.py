@@ -30,8 +30,8 @@ def save_rejects(ledger: Ledger, job: str, export: str) -> int:
 
 
 def print_rejects(ledger: Ledger, job: str, limit: int, *, limited: bool, as_json: bool) -> int:
-    """Print a job's first rejects, at most `limit`: as JSON all of them, unless the user `limited`
-    them. Return the exit code."""
+    """Print a job's first rejects, at most `limit`, and return the exit code. `as_json`: print all
+    rejects as JSON unless the user `limited` them."""
     if as_json:
         for reject in islice(shown_rejects(ledger, job), limit if limited else None):
             print(json_text(reject.to_json()))

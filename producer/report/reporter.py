@@ -62,8 +62,8 @@ class Shown:
 
 
 def close_job(ledger: Ledger, job_id: str, shown: Shown, *, interrupted: bool = False) -> int:
-    """Say how a job ended, or how it stands, and write its report if one is wanted; return the exit
-    code. `interrupted`: the job was cancelled by Ctrl-C in this command.
+    """Say how a job ended, or how it stands, and write its report if the user wants it; return the
+    exit code. `interrupted`: the job was cancelled by Ctrl-C in this command.
 
     Raises `OutputUnusable` if a file cannot be written; the outcome is reported before.
     """
@@ -82,8 +82,8 @@ def close_job(ledger: Ledger, job_id: str, shown: Shown, *, interrupted: bool = 
 
 
 def print_closing(closing: Closing, shown: Shown) -> None:
-    """Print the closing table to stderr, or the summary as JSON to stdout; also write it to a file
-    if one was given.
+    """Print the closing table to stderr, or the summary as JSON to stdout; also write the summary
+    to the `summary_file`, if any.
 
     A quiet command prints only how an unsuccessful job ended. Raises `OutputUnusable` if the file
     cannot be written (disk full).

@@ -39,7 +39,7 @@ def print_result(
 ) -> None:
     """Write the result to the file at `path`, or to standard output (None or "-").
 
-    `types`: CQL types of the columns, which have the matching Arrow types or those of `numeric`.
+    `types`: CQL types of the columns, whose Arrow types match or come from `numeric`.
     `form`: table, csv, json (JSON Lines), parquet, or auto: by the suffix of a file, a table on a
     terminal, else csv. `vertical`: a table that is wider than the terminal has a line for each
     value. Raises `OutputUnusable` (disk full), and BrokenPipeError if standard output
@@ -87,8 +87,8 @@ def _bytes(
     shown: bool,
     width_max: int | None = None,
 ) -> bytes:
-    """Return the result in `form`. `shown`: it goes to a terminal. `width_max`: of a table's line;
-    a wider table has a line for each value."""
+    """Return the result in `form`. `shown`: it goes to a terminal. `width_max`: most columns of a
+    table's line; a wider table has a line for each value."""
     if form == "table":
         rows_max = ROWS_SHOWN if shown else table.num_rows
         drawn = _drawn(table, types, rows_max)

@@ -56,7 +56,7 @@ class Host:
 
 
 def hosts_of(view: View) -> list[Host]:
-    """Return the hosts by name. One that works on units but sends no heartbeat has no slots."""
+    """Return the hosts by name. A host that works on units but sends no heartbeat has no slots."""
     busy = Counter(unit.host for unit in view.units)
     slots: Counter[str] = Counter()
     for worker in view.workers:

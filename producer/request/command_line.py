@@ -1,7 +1,7 @@
-"""The command line of the running command, kept with its job for those who look at it later.
+"""The command line of the running command, kept with its job for later readers.
 
 It is built from the options that the user gave, not from the arguments of the process. Secrets are
-never options, and those in a URL are masked.
+never options, and secrets in a URL are masked.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from click.core import ParameterSource
 from config.secrets import mask
 from ringhaul.plain_text import as_line
 
-#: The same among a job's labels. Jobs of older versions have none.
+#: Label of a job that holds its command line. Jobs of older versions have none.
 COMMAND_LABEL = "command"
 #: Longer command lines are cut: labels are among what every look at the job reads.
 CHARS_MAX = 1000
 
 
 def command_line(context: click.Context | None = None) -> str:
-    """Return the command line of a parsed command, or of the running one; empty if there is none,
-    as when a program makes the job."""
+    """Return the command line of `context` (default: the running command); empty if there is no
+    command, as when a program makes the job."""
     context = context or click.get_current_context(silent=True)
     if context is None:
         return ""

@@ -1,7 +1,7 @@
-"""Refuse options that do not go together because one of them would have no effect.
+"""Refuse pairs of options of which one would have no effect.
 
-These are pairs that a command line shows by itself. `services/start.py` checks those that depend on
-the broker, `output.py` those about rows.
+A command line shows these pairs by itself. `services/start.py` checks pairs that depend on the
+broker, `output.py` checks pairs about rows.
 """
 
 from __future__ import annotations

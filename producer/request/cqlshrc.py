@@ -1,6 +1,6 @@
 """`--cqlshrc FILE`: the connection and the options of COPY that a user of cqlsh has written down.
 
-Sections and names are those of cqlsh's own sample, `conf/cqlshrc.sample` of Cassandra.
+Sections and names come from cqlsh's own sample, `conf/cqlshrc.sample` of Cassandra.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from producer.translate.copy_options import apply_options
 from producer.translate.translation import Draft, NotTranslatable
 from ringhaul.errors import UsageError
 
-#: More than any real one has.
+#: Largest size of the file: more than any real cqlshrc has.
 BYTES_MAX = 1 << 20
 #: Section, name -> setting.
 _SETTINGS = {
@@ -48,7 +48,7 @@ def read_cqlshrc(path: Path) -> Cqlshrc:
         if text:
             settings[key] = str(Path(text).expanduser()) if key in _PATHS else text
     if settings.get("cluster.tls", "").lower() not in ("true", "yes", "on", "1"):
-        # cqlsh ignores the section [ssl], too, unless [connection] says ssl = true.
+        # cqlsh also ignores the section [ssl] unless [connection] says ssl = true.
         settings = {key: value for key, value in settings.items() if ".tls" not in key}
     else:
         settings["cluster.tls"] = "true"
@@ -97,7 +97,7 @@ def _parse(path: Path) -> configparser.RawConfigParser:
     except UnicodeDecodeError as error:
         raise UsageError(f"--cqlshrc {path}: not UTF-8 at byte {error.start:,}") from None
     except configparser.ParsingError as error:
-        # Not the text of the error, which has that of the line: it may be a password.
+        # Not the text of the error, which quotes the line: it may be a password.
         raise UsageError(f"--cqlshrc {path}: line {_line_of(error)} {_WRONG}") from None
     return parser
 

@@ -18,7 +18,7 @@ class Wanted:
     """The destination that the options of a load name."""
 
     name: str = Cql.name
-    folder: Path | None = None  #: of SSTables, if the load writes files
+    folder: Path | None = None  #: folder of SSTables, if the load writes files
     version: SSTableVersion = SSTableVersion.NB  #: version of the SSTables in `folder`
 
 

@@ -1,5 +1,5 @@
 """The fingerprint of a command: which work it requests, and where its files go. The job stores it,
-so that a later command with the same job id can check whether it requests the same.
+so that a later command with the same job id can check whether it requests the same work.
 
 Options about how the work is done (speed, consistency level, display) are left out: they may
 differ from try to try. An option counts unless its declaration says `how`.
@@ -71,7 +71,7 @@ def _value_text(request: Mapping[str, str], name: str) -> str:
 def _is_asked(declared: Option, value: Any) -> bool:
     if value is None or value == () or value == declared.default:
         return False
-    # A switch that is off, unless its opposite is an option, too (--no-header).
+    # A switch that is off does not count, unless its opposite is also an option (--no-header).
     return value is not False or declared.is_switch
 
 
@@ -95,7 +95,7 @@ def _text(kind: Kind, value: Any) -> str:
 
 
 def _joined(texts: Iterable[str]) -> str:
-    """Join the texts, quoting those that could not be separated again."""
+    """Join the texts, quoting each that could not be separated again."""
     return " ".join(text if _PLAIN.fullmatch(text) else repr(text) for text in texts)
 
 

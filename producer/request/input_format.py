@@ -1,5 +1,5 @@
-"""Read the format of input text from options: those of `load`, and those of `lookup` and `exec`
-that start with `--values-`."""
+"""Read the format of input text from the options of `load`, and from the `--values-` options of
+`lookup` and `exec`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OF_VALUES = tuple(field.name for field in fields(ValueSpelling))
 
 
 def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
-    """Return the dialect of the input. `prefix`: of the options, for messages.
+    """Return the dialect of the input. `prefix`: start of the options' names, for messages.
 
     Raises `UsageError`, which names the option as the user wrote it.
     """
@@ -55,7 +55,7 @@ def _of_dialect(options: Spelling) -> dict[str, Any]:
 def text_of(options: Spelling, prefix: str = "") -> TextFormat:
     """Return how values are spelled in the input, as far as the command has options for it.
 
-    `prefix`: as for `dialect_of`. Raises `UsageError` for unusable values.
+    `prefix`: start of the options' names, for messages. Raises `UsageError` for unusable values.
     """
     accepted = comma_list(options.accept)
     with spelled_with(prefix):
@@ -161,9 +161,9 @@ def _layout_bytes(path: Path) -> bytes:
 
 
 def fields_of(options: Spelling, layout: Sequence[FixedField], prefix: str = "") -> list[str]:
-    """Return the names of fields that the options give: those of --columns, or of the layout.
+    """Return the names of fields that the options give, in --columns or in the layout.
 
-    Raises `UsageError` for both.
+    Raises `UsageError` if both name fields.
     """
     if layout and options.columns is not None:
         columns, mapping = (option_name(name, prefix) for name in ("columns", "mapping"))

@@ -46,7 +46,7 @@ class LoadRequest:
 
     keyspace: str
     table: str
-    kind: JobKind = JobKind.LOAD  #: or VERIFY: the rows are compared with those of the table
+    kind: JobKind = JobKind.LOAD  #: or VERIFY: compare the rows with the table
     file_format: str = "auto"  #: csv | jsonl | parquet | fixed | auto: by each file's suffix
     #: fixed: where the fields are. Their names are `columns`, and there is no header.
     layout: Sequence[FixedField] = ()
@@ -65,14 +65,14 @@ class LoadRequest:
     text: TextFormat = field(default_factory=TextFormat)
     skip_rows: int = 0
     max_rows: int | None = None
-    rows_per_file: bool = False  #: these two count in each file
+    rows_per_file: bool = False  #: `skip_rows` and `max_rows` count in each file
     nulls: str = "unset"
     ttl_s: int = 0
     timestamp: str | None = None
     strategy: str = "pipeline"
     unit_bytes: int = 0
     rows_per_s: int = 0  #: The job's limit at its start; 0: none
-    bytes_per_s: int = 0  #: The same in bytes, as `ringhaul throttle` counts them
+    bytes_per_s: int = 0  #: The job's limit in bytes, as `ringhaul throttle` counts them
     max_errors: str = "1000"
     transforms: Sequence[str] = ()  #: `module:function`, in the order in which they run
     where: str = ""
@@ -93,8 +93,8 @@ class LoadRequest:
         return RowFields(self.timestamp_field, self.ttl_field)
 
     def skipped(self, fields: Collection[str], columns: Collection[str]) -> Sequence[str]:
-        """Return the fields to leave out: those of --skip-columns and, by a verification, write
-        times and TTLs, which it does not read. `columns`: of the table."""
+        """Return the fields to leave out: --skip-columns and, in a verification, write times and
+        TTLs, which it does not read. `columns`: columns of the table."""
         if self.kind is not JobKind.VERIFY or self.mapping or self.by_name:
             return self.skip_columns
         own = (name for name in row_functions(fields, columns) if name not in self.skip_columns)
@@ -103,7 +103,8 @@ class LoadRequest:
     def row_fields(
         self, fields: Sequence[str], source: str, *, positions: bool = True
     ) -> RowFields:
-        """Return those of the fields that a source has. Raises `UsageError` for a missing one."""
+        """Return the fields with write times and TTLs in a source. Raises `UsageError` for a
+        missing field."""
         return find_row_fields(fields, self.wanted_row_fields, source=source, positions=positions)
 
 

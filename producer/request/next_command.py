@@ -16,7 +16,7 @@ from producer.request.settings import CONNECTION_FLAGS
 
 def next_command(command: str) -> str:
     """Return `ringhaul COMMAND` (such as `resume JOB`) with the running command's --config and
-    --broker, and for `resume`, the only one that takes them, its flags about the cluster."""
+    --broker. Only `resume` takes, and gets, its flags about the cluster."""
     context = click.get_current_context(silent=True)
     given = {} if context is None else context.params
     flags = list(CONNECTION_FLAGS) if command.startswith("resume ") else ["broker"]

@@ -95,8 +95,8 @@ def with_file_format(options: UnloadOptions, file: OneFile) -> UnloadOptions:
 
 
 def check_names(options: UnloadOptions, output: Output, *, single: bool) -> Output:
-    """Return the output with the pattern of its files' names. Raises `UsageError` for one that
-    cannot be used."""
+    """Return the output with the pattern of its files' names. Raises `UsageError` for an unusable
+    pattern."""
     pattern = options.file_name_format
     if pattern is None:
         return replace(output, names=TABLE_NAME) if single else output

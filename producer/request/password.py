@@ -102,7 +102,7 @@ def _ask(user: str | None) -> str:
 def _private_file(text: str) -> Iterator[str]:
     """Yield the path of a file with this text, which only this user can read, until the block ends.
 
-    It can be opened any number of times, by child processes, too.
+    This process and its children can open the file any number of times.
     """
     if hasattr(os, "memfd_create"):
         number = os.memfd_create("ringhaul-password")  # closed in child processes

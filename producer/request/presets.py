@@ -13,8 +13,8 @@ AnySpelling = TypeVar("AnySpelling", bound=Spelling)
 
 
 def with_preset(spelling: AnySpelling, given: Collection[str]) -> tuple[AnySpelling, set[str]]:
-    """Return the options completed by their preset, and the names of all that are then set: the
-    `given` ones and those of the preset."""
+    """Return the options completed by their preset, and the names of all options that are then set,
+    by the user (`given`) or by the preset."""
     if spelling.dialect is None:
         return spelling, set(given)
     found: dict[str, Any] = dict(

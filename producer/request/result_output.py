@@ -33,8 +33,8 @@ def lasting(output: ResultOutput) -> ResultOutput:
 
 
 def check_result_output(output: ResultOutput, showing: Showing) -> None:
-    """Raise `UsageError` for an output that cannot take a result, before there is one. `showing`:
-    of the command, whose messages may go to standard output, too."""
+    """Raise `UsageError` for an output that cannot take a result, before there is a result.
+    `showing`: the command's options for its messages, which may also go to standard output."""
     refuse_two_on_stdout(output.path or None, showing)
     if not output.path:
         if output.form == "parquet" and sys.stdout.isatty():

@@ -24,8 +24,8 @@ class Wanted:
     folders: Sequence[str] = ()  #: fields that name folders, and are not in the files
     where: str | None = None
     counts: bool = False  #: rows are only counted
-    by: str = "total"  #: of a count: total, range or host
-    top: int = 0  #: of a count: the partitions with most rows; 0: no such list
+    by: str = "total"  #: groups of a count: total, range or host
+    top: int = 0  #: how many of the largest partitions a count lists; 0: none
 
     @property
     def is_whole_table(self) -> bool:

@@ -102,7 +102,6 @@ def settings_with(options: JobOptions) -> Loaded:
 
 
 def is_embedded(loaded: Loaded) -> bool:
-    """Return whether no broker is configured by flags, environment or file, or one of them says
-    `none`."""
+    """Return whether flags, environment and file configure no broker, or say `none`."""
     configured = loaded.origins["broker.url"] not in ("default", "local stack")
     return not (configured and loaded.settings.broker.url)

@@ -23,7 +23,7 @@ class UnloadRequest:
     """What an unload should do."""
 
     wanted: Wanted
-    output: Output  #: for one file, of its folder: see `in_one_file`
+    output: Output  #: if `file` is set, its folder: see `in_one_file`
     file: OneFile | None = None
     error_limit: ErrorLimit | None  #: None: no row can be rejected
 

@@ -9,8 +9,8 @@ from ringhaul.errors import UsageError
 
 
 def given_options(context: click.Context | None = None) -> set[str]:
-    """Return the options that the user gave, by their names in `options`: of a parsed command, or
-    of the running one."""
+    """Return the names of the options that the user gave to `context` (default: the running
+    command)."""
     context = context or click.get_current_context()
     assert context is not None
     return {
@@ -21,8 +21,8 @@ def given_options(context: click.Context | None = None) -> set[str]:
 
 
 def refuse_blank(option: str, text: str | None, wanted: str) -> None:
-    """Raise `UsageError` for an option with an empty value, such as that of an unset shell
-    variable: it would have the effect of leaving the option out. `wanted`: what to give."""
+    """Raise `UsageError` for an option with an empty value, as an unset shell variable gives: the
+    option would have no effect. `wanted`: what to give."""
     if text is not None and not text.strip(" \t\r\n,"):
         raise UsageError(f"{option} is empty: give {wanted}, or leave it out")
 

@@ -1,4 +1,4 @@
-"""Check the columns of `unload --partition-by` against those that are written."""
+"""Check that the columns of `--partition-by` can name folders of an unload."""
 
 from __future__ import annotations
 

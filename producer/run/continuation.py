@@ -42,7 +42,7 @@ def continue_job(options: JobOptions, kind: JobKind) -> tuple[int | None, bool]:
     assert job_id is not None
     if not (isinstance(options, RowsOutput) and options.output == STDOUT):
         refuse_workers_of_others(loaded, options)
-    if isinstance(options, ResultPlace):  # it is printed whatever the job's state
+    if isinstance(options, ResultPlace):  # the result is printed whatever the job's state
         check_result_output(result_output(options), options)
     with ledger_of(loaded) as ledger:
         try:
@@ -78,7 +78,7 @@ def _was_interrupted(status: JobStatus) -> bool:
 
 def _refuse_other(options: JobOptions, status: JobStatus) -> None:
     """Raise `UsageError` if the job of this id does something else: its outcome would be reported
-    as that of this request."""
+    as this request's."""
 
     was = status.labels.get(FINGERPRINT_LABEL)
     found = differences(was, options.fingerprint) if was else []
@@ -106,14 +106,14 @@ def _refuse_gone_rows(ledger: Ledger, status: JobStatus) -> None:
 def _resume(options: JobOptions, loaded: Loaded, job_id: str) -> int:
     """Run what is missing of a job, or follow it while others do; return the exit code.
 
-    A command that was killed may still be ending, and take the job with it while this one follows:
-    then its rest is run, too.
+    A killed command may still be ending, and take the job with it while this command follows: then
+    this command also runs the rest of the job.
     """
 
     shared = (*fields(Connection), *fields(Following))
     resumed = ResumeOptions(job=job_id, **{one.name: getattr(options, one.name) for one in shared})
     if isinstance(options, ResultPlace):
-        # This command decides where the result goes, not the one that created the job.
+        # This command decides where the result goes, not the command that created the job.
         place = options.output or STDOUT
         resumed = replace(resumed, output=place, result_format=options.result_format)
     while True:
@@ -148,8 +148,8 @@ def report_end(options: JobOptions, ledger: Ledger, status: JobStatus) -> int:
 def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:
     """Follow a running lookup or exec, even one whose statement must not run twice.
 
-    If no broker is configured, this command starts workers: those of the earlier command ended with
-    it.
+    If no broker is configured, this command starts workers: the earlier command's workers ended
+    with it.
     """
     refuse_embedded_detach(loaded, options)
     refuse_workers_of_others(loaded, options)

@@ -2,7 +2,7 @@
 
 A schedule, a cron job or a restarted container cannot know whether an earlier attempt created its
 job before it was killed. With a job id it does not need to: the second command follows a running
-job, runs what a failed one lacks, or reports how an ended one ended.
+job, runs what a failed job lacks, or reports how a job ended.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Options = TypeVar("Options", bound=JobOptions)
 
 
 def run_or_continue(options: Options, kind: JobKind, command: Callable[[Options], int]) -> int:
-    """Run `command`, or continue the job of its `--job-id`; return the exit code. `kind`: of its
-    job."""
+    """Run `command`, or continue the job of its `--job-id`; return the exit code. `kind`: the job's
+    kind."""
     assert options.job_id is not None
     job_key(options.job_id, "meta")  # raises for an invalid id
     if options.dry_run:

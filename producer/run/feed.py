@@ -23,8 +23,8 @@ from ringhaul.ledger.reading import JobMissing
 from ringhaul.records.job import LoadJob
 from ringhaul.records.unit import TO_THE_END
 
-#: Units are appended when there are `BATCH_UNITS`, or when this much time has passed: about that of
-#: splitting two units, so that workers begin with the first ones while the others are split.
+#: Units are appended when there are `BATCH_UNITS`, or when this much time has passed: about the
+#: time to split two units, so that workers begin with the first units while others are split.
 BATCH_S = 0.02
 #: Pause before a failure is recorded again that the ledger could not take.
 FAIL_PAUSE_S = 1.0
@@ -33,7 +33,7 @@ FAIL_PAUSE_S = 1.0
 class Feeder:
     """Splits one job. `start` it, watch `finished`; an error ends the job as failed.
 
-    A job that has ended takes no more units; `stop` ends the long reads between them, too.
+    A job that has ended takes no more units; `stop` also ends the long reads between them.
     """
 
     def __init__(self, ledger: Ledger, job_id: str, epoch: int, job: LoadJob) -> None:
@@ -67,11 +67,11 @@ class Feeder:
                     self._ledger.fail(self._job_id, _words(self.error), cause=cause_of(self.error))
                 return
             except LedgerUnavailable:
-                # Units are identified by number: starting again adds only those that are missing.
+                # Units are identified by number: starting again adds only the missing units.
                 self.bytes_split = 0
             except (JobMissing, JobDamaged, _Stopped):  # the watch reports it
                 return
-            except LedgerRefused as error:  # the watching command gets it, too
+            except LedgerRefused as error:  # the watching command also gets it
                 self.error = self.error or error
                 return
             except Exception as error:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from ringhaul.output.job import ResultOutput
 
 
-#: How long one may write before others do: a folder of many files is looked through in it.
+#: How long a command may write before others do: it may look through a folder of many files.
 WRITE_MS = 60_000
-#: How long the command of a job has to see its end and write, before `status -f` does in its place:
-#: one that lives looks several times a second.
+#: How long a job's command has to see the end and write, before `status -f` writes in its place. A
+#: living command looks several times a second.
 LEAVE_MS = 3_000
 _ASK_EVERY_MS = 200
 
@@ -53,7 +53,7 @@ class PublishedEnd:
 class WatchedEnd:
     """What `status -f` does at the end of a job: publish it if the job's own command does not."""
 
-    #: Takes what happened, and what failed: the job is over all the same.
+    #: Takes what happened, and what failed: the job is over in any case.
     say: Callable[[str], None]
 
     def look(self, ledger: Ledger, status: JobStatus) -> None:
@@ -80,10 +80,9 @@ def publish_end(
     folder, remove what imports left, or print the result of a complete count or query to `result`,
     by default to where the command wanted it.
 
-    Does nothing for other jobs. What was written once is not written again, unless `again` is set,
-    since a user may have moved or replaced it. A result that goes elsewhere, or to standard output,
-    is printed each time. Raises `OutputUnusable` if the parts cannot be seen from here, or the
-    result cannot be written.
+    Does nothing for other jobs. Writes each file once, as users may have moved it; `again` forces a
+    rewrite. A result that goes elsewhere, or to standard output, is printed each time. Raises
+    `OutputUnusable` if the parts cannot be seen from here, or the result cannot be written.
     """
     job = _published_job(ledger, status)
     if job is None:
@@ -108,10 +107,10 @@ def _goes_elsewhere(output: ResultOutput, own: ResultOutput) -> bool:
 
 
 def publish_watched(ledger: Ledger, status: JobStatus, say: Callable[[str], None]) -> None:
-    """Do the same for `status -f`, which prints no results: one for standard output is left to
-    `resume`, and `say` reports that.
+    """Publish the end of a job that `status -f` watched.
 
-    If the job's command still runs, it goes first.
+    A result meant for standard output is not printed; `say` points to `resume`. Waits for the job's
+    own command to publish first.
     """
     job = _published_job(ledger, status)
     if job is None:
@@ -161,7 +160,7 @@ def _tidy(job: Job) -> None:
 
 
 def _write(ledger: Ledger, status: JobStatus, job: Job, output: ResultOutput | None) -> None:
-    """Write the manifest or the result. `output`: of the result, if the job has one. Raises
+    """Write the manifest or the result. `output`: where the result goes, if there is one. Raises
     `JobDamaged` if Redis lost part of the job: what is left would look complete."""
     ledger.check(status.job)
     if is_load_job(job):

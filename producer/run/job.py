@@ -68,7 +68,7 @@ class JobRun:
         followed, job = self.followed, self.job
         code = leave_job(followed, feeder) if self.detach else follow_job(followed, feeder)
         if job.input is not None:
-            from producer.run.spool_cleanup import drop_if_done  # readers of files, too
+            from producer.run.spool_cleanup import drop_if_done  # brings in readers of files
 
             ledger, job_id = followed.ledger, followed.job_id
             drop_if_done(ledger, self.state_dir, job_id, job.input, code, resumable=job.resumable)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from producer.request.next_command import next_command
 from producer.report.result_table import print_result
+from producer.request.next_command import next_command
 from ringhaul.errors import OutputUnusable
 from ringhaul.ledger.keys import JOB_TTL_S
 from ringhaul.ledger.ledger import Ledger

@@ -217,8 +217,8 @@ def _publish_again(
     options: ResumeOptions,
     result: ResultOutput | None,
 ) -> int:
-    """Write the manifest, the one file or the result of a complete job once more; return the exit
-    code."""
+    """Write the manifest, the single file or the result of a complete job once more; return the
+    exit code."""
     publish_end(ledger, status, result, again=True)
     shown = Shown.from_options(options)
     if result is None or result.path:

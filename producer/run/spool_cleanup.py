@@ -27,7 +27,7 @@ class SpooledInput:
     """
 
     def __init__(self, state_dir: Path, job_id: str, sources: Sequence[str]) -> None:
-        """`sources`: as the user gave them."""
+        """`sources`: files, URLs or `-`, as the user gave them."""
         self.path = spool_path(state_dir, job_id)
         self._state_dir, self._streams = state_dir, any(map(is_stream, sources))
         self._given = False
@@ -40,7 +40,8 @@ class SpooledInput:
             self.path.unlink(missing_ok=True)
 
     def give_to_job(self, ledger: Ledger) -> None:
-        """Leave the file to the job, which exists from now on; remove those that no job needs."""
+        """Leave the file to the job, which exists from now on; remove spooled files that no job
+        needs."""
         self._given = True
         if self._streams:
             forget_spooled(ledger, self._state_dir)
@@ -64,8 +65,8 @@ def drop_if_done(
     """Remove what was spooled for a job if nothing needs it any more, now that its command ends
     with the exit code `code`.
 
-    `job`: of a lookup or an exec, its values. `resumable`: whether an unsuccessful job may be
-    resumed.
+    `job`: a load, or the values of a lookup or an exec. `resumable`: whether an unsuccessful job
+    may be resumed.
     """
     over = code in (EXIT_COMPLETE, EXIT_REJECTS)
     over = over or (not resumable and code != EXIT_STILL_RUNNING)

@@ -1,4 +1,4 @@
-"""The state of one job for `status`: as it is now, or followed to its end."""
+"""The state of one job, which `status` shows as it is now, or follows to its end."""
 
 from __future__ import annotations
 

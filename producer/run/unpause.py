@@ -25,9 +25,9 @@ _OF_FOLLOWING = ("workers", "on_interrupt", "progress", "summary", "report")
 def unpause(options: ResumeOptions) -> bool:
     """Let a paused job continue; return whether nothing else is left to do.
 
-    A job that has missing units or no workers has lost its command: it must be resumed like one
-    that was not paused. Raises `JobMissing`, and `UsageError` for what cannot be changed before a
-    job has ended.
+    A job that has missing units or no workers has lost its command: it must be resumed as if it had
+    not been paused. Raises `JobMissing`, and `UsageError` for what cannot be changed before a job
+    has ended.
     """
     job_id = options.job
     loaded = settle(connection_flags(options), options.config_file)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from producer.run.feed import Feeder
 
 LOOK_EVERY_S = 0.2
-#: Used when every look matters: at a job's start, when its first units have
-#: to be published, and when its last ones are being worked on. A look costs about 1.5 ms of CPU.
+#: Pause when every look matters: at a job's start, when its first units have to be published, and
+#: while its last units run. A look costs about 1.5 ms of CPU.
 LOOK_SOON_S = 0.03
 #: How long the start of a job counts as such.
 START_S = 2.0
@@ -55,8 +55,8 @@ def pause_before_look_s(
 ) -> float:
     """Return the seconds until the next look: few if something is about to start or end.
 
-    `eta_s`: estimated time to the end of the job, if known; `age_s`: of the watch; `fed`: all units
-    are split, and published as far as the window has room.
+    `eta_s`: estimated time to the end of the job, if known; `age_s`: age of the watch; `fed`: all
+    units are split, and published as far as the window has room.
     """
     if not fed:
         return LOOK_SOON_S if age_s < START_S else LOOK_EVERY_S
@@ -105,7 +105,7 @@ class Watch:
         self._feeder, self._broker, self._worker = feeder, broker, worker
         self._on_interrupt, self._on_look = on_interrupt, on_look
         self._interrupts = 0
-        self._interrupted_at = 0.0  #: when the first one came
+        self._interrupted_at = 0.0  #: time of the first Ctrl-C
         self._detaching_noted = False
         self._sweep_due = 0.0
         self._started_at = time.monotonic()
@@ -232,7 +232,7 @@ class Watch:
         return status
 
     def _dismiss_worker(self, status: JobStatus) -> None:
-        """End the embedded worker with its job. One that still holds units is stopped later."""
+        """End the embedded worker with its job. A worker that holds units is stopped later."""
         if self._worker is not None and not status.leased and self._worker.dismiss():
             with suppress(LedgerUnavailable):  # it could not deregister itself
                 Workers(self._ledger.caller).leave(self._worker.registered)

@@ -1,7 +1,7 @@
 """Scheduler class for Celery's beat that starts our schedules; set as `beat_scheduler` in config.
 
-Celery provides the process: its options, its loop, its logging. Entries in `beat_schedule` are sent
-as usual, too.
+Celery provides the process: its options, its loop, its logging. It also sends the entries in
+`beat_schedule` as usual.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def list_command(as_json: bool, place: LedgerPlace) -> int:
     "--due",
     type=click.DateTime(["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y%m%dT%H%M%SZ", "%Y-%m-%d"]),
     metavar="TIME",
-    help="A due time, UTC; a run of it that failed is continued [now].",
+    help="A due time, UTC; its failed run is continued [now].",
 )
 @ledger_options
 def run_command(name: str, due: datetime | None, place: LedgerPlace) -> int:
@@ -97,7 +97,7 @@ def history_command(name: str, limit: int, as_json: bool, place: LedgerPlace) ->
 def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> None:
     """Start scheduled jobs when they are due.
 
-    Two are safer than one. Further options are those of `celery beat`.
+    Two beats are safer than one. Takes all options of `celery beat`.
     """
     from producer.schedule.beat import run_beat
 

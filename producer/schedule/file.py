@@ -44,10 +44,10 @@ class ScheduleFile:
 
 
 def find_schedule_file(settings: Settings) -> Path | None:
-    """Return the path of `schedule.file`; without that setting, of the first that exists of
-    `./config/schedule.toml` and the user's file. None if there is no file.
+    """Return the path of `schedule.file`; without that setting, `./config/schedule.toml` or else
+    the user's file, whichever exists. None if there is no file.
 
-    The one in the current folder is ignored if it may belong to another user: see `config.trust`.
+    The file in the current folder is ignored if it may belong to another user: see `config.trust`.
     Raises `UsageError` if the setting names a missing file.
     """
     named = settings.schedule.file

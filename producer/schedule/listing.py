@@ -107,8 +107,8 @@ def _allowed(pattern: str, folder: str) -> Callable[[str], bool]:
 def take_checksum(file: Listed) -> Arrived | None:
     """Return the file with the checksum of its content; None if it has changed since it was listed.
 
-    If the store has versions, an object's version (its ETag) is used instead: it is the same for
-    the same bytes uploaded in the same way. Raises OSError, and as `remote.open_stream` does.
+    If the store has versions, an object's version (its ETag) is used instead: equal bytes uploaded
+    in the same way have an equal ETag. Raises OSError, and as `remote.open_stream` does.
     """
     if is_remote(file.path):
         if file.stamp:

@@ -55,7 +55,7 @@ def send_notification(
 ) -> str:
     """Send the notification; return `"ok"`, or the error without the address and any secret.
 
-    `environment`: the variables of a command; None: those of this process.
+    `environment`: variables of the notification's command; None: this process's variables.
     """
     body = json.dumps(document).encode()
     if notify.command:

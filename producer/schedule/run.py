@@ -78,7 +78,7 @@ class RunWork:
         self._environment = environment
         self._child: subprocess.Popen[bytes] | None = None
         self._notifying: threading.Thread | None = None
-        self._outcomes: list[str] = []  # of notifications
+        self._outcomes: list[str] = []  # results of notifications
         self._renew_due = time.monotonic() + self._renew_every_s
         #: Whether the run has changed since it was last saved.
         self._unsaved = True
@@ -158,7 +158,7 @@ class RunWork:
         assert index is not None
         try:
             arguments = run_arguments(self._schedule, self.run, index, self._folder)
-        except UsageError as error:  # from values that a template took from the run's record
+        except UsageError as error:  # a template took bad values from the run's record
             reason = f"step {index + 1}: {error}"
             self.run = replace(self.run, state=RunState.FAILED, reason=reason)
             self._unsaved = True
@@ -216,7 +216,7 @@ class RunWork:
 
     def _read_error(self) -> str:
         """Return what the step's command ended with; empty if it said nothing. The text is without
-        secrets: the command has hidden those that it knows."""
+        secrets: the command has hidden all that it knows."""
         text = ""
         if self._error:
             with suppress(OSError), open(self._error, encoding="utf-8", errors="replace") as file:

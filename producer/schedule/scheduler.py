@@ -192,7 +192,7 @@ class Beat:
         self._claim(schedule, run, None, before)
 
     def _skip(self, schedule: Schedule, passed: Skip, settled_ms: int) -> None:
-        """Record skipped due times in the history, as one entry with those skipped just before."""
+        """Record skipped due times in the history, in one entry with earlier skips in a row."""
         missed_from_ms = passed.missed_from_ms
         last = next(iter(self._book.runs(schedule.name, 1)), None)
         if last is not None and (last.state, last.reason) == (RunState.SKIPPED, passed.reason):

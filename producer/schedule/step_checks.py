@@ -1,4 +1,4 @@
-"""The checks of each kind of job that a step may run: those that its command makes first."""
+"""The checks that the command of each kind of job makes first, for a step that runs such a job."""
 
 from __future__ import annotations
 

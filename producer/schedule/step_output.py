@@ -17,7 +17,7 @@ from ringhaul.schedule.templates import Facts, fill
 from ringhaul.schedule.times import duration_text, moment
 from ringhaul.statements.idempotence import effect_of
 
-#: For schedules that wait for files: two arbitrary moments.
+#: Two arbitrary moments at which files arrive.
 _ARRIVE_MS = (0, 8 * 366 * 86_400_000 + 45_296_000)
 #: Files may arrive again after this time.
 _AGAIN_MS = 59 * 60_000
@@ -34,9 +34,9 @@ def _has_answers(statement: str) -> bool:
 def check_output(schedule: Schedule, options: RowsOutput, output: str, now_ms: int) -> str | None:
     """Return a warning if the output folder of a step is used again after a while, or None.
 
-    `options`: of the step. `output`: as in the file, with its templates. Due times after `now_ms`
-    are checked. Raises `UsageError` if the next run would find the folder full, or if the output is
-    not a folder.
+    `options`: the step's options. `output`: the step's `-o` in the schedule file, with templates.
+    Due times after `now_ms` are checked. Raises `UsageError` if the next run would find the folder
+    full, or if the output is not a folder.
     """
     if options.output == "-":
         if isinstance(options, ExecOptions) and not _has_answers(options.statement):
@@ -44,7 +44,7 @@ def check_output(schedule: Schedule, options: RowsOutput, output: str, now_ms: i
         raise UsageError("-o: a step writes to a folder, not to standard output")
 
     if isinstance(options, UnloadOptions) and (file := one_file_of(options)) and file.name:
-        return None  # each run puts its file in the place of the one before
+        return None  # each run replaces the file of the last run
 
     def filled(due_ms: int) -> str:
         facts = Facts(name=schedule.name, due_ms=due_ms, zone=schedule.timing.zone)

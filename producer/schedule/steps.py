@@ -169,9 +169,9 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
 def _refuse(context: click.Context) -> None:
     """Raise `UsageError` for options that no step may have.
 
-    One that names a cluster, or a user of it, is refused before any file that it names is read: a
-    writer of the schedule file could send beat's password to another cluster with it, or have beat
-    read other secrets."""
+    An option that names a cluster, or a user of it, is refused before any file that it names is
+    read: a writer of the schedule file could send beat's password to another cluster with it, or
+    have beat read other secrets."""
     for parameter in context.command.params:
         declared = declared_by(parameter)
         if declared is not None and declared.no_step and _is_given(context, declared.name):

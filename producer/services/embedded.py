@@ -1,8 +1,8 @@
 """Workers that a command starts for its own job, if no broker is configured.
 
-They use the same code as a fleet: a broker, `ringhaul worker`, messages. The Valkey is that of the
-local stack, so that `status` and `errors` find the job later. The worker is a child process, which
-is restarted if it dies and stopped when the command ends.
+They use the same code as a fleet: a broker, `ringhaul worker`, messages. The broker is the local
+stack's Valkey, so that `status` and `errors` find the job later. The worker is a child process,
+which is restarted if it dies and stopped when the command ends.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class EmbeddedBroker:
         self._valkey.release()
 
     def in_settings(self, loaded: Loaded) -> Loaded:
-        """Return the settings with this broker, which child processes then get, too."""
+        """Return the settings with this broker, which child processes then inherit."""
         return loaded.with_flags(
             {
                 "broker.url": f"redis://127.0.0.1:{self._valkey.port}/0",
@@ -100,8 +100,8 @@ class EmbeddedWorker:
     def __init__(
         self, loaded: Loaded, concurrency: int, job_id: str, further: Sequence[str] = ()
     ) -> None:
-        """`loaded`: the worker's settings, with the broker. `further`: other ids whose private
-        queues it consumes, too.
+        """`loaded`: the worker's settings, with the broker. `further`: ids of other jobs whose
+        private queues it also consumes.
 
         Processes that are traced send their last spans at their end, so they get time for it.
         """
@@ -136,7 +136,7 @@ class EmbeddedWorker:
         remove_dead(self._settings.state_dir)  # the worker's: it was killed, if its job had ended
         if self._out is not None:
             self._out.close()
-        if isinstance(error, JobTaken):  # queue and log are those of the command that has the job
+        if isinstance(error, JobTaken):  # queue and log belong to the command that has the job
             return
         self._remove_queue()
         if isinstance(error, UsageError):  # there was no job

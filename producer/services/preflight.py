@@ -33,12 +33,12 @@ BEGIN_S = 3.0
 END_S = 12.0
 _PAUSE_S = 0.02
 #: Between two looks at the answers it waits this many times as long as a look took, up to
-#: `_PAUSE_S_MAX`: those of 5,000 workers cost 30 ms of CPU to read.
+#: `_PAUSE_S_MAX`: reading the answers of 5,000 workers costs 30 ms of CPU.
 _PAUSE_SHARE = 10
 _PAUSE_S_MAX = 0.5
-#: Of many files, a sample is checked, evenly spread: a thousand on a mount take a second.
+#: Files checked: of more files, an evenly spread sample. A thousand on a mount take a second.
 PATHS_MAX = 1000
-#: For URLs, hosts differ in network and rights, not in single files.
+#: URLs checked. Hosts differ in network and rights, not in single files.
 URLS_MAX = 4
 HOSTS_SHOWN = 5
 _WRONG_SHOWN = 3
@@ -89,7 +89,7 @@ class Visibility:
         self._name = self._requests.send({"queues": [QUEUE_LOAD], "what": what})
 
     def judge(self, workers: Sequence[Worker], warn: Callable[[str], None]) -> None:
-        """Wait for the answers of those that will work on the job.
+        """Wait for the answers of `workers`, which will work on the job.
 
         Raises `SetupUnusable` naming the hosts that see something else.
         """
@@ -170,8 +170,8 @@ class _Probe:
 
 
 def try_output(folder: str) -> None:
-    """Write a small file into a folder of this host, and remove it; folders that were made for it,
-    too. Raises `OutputUnusable`."""
+    """Write a small file into a folder of this host, and remove it and all folders made for it.
+    Raises `OutputUnusable`."""
     probe = _Probe()
     probe.write(folder)
     probe.remove(failed=True)

@@ -104,9 +104,8 @@ def start_load(stack: ExitStack, options: LoadOptions) -> Services:
 def start_job(
     stack: ExitStack, options: JobOptions, kind: JobKind, *, own_workers: bool = False
 ) -> Services:
-    """Do the same for `unload`, `count`, `query`, `lookup` or `exec`, as `kind` says.
-
-    `own_workers`: the command starts workers even if a broker is configured.
+    """Read the settings and start what an `unload`, `count`, `query`, `lookup` or `exec` needs;
+    `stack` ends it. `own_workers`: the command starts workers even if a broker is configured.
     """
     flags = connection_flags(options)
     flags |= {

@@ -33,7 +33,7 @@ class JobWorkers:
     #: The job's queue label: see `ringhaul.ledger.labels.QUEUE_LABEL`.
     label: str
     slots: int  #: worker processes that will share the job, at least 1
-    text: str  #: for people: how many workers, on how many hosts
+    text: str  #: how many workers, on how many hosts, as people read it
     warning: str = ""  #: what the user should know about where the units run
     #: Running workers that consume the job's queue now.
     workers: Sequence[Worker] = ()
@@ -49,8 +49,8 @@ def standing_ledger(services: Services) -> Ledger | None:
 def choose_workers(
     services: Services, ledger: Ledger | None, session: Session, keyspace: str | None
 ) -> JobWorkers:
-    """Choose the workers of a job: the command's own, or running ones in the data centres that hold
-    the rows.
+    """Choose the workers of a job: the command's own, or running workers in the data centres that
+    hold the rows.
 
     `keyspace`: None if it is not known where the rows are. `ledger`: see `standing_ledger`. Raises
     `LedgerUnavailable`, and `UsageError` if this command's own workers could never reach the
@@ -77,7 +77,7 @@ def choose_workers(
         label=label,
         slots=max(1, slots),
         text=f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}",
-        # Workers without a configured data centre mostly use the one of this command.
+        # Workers without a configured data centre mostly use this command's data centre.
         warning=lines_of(filter(None, [route or (far if queue == QUEUE_LOAD else ""), *warned])),
         workers=workers,
     )

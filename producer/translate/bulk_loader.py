@@ -1,6 +1,6 @@
 """What the commands and options of DataStax Bulk Loader are in ringhaul.
 
-The names, shortcuts and defaults are those of its settings reference, version 1.11.
+The names, shortcuts and defaults come from its settings reference, version 1.11.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def translate_bulk_loader(text: str, open_file: OpenFile = no_file) -> Translati
     """Return the command that does what a command of Bulk Loader does.
 
     `text`: a command line, as a shell takes it. Defaults of Bulk Loader that change rows are stated
-    in the command. `open_file`: for the file with settings that it may name. Raises
+    in the command. `open_file`: opens the file with settings that `text` may name. Raises
     `NotTranslatable`.
     """
     words = split_line(text)
@@ -142,7 +142,7 @@ def _leave_extra_fields(draft: Draft, settings: _Settings) -> None:
 
 
 def _name_folder(draft: Draft) -> None:
-    """Keep the folder of an unload, where the one file would have its name instead."""
+    """Keep the output of an unload a folder; without a slash its name would be a file's."""
     place = next(iter(draft.values("--output")), "-")
     if place != "-" and not place.endswith("/") and not os.path.splitext(place)[1]:
         draft.add("--output", f"{place}/")
@@ -199,7 +199,7 @@ def _set_places(draft: Draft, settings: _Settings) -> None:
 
 
 def _set_sources(draft: Draft, place: str, settings: _Settings) -> None:
-    """Set the files that a load reads: one, or those of a folder, which has no suffix."""
+    """Set the files that a load reads: a file, or all files of a folder, which has no suffix."""
     name = place.rstrip("/").rpartition("/")[2]
     everywhere = as_bool(settings.text("connector.*.recursive", "false"))
     suffix = PATTERNS.get(settings.text("connector.*.compression").lower(), "")

@@ -21,7 +21,7 @@ LINE_CHARACTERS_MAX = 32_767
 _SWITCHES = frozenset(
     ("schema.preserveTimestamp", "schema.preserveTtl", "engine.dryRun", "connector.csv.header")
 )
-#: A long option with its value, which HOCON lets a colon part, too.
+#: A long option with its value; HOCON allows a colon in place of the equals sign.
 _WITH_VALUE = re.compile(r"(--[\w.-]+)\s*([=:])(.*)", re.DOTALL)
 _OF_THE_SHELL = ("|", "||", "&&", "&", ";")
 #: Where the settings of Bulk Loader and of its driver are in a file.

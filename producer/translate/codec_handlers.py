@@ -26,8 +26,8 @@ _LANGUAGES = ("en", "fr", "de", "es", "it", "pt", "nl", "sv", "da", "pl")
 
 
 def null_strings(value: str, draft: Draft) -> None:
-    """In quotes, too. An empty field is null in any case, and `""` unless it is one of the texts
-    an empty text: what is read in place of `""` is never null."""
+    """Texts that mean null, even in quotes. An empty field always means null; `""` is an empty text
+    unless "" is one of the texts: what is read in place of `""` is never null."""
     texts = as_list(value)
     for text in texts:
         draft.repeat("--null", text)

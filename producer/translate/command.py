@@ -47,7 +47,7 @@ def translate(text: str, open_file: OpenFile = no_file) -> list[Translation]:
 
 
 def _commands(text: str) -> Iterator[str]:
-    """Yield the lines of a text; one that calls a program, up to where its quotes are closed."""
+    """Yield the lines of a text. The call of a program ends where its quotes are closed."""
     kept: list[str] = []
     quote = ""
     for line in text.splitlines():

@@ -1,6 +1,6 @@
 """What COPY's statements and options are in ringhaul. Pure.
 
-The options are those of `HELP COPY` in cqlsh of Cassandra 3.11 to 5.0, where their defaults are.
+`HELP COPY` in cqlsh of Cassandra 3.11 to 5.0 lists the options and their defaults.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def translate_copy(statement: CopyStatement, draft: Draft | None = None) -> Tran
         )
     skipped, most = given.get("SKIPROWS", ""), given.get("MAXROWS", "")
     if draft.has("--max-rows") and skipped.isdecimal() and most.isdecimal():
-        # COPY counts the rows that it skips, too.
+        # COPY also counts the rows that it skips.
         draft.add("--max-rows", str(max(int(most) - int(skipped), 0)))
     return draft.finish()
 
@@ -152,12 +152,12 @@ def _is_true(value: str) -> bool:
 
 
 def _option(name: str) -> Handler:
-    """The value is the same there."""
+    """Set the option to the same value."""
     return lambda value, draft: draft.add(name, value)
 
 
 def _note(text: str) -> Handler:
-    """Nothing is lost without it."""
+    """Only add a note: nothing is lost without the option."""
     return lambda _, draft: draft.note(text)
 
 
@@ -195,7 +195,7 @@ def _separator(name: str, usual: str) -> Handler:
 
 
 def _unlimited(name: str) -> Handler:
-    """A negative number means no limit, which is the default here."""
+    """Set a limit; a negative number means no limit, which is the default here."""
 
     def handle(value: str, draft: Draft) -> None:
         draft.drop(name)

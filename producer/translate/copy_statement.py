@@ -1,6 +1,6 @@
 """Read cqlsh's COPY statements. Pure.
 
-The grammar is that of cqlsh's own help: COPY table [(columns)] FROM|TO files|STDIN|STDOUT
+The grammar, from cqlsh's own help: COPY table [(columns)] FROM|TO files|STDIN|STDOUT
 [WITH option = value [AND ...]].
 """
 

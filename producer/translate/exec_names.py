@@ -11,7 +11,7 @@ from producer.translate.translation import Draft
 
 #: Options of load that exec has for the values of its statement.
 _OF_RECORDS = flags_of(options_of(Spelling))
-#: Options of exec that are no matter of how its answers are written: most of them are load's, too.
+#: Options of exec that do not affect how its answers are written. Load has most of them.
 _OF_EXEC = flags_of(options_of(ExecOptions, "exec")) - flags_of(options_of(RowsOutput))
 
 

@@ -11,7 +11,7 @@ import rich_click as click
 
 from producer.translate.setting_names import SHORTCUTS
 
-#: Commands that Bulk Loader has, too.
+#: Commands that Bulk Loader also has.
 _SHARED = ("load", "unload", "count")
 #: Words that users of other tools type as a command -> what to do.
 _OTHER_TOOLS = {
@@ -23,7 +23,7 @@ _OTHER_TOOLS = {
 
 
 def advise_other_tool(word: str) -> str:
-    """Return what to do instead of this command of another tool; empty if it is none."""
+    """Return what to do instead of this command of another tool; empty: it is no such command."""
     return _OTHER_TOOLS.get(word.lower(), "")
 
 
@@ -46,7 +46,7 @@ def refuse_bulk_loader_options(name: str, command: click.Command, words: Sequenc
 
 
 def _is_shortcut(option: str) -> bool:
-    # Those of one letter are ringhaul's own.
+    # Shortcuts of one letter are ringhaul's own.
     return len(option) > 2 and option[0] == "-" and option[1:] in SHORTCUTS
 
 

@@ -12,7 +12,7 @@ Handler = Callable[[str, Draft], None]
 
 
 def option(name: str) -> Handler:
-    """The value is the same there."""
+    """Set the option to the setting's value."""
     return lambda value, draft: draft.add(name, as_text(value))
 
 
@@ -23,7 +23,7 @@ def is_limit(value: str) -> bool:
 
 
 def unlimited(name: str) -> Handler:
-    """A limit, or none."""
+    """Set the option to the setting's limit, if it has a limit."""
 
     def handle(value: str, draft: Draft) -> None:
         if is_limit(value):
@@ -33,7 +33,7 @@ def unlimited(name: str) -> Handler:
 
 
 def in_each_file(name: str) -> Handler:
-    """The same, counted in each file."""
+    """Set the option to the setting's limit for each file, if it has a limit."""
 
     def handle(value: str, draft: Draft) -> None:
         if is_limit(value):
@@ -54,7 +54,7 @@ def flag(name: str, *, when: bool = True) -> Handler:
 
 
 def note(text: str) -> Handler:
-    """Nothing is lost without it."""
+    """Only add a note: nothing is lost without the setting."""
     return lambda _, draft: draft.note(text)
 
 
@@ -63,11 +63,11 @@ def lose(text: str) -> Handler:
 
 
 def nothing(_: str, __: Draft) -> None:
-    """Another setting covers it."""
+    """Do nothing: another setting covers this."""
 
 
 def lose_unless(usual: str, text: str) -> Handler:
-    """Nothing is lost with the usual value."""
+    """Say what is lost, unless the setting has its usual value."""
 
     def handle(value: str, draft: Draft) -> None:
         if as_text(value).lower() != usual.lower():

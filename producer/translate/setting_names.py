@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: Shortcut -> setting. Those of connectors stand for the connector in use.
+#: Shortcut -> setting. Shortcuts for connector settings stand for the connector in use.
 SHORTCUTS: Mapping[str, str] = {
     "c": "connector.name",
     "url": "connector.*.url",

@@ -1,7 +1,7 @@
 """Every setting of DataStax Bulk Loader, and what it is in ringhaul. Pure.
 
-The names and defaults are those of its settings reference, version 1.11. A `*` in a name
-stands for the connector in use.
+The names and defaults come from its settings reference, version 1.11. A `*` in a name stands for
+the connector in use.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _hosts(value: str, draft: Draft) -> None:
 
 
 def _fill(name: str) -> Handler:
-    """The text is read in the place of an empty field."""
+    """Set the text to read in place of an empty field."""
 
     def handle(value: str, draft: Draft) -> None:
         if as_text(value).upper() not in ("AUTO", ""):
@@ -113,7 +113,7 @@ def _mapping(value: str, draft: Draft) -> None:
 
 
 def _character(name: str) -> Handler:
-    """A character, or NUL for none."""
+    """Set a character; NUL means none."""
 
     def handle(value: str, draft: Draft) -> None:
         text = as_text(value)

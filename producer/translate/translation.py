@@ -27,7 +27,7 @@ class Kind(StrEnum):
     """What a note means for the rows; the words are printed before it."""
 
     NOTE = "note"  #: nothing changes
-    DIFFERS = "may differ"  #: some rows or files may differ from those of the other tool
+    DIFFERS = "may differ"  #: some rows or files may differ from the other tool's
     LOST = "no counterpart"  #: and so the rows may differ
     REFUSED = "refused"  #: ringhaul refuses the command
 
@@ -49,7 +49,7 @@ class Note:
     text: str
     kind: Kind = Kind.NOTE
     need: Need | None = None
-    value: str = ""  #: of `need`: a comparison with the token, such as `> 5`
+    value: str = ""  #: what `need` checks: a comparison with the token, such as `> 5`
 
     @property
     def lost(self) -> bool:
@@ -63,7 +63,7 @@ class Translation:
 
     words: tuple[str, ...]  #: after `ringhaul`
     notes: tuple[Note, ...] = ()
-    #: What `words` was made of; for those who know more, and finish a copy of it again.
+    #: The draft of `words`: a caller who knows more finishes a copy of it again.
     draft: Draft | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -164,7 +164,7 @@ class Draft:
         self._name_table()
         self._name_folder()
         if self.has("--user") and not (self.has("--password") or self.has("--cqlshrc")):
-            self.add("--password")  # cqlsh and Bulk Loader ask for it, too
+            self.add("--password")  # cqlsh and Bulk Loader also ask for it
         words = [self.command, *self.operands]
         for name, uses in self._options.items():
             for values in uses:
@@ -185,7 +185,7 @@ class Draft:
         self._options = {"--table": [(names[-1],)], **self._options}
 
     def _name_folder(self) -> None:
-        """Name a folder where a name like a file's would be the one file of an unload."""
+        """Name a folder where a name like a file's would make the unload write a single file."""
         several = [one for one in ("--max-rows-per-file", "--file-name-format") if self.has(one)]
         place = next(iter(self.values("--output")), "")
         is_file = os.path.splitext(place)[1] in suffixes_of("auto")

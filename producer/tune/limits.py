@@ -11,7 +11,7 @@ from producer.text import bytes_text, count_text, ms_text, rate_text
 #: If worker processes compute for this share of their time or more, they are the limit: the rest
 #: is reading, waiting for units, and answers that arrive while they compute.
 BUSY_WORKERS = 0.75
-#: The same of all cores of this host, whatever runs on them.
+#: If all cores of this host are busy for this share of the time, with whatever, they are the limit.
 BUSY_HOST = 0.90
 #: If a load reaches this share of the rate at which its source is read, the source is the limit.
 SOURCE_SHARE = 0.6
@@ -45,15 +45,15 @@ class Evidence:
     """What was measured with the best setup."""
 
     rate: float  #: rows/s
-    bytes_s: float  #: of the input
+    bytes_s: float  #: input bytes/s
     workers: int  #: processes
-    cpu_us_per_row: float  #: of the workers
-    p50_ms: float | None  #: of a request
+    cpu_us_per_row: float  #: CPU time of the workers
+    p50_ms: float | None  #: latency of a request
     p99_ms: float | None
-    round_trip_ms: float  #: the lowest one
+    round_trip_ms: float  #: the lowest measured
     source: SourceRate
     retries: int = 0
-    cores: int | None = None  #: of this host, if the workers run on it
+    cores: int | None = None  #: cores of this host, if the workers run on it
     busy: float | None = None  #: share of this host's cores that were at work, whatever with
 
     @property

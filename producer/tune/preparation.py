@@ -40,7 +40,7 @@ from ringhaul.records.job import LoadJob
 from ringhaul.storage.streams import is_stream
 from tasks.transforms import transforms_of
 
-#: About how many trials fit into the time, and bounds of the seconds of one.
+#: About how many trials fit into the time, and bounds of the seconds of a trial.
 TRIALS = 80
 TRIAL_MIN_S, TRIAL_MAX_S = 0.5, 5.0
 #: How long the first load runs, in trials: connections, caches and the server's compiler get warm.
@@ -84,7 +84,7 @@ def prepare(
     """Plan the load, create its scratch table and start workers; `stack` removes both.
 
     `run`: names the run. `ends_s`: when the command has to be over, on the monotonic clock.
-    `counts`: numbers of worker processes to choose from, instead of those that suit the host.
+    `counts`: numbers of worker processes to choose from, instead of what suits the host.
     Raises as a load does, before anything is created.
     """
     stack.callback(_set_handlers, {number: signal.getsignal(number) for number in _INTERRUPTS})
@@ -159,7 +159,7 @@ def first_loads(prepared: Prepared, stops_s: float, *, repeat: bool) -> tuple[Sa
         rate = took
     space = make_space(start, worker_counts=counts, sample_bytes=sample.bytes_count)
     if all(one.file.whole or one.format == "parquet" for one in trials.job.sources):
-        # Their units are files or row groups, whatever is set.
+        # The units of such sources are files or row groups, whatever is set.
         space = {**space, Knob.UNIT_BYTES: [start.unit_bytes]}
     return sample, seconds, space
 

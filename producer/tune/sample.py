@@ -45,8 +45,8 @@ def cut_sample(
 ) -> Sample:
     """Return the sample of a trial with about this many records.
 
-    `loaded`, `loaded_bytes`: of a first run; `all_loaded`: it reached the end of the sources.
-    `repeat`: a small source may be loaded several times.
+    `loaded`, `loaded_bytes`: records and bytes that a first run loaded; `all_loaded`: it reached
+    the end of the sources. `repeat`: a small source may be loaded several times.
     """
     sources = first_sources(job)
     record_bytes = loaded_bytes / max(1, loaded)

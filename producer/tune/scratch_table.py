@@ -18,7 +18,7 @@ from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
 from ringhaul.errors import ClusterError, ClusterUnavailable
 from tasks.cluster_settings import cluster_config
 
-#: How scratch tables are named; the rest of the name is that of the run.
+#: Prefix of scratch tables' names; the name of the run follows.
 PREFIX = "ringhaul_tune_"
 #: A node that is busy with other schema changes takes seconds.
 CREATE_TIMEOUT_S = 30.0

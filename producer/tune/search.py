@@ -25,7 +25,7 @@ DROP = (0.40, 0.20, 0.10, 0.05)
 #: time, and in `ROUNDS_MIN` in any case: a busy neighbour may spoil a single round.
 CONFIRMED = 3
 ROUNDS_MIN = 2
-#: A value replaces that of the best setup if it is this much faster: less is noise, and a setting
+#: A value replaces the best setup's value if it is this much faster: less is noise, and a setting
 #: that is left alone needs no reason.
 KEEP = 0.02
 #: And if it was faster in this share of the rounds.
@@ -93,7 +93,7 @@ class Found:
     best: Setup
     #: Races in their order: the values of a setting, in the order of the space.
     races: list[list[Line]] = field(default_factory=list)
-    gains: list[float] = field(default_factory=list)  #: of the best setup to the first, by round
+    gains: list[float] = field(default_factory=list)  #: best setup's rate / first setup's, by round
 
     @property
     def gain(self) -> float | None:
@@ -192,7 +192,7 @@ def _race(
 
 
 def _choose(found: Found, race: Sequence[Line], base: Setup) -> None:
-    """Take the fastest value so far; that of `base` stays if the gain may be noise."""
+    """Take the fastest value so far; the value of `base` stays if the gain may be noise."""
     better = [line for line in race if line.confirmed and line.ratio > 1 + KEEP and line.steady]
     found.best = max(better, key=lambda line: line.ratio).setup if better else base
     for line in race:
@@ -212,7 +212,7 @@ def _still_running(running: Sequence[Line], base: Setup) -> list[Line]:
 
 
 def _near(setup: Setup, knob: Knob, space: Space) -> list[Setup]:
-    """Return the setup, and those with the next lower and the next higher value of a setting."""
+    """Return the setup, and its neighbours with the next lower and higher value of a setting."""
     values = list(space[knob])
     at = values.index(setup.value(knob))
     return [setup.having(knob, value) for value in values[max(at - 1, 0) : at + 2]]

@@ -33,10 +33,10 @@ class Knob(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """A value for each setting. 0 is the setting's default: what adapts by itself."""
+    """A value for each setting. 0 is the setting's default, which adapts by itself."""
 
     strategy: str = "pipeline"
-    workers: int = 0  #: worker processes; 0: those that are running
+    workers: int = 0  #: worker processes; 0: all that are running
     batch_rows: int = 0
     in_flight: int = 0
     unit_bytes: int = 0

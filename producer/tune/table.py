@@ -32,9 +32,9 @@ class Figures:
 
     rate: float  #: rows/s; 0: it failed
     rows: int
-    bytes_count: int  #: of the input
+    bytes_count: int  #: input bytes
     seconds: float
-    cpu_us_per_row: float | None  #: of the workers
+    cpu_us_per_row: float | None  #: CPU time of the workers
     p50_ms: float | None
     p99_ms: float | None
     retries: int
@@ -42,7 +42,7 @@ class Figures:
 
 
 def median_figures(trials: Sequence[Figures]) -> Figures:
-    """Return the medians over trials of one setup; there is at least one that did not fail."""
+    """Return the medians over trials of one setup, of which at least one succeeded."""
     good = [trial for trial in trials if trial.rate] or trials
 
     def middle(values: Sequence[float | None]) -> float | None:
@@ -121,7 +121,7 @@ def race_line(race: Sequence[Line]) -> str:
 def wrapped(text: str, head: str, indent: str | None = None) -> list[str]:
     """Return a text in lines of at most `WIDTH` characters, the first one behind `head`.
 
-    `indent`: of the others; None: as wide as `head`.
+    `indent`: start of the other lines; None: spaces as wide as `head`.
     """
     rest = " " * len(head) if indent is None else indent
     return textwrap.wrap(

@@ -51,7 +51,7 @@ class Trials:
     job: LoadJob  #: the load, into the table of the trials
     max_errors: str
     slots: int  #: standing worker processes; 0: the groups are used
-    label: str  #: queue label of the standing ones
+    label: str  #: queue label of the standing workers
     groups: WorkerGroups | None = None
     broker: EmbeddedBroker | None = None
     figures: dict[Setup, list[Figures]] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Trials:
         job = trial_job(self.job, sample, setup, slots)
         job_id = self._create(job, setup)
         feeder = feed_job(self.ledger, job_id, job, 1)
-        psutil.cpu_percent(None)  # from now on
+        psutil.cpu_percent(None)  # measures from now on
 
         def cut_off(status: JobStatus) -> None:
             if self.groups is not None:
@@ -151,7 +151,7 @@ def _figures(summary: Summary, busy: float | None) -> Figures:
     cut = status.state is JobState.CANCELLED
     ended_ms = status.now_ms if cut else status.finished_ms or status.now_ms
     seconds = (ended_ms - began_ms) / 1000
-    # Of units that were cut off only the rows are known.
+    # Only the rows of units that were cut off are known.
     rows = report.written + status.live.rows
     return Figures(
         rate=rows / seconds if seconds > 0 else 0.0,

@@ -16,8 +16,8 @@ from producer.commands.passed_on import PASS_ON
 def flower_command(config_file: Path | None, flower_options: tuple[str, ...]) -> None:
     """Serve the monitoring page.
 
-    On loopback, unless --address says otherwise. Further options are those of `celery flower`;
-    secrets are not among them, see docs/explanation/security.md.
+    On loopback, unless --address says otherwise. Takes all options of `celery flower`, except
+    secrets: see docs/explanation/security.md.
     """
     from producer.web.launch import start_flower
 

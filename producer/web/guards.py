@@ -34,7 +34,7 @@ _INLINE_SCRIPTS = tuple(f"\nvar autorefresh = {value};\n" for value in (0, 1))
 _SCRIPT_HASHES = " ".join(
     f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in _INLINE_SCRIPTS
 )
-#: Of every answer. Flower's tables set styles in markup.
+#: Headers of every answer. Flower's tables set styles in markup.
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
         f"default-src 'none'; script-src 'self' {_SCRIPT_HASHES}; "
@@ -47,7 +47,7 @@ HEADERS: Mapping[str, str] = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-#: Where files are that may be cached: they are the same for everybody.
+#: Where files are that may be cached: everybody gets equal files.
 _STATIC = "/static/"
 
 
@@ -137,7 +137,7 @@ class ChangesGuarded(RequestHandler):
     """
 
     def check_xsrf_cookie(self) -> None:
-        """Raise `HTTPError` 403 unless the token of form or header is that of the cookie."""
+        """Raise `HTTPError` 403 unless the token of form or header equals the cookie's."""
         RequestHandler.check_xsrf_cookie(self)
 
 
@@ -168,7 +168,7 @@ class SafeHeaders(OutputTransform):
     def transform_first_chunk(
         self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool
     ) -> tuple[int, HTTPHeaders, bytes]:
-        """Return the answer's head with our headers in place of those of the same name."""
+        """Return the answer's head with our headers, which replace headers of the same name."""
         for name, value in HEADERS.items():
             headers[name] = value
         if not self._static or status_code >= 400:
@@ -184,13 +184,13 @@ class Guarded(Application):
     _prefix: str
 
     def guard(self, exposure: Exposure, prefix: str | None) -> None:
-        """Start to guard. `prefix`: that of all paths, Flower's `url_prefix`."""
+        """Start to guard. `prefix`: prefix of all paths, Flower's `url_prefix`."""
         self.exposure = exposure
         self._prefix = f"/{prefix.strip('/')}" if prefix else ""
         self.add_transform(SafeHeaders)
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
-        """Return the handler of a request, or that of its refusal."""
+        """Return the handler that serves or refuses a request."""
         found = super().find_handler(request, **kwargs)
         requested = Requested(
             method=request.method or "",

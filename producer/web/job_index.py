@@ -16,10 +16,10 @@ from ringhaul.ledger.job_list import JobHead, job_names, read_heads
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
 
-#: Of more jobs, the newest are listed: some 300 bytes each.
+#: If there are more jobs, the newest are listed: some 300 bytes each.
 JOBS_MAX = 50_000
-#: An ended job can change only by a resume. One that was resumed and ended again between two looks
-#: is found when all heads are read again, after this time.
+#: An ended job can change only by a resume. If it was resumed and ended again between two looks,
+#: the change is seen when all heads are read again, after this time.
 _ALL_AGAIN_S = 60.0
 #: An ended job is read again after this time: Redis may have lost parts of it. So many are kept.
 _KEPT_S = 30.0

@@ -56,7 +56,7 @@ class JobQuery:
         return replace(self, offset=(max(page, 1) - 1) * self.limit)
 
     def to_url(self) -> str:
-        """Return it as the query of a page's URL, with its question mark; empty for the first page
+        """Return the query part of a page's URL, with its question mark; empty for the first page
         of all jobs."""
         given = {
             "state": self.state,
@@ -76,7 +76,7 @@ class Found:
     heads: tuple[JobHead, ...]
     found: int  #: Jobs that the filters let through.
     total: int
-    open: int  #: Of all jobs, those that run or are paused.
+    open: int  #: Running and paused jobs, whatever the filters.
 
 
 def read_query(given: Mapping[str, str], *, paged: bool) -> JobQuery:

@@ -30,7 +30,7 @@ THREADS = 4
 WAITING_MAX = 100
 #: A page does not wait longer for an absent Redis: it says so, and tries again.
 PATIENCE_MS = 1500
-#: How long one answer of Redis may take: one that hangs must not keep all threads for long.
+#: How long one answer of Redis may take: a hanging server must not keep all threads for long.
 ANSWER_S = 5.0
 #: Several viewers within this time share one look.
 FRESH_S = 0.5
@@ -105,12 +105,12 @@ class JobLooks:
     def look(self, ledger: Ledger, job: str, *, at_once: bool = False) -> JobDetail:
         """Return a job in detail, at most `FRESH_S` old. Raises as `look_at_job`.
 
-        `at_once`: of a large job that is not known yet, without its units and rejects.
+        `at_once`: whether to leave out units and rejects if the job is large and not known yet.
         """
         if at_once and self._takes_long(ledger, job):
             return look_at_job(ledger, job, show_data=self._show_data, whole=False, units=False)
         kept = self._of(job)
-        with kept.lock:  # two looks at one job would do the same work twice
+        with kept.lock:  # a second look at the job would repeat the work
             if kept.detail is None or time.monotonic() - kept.at_s > FRESH_S:
                 kept.detail = None
                 kept.detail = look_at_job(
@@ -127,7 +127,7 @@ class JobLooks:
         return detail
 
     def closing(self, ledger: Ledger, job: str) -> Closing:
-        """Return how a job stands or ended. Raises JobMissing; a damaged one has a closing, too."""
+        """Return how a job stands or ended, even if it is damaged. Raises JobMissing."""
         kept = self._of(job)
         with kept.lock:
             try:

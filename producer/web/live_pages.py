@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 #: Pause between two looks; longer if a look takes long, so that looks take a tenth of the time.
 PAUSE_S = 2.0
 _LOOK_SHARE = 10
-#: The same for what hardly changes any more, such as a job that has ended.
+#: Pause between two looks at what hardly changes any more, such as a job that has ended.
 QUIET_PAUSE_S = 5.0
 #: A silent stream says this often that it is alive, so that both ends notice a dead connection.
 BEAT_S = 15.0
@@ -30,7 +30,7 @@ PAGES_MAX = 500
 
 
 class TooManyPages(RinghaulError):
-    """More pages are open than are served at a time."""
+    """More than `PAGES_MAX` pages are open."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class Live:
         self, name: str, look: Callable[[], Awaitable[View]]
     ) -> AsyncGenerator[News | None]:
         """Yield what changes in a topic until it is gone or the caller stops; None as a sign of
-        life. `look`: of a topic of this name, wherever it comes from.
+        life. `look`: reads the topic; all callers of a name give an equivalent function.
 
         Raises TooManyPages.
         """

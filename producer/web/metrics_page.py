@@ -1,4 +1,4 @@
-"""`/metrics` in place of Flower's: the same figures and those of the ledger, read in a thread."""
+"""`/metrics` in place of Flower's: its figures, and the ledger's, which a thread reads."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Handler(ChangesGuarded, BaseHandler):  # type: ignore[misc]
         self.site = site
 
     def set_default_headers(self) -> None:
-        """Set Flower's headers, except those that open its API to other sites."""
+        """Set Flower's headers, except the headers that open its API to other sites."""
         super().set_default_headers()
         for name in _CROSS_SITE:
             self.clear_header(f"Access-Control-Allow-{name}")
@@ -63,7 +63,7 @@ class Handler(ChangesGuarded, BaseHandler):  # type: ignore[misc]
             raise as_problem(error) from error
 
     def arguments_given(self) -> dict[str, str]:
-        """Return the arguments of the URL; of one that is given twice, the last."""
+        """Return the arguments of the URL. If one occurs several times, its last value counts."""
         return {
             name: values[-1].decode("utf-8", "replace")
             for name, values in self.request.query_arguments.items()
@@ -139,7 +139,7 @@ def as_problem(error: RinghaulError) -> Problem:
 
 
 def check_job_id(job: str) -> str:
-    """Return the id of a job in a URL. Raises Problem for one that no job can have."""
+    """Return the id of a job in a URL. Raises Problem if no job can have this id."""
     try:
         job_key(job, "meta")
     except UsageError as error:

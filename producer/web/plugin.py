@@ -1,6 +1,6 @@
-"""Add our pages to Flower, and our metrics to those that it serves.
+"""Add our pages and metrics to Flower.
 
-If this Flower is not one that the pages know, plain Flower starts, and says why.
+If the pages do not know this version of Flower, plain Flower starts, and says why.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def add_pages(application: Application, exposure: Exposure) -> bool:
 
 
 def add_metrics() -> None:
-    """Add the metrics of the ledger to those that Flower serves at `/metrics`, unless an error,
-    which the log shows, prevents it."""
+    """Add the metrics of the ledger to Flower's page `/metrics`, unless an error, which the log
+    shows, prevents it."""
     try:
         register(process_settings())  # with an embedded broker by now
     except Exception:

@@ -40,7 +40,7 @@ _LINKS = "".join(
 
 
 def add_routes(application: Application, exposure: Exposure) -> None:
-    """Add the pages to Flower's application, which is one that they know."""
+    """Add the pages to Flower's application, whose version they know."""
     templates = PageTemplates(flower_templates(application), links=_LINKS)
     site = Site.create(
         _open_ledger,
@@ -78,7 +78,7 @@ def add_routes(application: Application, exposure: Exposure) -> None:
 
 
 def _files(site: Site, pattern: str, folder: Path) -> URLSpec:
-    """Return the route of our style sheets and script, which are the same for everybody."""
+    """Return the route of our style sheets and script, which all viewers share."""
     return url(f"{site.prefix}/ringhaul/static/{pattern}", StaticFileHandler, {"path": str(folder)})
 
 

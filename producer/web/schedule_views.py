@@ -1,4 +1,4 @@
-"""What pages show of schedules and hosts, as HTML that is the same for all who look at it."""
+"""What pages show of schedules and hosts, as HTML that all viewers share."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ OPTIONS = ("address", "auth", "basic_auth", "read_only", "unix_socket", "url_pre
 
 
 class FlowerChanged(Exception):
-    """This Flower is not one that our pages know; the text says what is different."""
+    """Our pages do not know this version of Flower; the text says what is different."""
 
 
 def check_seams(application: Application) -> None:

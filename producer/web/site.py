@@ -23,7 +23,7 @@ class Site:
 
     exposure: Exposure
     templates: BaseLoader
-    prefix: str  #: Of all paths: empty, or `/flower`.
+    prefix: str  #: Prefix of all paths: empty, or `/flower`.
     looks: Looks
     jobs: JobLooks
     index: JobIndex = field(default_factory=JobIndex)
@@ -53,8 +53,8 @@ class Site:
         return f"{self.prefix}/{'/'.join(quote(part, safe='') for part in parts)}"
 
     def render(self, template: str, **values: object) -> str:
-        """Return one of our templates as text: a part of a page that is the same for all who look
-        at it. May run in any thread."""
+        """Return one of our templates as text: a part of a page that all viewers share. May run in
+        any thread."""
         names = {**FUNCTIONS, "url": self.url, "read_only": self.exposure.read_only}
         text: bytes = self.templates.load(f"{PREFIX}{template}").generate(**names, **values)
         return text.decode()

@@ -25,7 +25,7 @@ class Stream(Handler):
         """Send what changes in a topic until the page is closed. See `Live.news`."""
         self._task = asyncio.current_task()
         self.set_header("Content-Type", "text/event-stream; charset=UTF-8")
-        self.set_header("X-Accel-Buffering", "no")  # for nginx: do not hold events back
+        self.set_header("X-Accel-Buffering", "no")  # nginx must not hold events back
         try:
             async with aclosing(self.site.live.news(topic, look)) as all_news:
                 async for news in all_news:

@@ -36,7 +36,9 @@ class CompressionNotOffered(ConnectionException):  # type: ignore[misc]
 
 
 class PromptConnection(LibevConnection):  # type: ignore[misc]
-    """A connection that notices its end at once; see the module. In the driver's event loop."""
+    """A driver connection that fails its pending requests as soon as the peer closes it.
+
+    Runs in the driver's event loop; see the module."""
 
     in_buffer_size = 64 * 1024
     heard = False  #: whether any data has come

@@ -27,7 +27,7 @@ def computed_scalar(computed: Computed) -> Scalar:
 
 
 def undescribed(table: TableSchema, items: Sequence[str]) -> Sequence[Computed]:
-    """Refuse items if there is no server to describe them. Raises `QueryError`."""
+    """Raise `QueryError`: these items need a server to evaluate them."""
     raise QueryError(f"{items[0]}: only rows can have what the server computes")
 
 

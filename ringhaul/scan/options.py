@@ -11,8 +11,8 @@ from cassandra.query import PreparedStatement
 from ringhaul.scan.pages import PageReader
 from ringhaul.scan.sizing import FIRST_ROWS
 
-#: Distance over which the number of ranges read at once doubles, about as long as a node takes for
-#: a page: while one range's page is on the way, the node reads another's. And the most of them.
+#: For each `PAGE_S` of round-trip time, about a node's time for a page, `in_flight` more ranges are
+#: read at once, up to `RANGES_FAR_MAX`: while a page is on the way, the node reads the next one.
 PAGE_S = 0.1
 RANGES_FAR_MAX = 8
 

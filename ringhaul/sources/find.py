@@ -208,10 +208,9 @@ def _is_kept_aside(path: str, pattern: str) -> bool:
 
 
 def _counting(folders: Sequence[str], files: Sequence[str]) -> list[str]:
-    """Return which matched folders count as if they were named; `files`: also matched, sorted.
+    """Return the matched folders that `**` did not already search; `files`: the sorted matches.
 
-    With `**` the glob has searched some folders itself, and selected files in them; what lies below
-    a folder that counts is found there.
+    With `**` the glob has selected files in some folders itself; the others are searched whole.
     """
     counting, taken = list[str](), tuple[str, ...]()
     for folder in folders:

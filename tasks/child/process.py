@@ -68,7 +68,7 @@ class SessionUnavailable(Transient):
 
 
 class WrongCluster(Terminal):
-    """The job is for another cluster than the one this worker is connected to."""
+    """This worker is connected to another cluster than the job's."""
 
 
 class Child:
@@ -89,7 +89,7 @@ class Child:
         self._plane: ConnectionPool | None = None
         #: What the modules of the kinds of jobs keep from unit to unit; None: not opened yet.
         self.reader: PageReader | None = None
-        self.delivery: tuple[str, Delivery] | None = None  #: with what it is for
+        self.delivery: tuple[str, Delivery] | None = None  #: behind a key of its use
         self._prepared: dict[str, PreparedStatement] = {}
         self.statements: dict[tuple[str, tuple[tuple[str, CqlType], ...]], Statement] = {}
         self._jobs: OrderedDict[str, tuple[Job, int]] = OrderedDict()  # with its created_ms

@@ -52,8 +52,8 @@ def _run_to_files(attempt: Attempt, job: LoadJob, output: Files) -> Done:
 
 
 def _run_delivered(attempt: Attempt, job: LoadJob, destination: Delivered) -> Done:
-    """Run one attempt that streams SSTables. One that does not count has sent the same rows as the
-    one that does."""
+    """Run one attempt that streams SSTables. If its commit does not count, another attempt has sent
+    the same rows."""
     child, unit = attempt.child, LoadUnit.unpack(attempt.spec)
     bounds = spill_bounds(child.settings, job)
     bounds.check_disk(_input_bytes(job, unit))

@@ -32,8 +32,8 @@ from tasks.import_settings import import_command, import_folders
 def stream_target(child: Child, job: LoadJob, destination: Delivered, job_id: str) -> StreamTarget:
     """Return where the SSTables of a load go.
 
-    Raises as `Child.session` does, and `ClusterError` for a table that is not the one of the job,
-    or that the user may not write to: storage and JMX ports do not ask.
+    Raises as `Child.session` does, and `ClusterError` if the table is no longer the job's, or if
+    the user may not write to it: storage and JMX ports do not ask.
     """
     session, keyspace = child.session(), job.table.keyspace
     check_table(session, keyspace, job.table.table, destination.table_id)

@@ -1,4 +1,4 @@
-"""Time limits of a unit: a soft one that raises, a hard one that kills its process.
+"""Time limits of a unit: a soft limit, which raises, and a hard limit, which kills its process.
 
 Celery's own limits count from the start of a task, so a unit that only waits for its job's rate
 limit would be ended without fault, at every attempt (docs/adr/0014). These limits exclude waits.

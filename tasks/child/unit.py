@@ -108,7 +108,7 @@ class Done:
     #: How often the window of unanswered requests shrank, and the smallest bound; 0: never.
     window_shrunk: int = 0
     window_min: int = 0
-    notes: Sequence[tuple[EventKind, str]] = ()  #: for the job's history
+    notes: Sequence[tuple[EventKind, str]] = ()  #: events for the job's history
     #: Removes the attempt's output outside the ledger; called if its commit does not count.
     undo: Callable[[], None] | None = None
 
@@ -370,7 +370,7 @@ def _attempt(
             unit,
             job_id,
         )
-    # If the first answer to a commit was lost, the repeated one is refused; but what the ledger
+    # If the first answer to a commit was lost, the repeated commit is refused; but what the ledger
     # holds is then ours, and must stay.
     if (
         answer is not Commit.COUNTED

@@ -30,8 +30,8 @@ class Offset:
         return Offset(self.low_ms - other.high_ms, self.high_ms - other.low_ms)
 
     def plus(self, other: Offset) -> Offset:
-        """Return how far this clock is ahead of a third, if `other` is how far the one that it was
-        compared with is ahead of the third."""
+        """Return how far clock A is ahead of C. This offset: how far A is ahead of B; `other`: how
+        far B is ahead of C."""
         return Offset(self.low_ms + other.low_ms, self.high_ms + other.high_ms)
 
     @property
@@ -68,9 +68,9 @@ class Reading:
 
 
 def combine(offsets: Iterable[Offset]) -> Offset | None:
-    """Return the interval that all have in common; None without any.
+    """Return the intersection of the intervals; None: there are no intervals.
 
-    If they have none, because a clock was set meanwhile, return the one that covers them all.
+    If they do not overlap, because a clock was set meanwhile, return an interval that covers all.
     """
     found = list(offsets)
     if not found:

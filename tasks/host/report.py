@@ -20,7 +20,7 @@ class Folder:
 
     role: str  #: what it is for: `state` or `spill`
     path: str = ""
-    free_bytes: int | None = None  #: for this user; None: not known
+    free_bytes: int | None = None  #: space that this user may fill; None: not known
     error: str = ""  #: why it cannot be written; empty: it can
 
 
@@ -43,7 +43,7 @@ class Node:
     release: str = ""
     used: bool = True  #: False: in another data centre, so that this host does not contact it
     error: str = ""  #: why it did not answer; empty: it did
-    clock: Offset | None = None  #: how far it is ahead of this host's
+    clock: Offset | None = None  #: how far the node's clock is ahead of this host's
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,8 +37,7 @@ class Abandoned:
         self._seen: dict[str, tuple[int, int]] = {}
 
     def look(self, running: Iterable[str]) -> list[str]:
-        """End those of the `running` jobs that are abandoned and return them. Raises as the ledger
-        does."""
+        """End the abandoned jobs among `running` and return them. Raises as the ledger does."""
         caller, ended = self._ledger.caller, []
         seconds, _ = caller.command("TIME")
         seen: dict[str, tuple[int, int]] = {}

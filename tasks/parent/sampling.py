@@ -1,6 +1,6 @@
 """Samples of the running jobs for their history, taken by each keeper.
 
-Any number of keepers may run: the ledger takes a sample only if the last one is old enough. So a
+Any number of keepers may run: the ledger takes a sample only if the last sample is old enough. So a
 job's history needs no browser or command that watches it.
 """
 
@@ -29,8 +29,7 @@ class Sampling:
         self._due_s: dict[str, float] = {}  #: job -> when to call again, by the monotonic clock
 
     def look(self, running: Iterable[str]) -> None:
-        """Take samples of those of the `running` jobs for which it is time. Raises as the ledger
-        does."""
+        """Take the samples of `running` jobs that are due. Raises as the ledger does."""
         now_s = time.monotonic()
         before, self._due_s = self._due_s, {}
         fleet: Fleet | None = None
@@ -41,7 +40,7 @@ class Sampling:
                 wait_ms = 0
                 with suppress(JobDamaged):  # the next sweep drops it
                     wait_ms = history.wait_ms(job)
-                    # Of many keepers, one lists all workers: the others find the sample taken.
+                    # Only one keeper lists all workers: the others find the sample taken.
                     if wait_ms == 0:
                         fleet = fleet or look_at_fleet(self._caller)
                         wait_ms = history.sample(job, _crew(fleet, job))
