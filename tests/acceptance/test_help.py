@@ -18,7 +18,7 @@ from producer.cli import cli
 from producer.commands.record_command import RecordCommand
 from producer.local.valkey import EmbeddedValkey
 from tests.acceptance.command import Ringhaul
-from tests.acceptance.refusals import assert_refused
+from tests.refusals import assert_refused
 
 #: `ringhaul --help` and `ringhaul status` must feel instant. Measured on an idle machine: 0.21 s
 #: and 0.25 s of CPU; the bound allows for a busy machine, but not for importing Celery, the
