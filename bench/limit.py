@@ -14,7 +14,8 @@ from pathlib import Path
 from bench.frames import batches_of, bound_rows, frames_of
 from bench.replay import WINDOW, replay
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
-from ringhaul.cluster.schema import find_table
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.tables import find_table
 
 VOID = 13
 
@@ -23,7 +24,7 @@ def main() -> None:
     host, port, name, path, rows = sys.argv[1:6]
     keyspace, _, table = name.partition(".")
     session = open_session(ClusterConfig(contact_points=(host,), port=int(port)))
-    schema = find_table(session.cluster.metadata, keyspace, table)
+    schema = find_table(DriverView(session), keyspace, table)
     # Batches of rows with neighbouring tokens, which a server writes fastest.
     bound = bound_rows(session, schema, Path(path), by_token=rows != "1")
     close_session(session)

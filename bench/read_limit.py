@@ -19,7 +19,9 @@ from cassandra import ConsistencyLevel
 from bench.replay import EXECUTE, HEADER, RESULT, VERSION, connect, spending
 from bench.ring import ring_slices
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
-from ringhaul.cluster.schema import find_table, quote_identifier
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.schema import quote_identifier
+from ringhaul.cluster.tables import find_table
 from ringhaul.cql.decode.head import read_head
 
 #: Unanswered requests in total; enough for two cores, most of which the node uses.
@@ -41,7 +43,7 @@ def main() -> None:
     host, port, name, columns = sys.argv[1:5]
     session = open_session(ClusterConfig(contact_points=(host,), port=int(port)))
     keyspace, _, table = name.partition(".")
-    schema = find_table(session.cluster.metadata, keyspace, table)
+    schema = find_table(DriverView(session), keyspace, table)
     token = f"token({', '.join(quote_identifier(column) for column in schema.partition_key)})"
     query_id = session.prepare(
         f"SELECT {columns} FROM {name} WHERE {token} > ? AND {token} <= ?"

@@ -11,7 +11,9 @@ from bench.data import Table, data_file
 from bench.harness import Run, System
 from bench.stage import KEYSPACE, Stage
 from config.sections import cache_dir_default
-from ringhaul.cluster.schema import TableSchema, find_table
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.tables import find_table
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Site:
     @property
     def schema(self) -> TableSchema:
         """The table's schema from the cluster."""
-        return find_table(self.stage.session.cluster.metadata, KEYSPACE, self.table.name)
+        return find_table(DriverView(self.stage.session), KEYSPACE, self.table.name)
 
     def system(self, name: str, family: str, run: Callable[[], Run]) -> System:
         """Return a system that loads this site's file."""

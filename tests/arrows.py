@@ -28,13 +28,14 @@ ROOMS: Mapping[str, str] = {
     "ringhaul.cql": "",
     # Sockets and threads, which the foundation does without.
     "ringhaul.web_client": "",
-    "ringhaul.cluster": "ringhaul.cql ringhaul.web_client",
+    "ringhaul.sstables": "ringhaul.cql",
+    "ringhaul.streaming": "ringhaul.sstables",
+    # Planning asks its view of the cluster for the owners of rows, which `streaming` reads.
+    "ringhaul.cluster": "ringhaul.cql ringhaul.streaming ringhaul.web_client",
     "ringhaul.cql.spell": "ringhaul.cql",
     "ringhaul.cql.decode": "ringhaul.cql ringhaul.cql.spell",
     "ringhaul.cql.typed": "ringhaul.cql",
     "ringhaul.dataplane": "ringhaul.cluster ringhaul.cql",
-    "ringhaul.sstables": "ringhaul.cql",
-    "ringhaul.streaming": "ringhaul.sstables",
     "ringhaul.storage": "ringhaul.web_client",
     "ringhaul.imports": "ringhaul.sstables ringhaul.storage ringhaul.streaming",
     "ringhaul.formats": "ringhaul.cql ringhaul.cql.typed ringhaul.storage",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import io
+import itertools
 import re
 import tokenize
 from collections.abc import Callable, Iterator
@@ -29,6 +30,12 @@ DESTINATION_ROOMS = (
 #: Attributes that say how rows reach the cluster, of any object; then of a job or a request alone.
 DESTINATION_FIELDS = frozenset({"via", "to_sstables", "by_sidecar", "is_imported"})
 JOB_DESTINATION_FIELDS = frozenset({"sstables", "stream"})
+#: Exit codes of refused and failed commands, and their names.
+FAILURES = frozenset({2, 3, 4})
+NAMED_FAILURES = frozenset({"EXIT_USAGE", "EXIT_TOO_MANY_ERRORS", "EXIT_FATAL"})
+#: Attributes with the exit code of a command, and functions that assert one.
+CODES = frozenset({"code", "returncode", "exit_code"})
+REFUSALS = frozenset({"assert_refused", "assert_usage"})
 #: A command-line option in a text.
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 #: A pronoun whose noun stands elsewhere, in a docstring or a comment.
@@ -133,6 +140,29 @@ def sessions_in_signatures() -> list[str]:
     return [place for place in places(takes) if place.startswith("producer/")]
 
 
+def failures_in_acceptance(folder: Path = ROOT / "tests" / "acceptance") -> list[str]:
+    """Return the assertions of acceptance tests that a whole command ends with an exit code from
+    2 to 4: most refusals are proved in process (`tests/planning.py`)."""
+    found = []
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Compare):
+                sides = [_parts(side) for side in (node.left, *node.comparators)]
+                pairs = [
+                    pair for a, b in itertools.pairwise(sides) for pair in zip(a, b, strict=False)
+                ]
+                asserts = any(
+                    _name(one) in CODES and _is_failure(other)
+                    for pair in pairs
+                    for one, other in (pair, reversed(pair))
+                )
+            else:
+                asserts = isinstance(node, ast.Call) and _name(node.func) in REFUSALS
+            if asserts:
+                found.append(f"{path.relative_to(folder)}:{getattr(node, 'lineno', 0)}")
+    return found
+
+
 def options_in_engine() -> list[str]:
     """Return the lines of the engine, outside the client, that spell a command-line option."""
     return [
@@ -209,6 +239,19 @@ def _name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """Return the items of a tuple or a list; else the expression alone."""
+    return node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+
+
+def _is_failure(node: ast.expr) -> bool:
+    """Return whether an expression is an exit code from 2 to 4, or holds one: `(2, 4)`."""
+    return any(
+        _name(part) in NAMED_FAILURES or (isinstance(part, ast.Constant) and part.value in FAILURES)
+        for part in _parts(node)
+    )
+
+
 def _texts(node: ast.AST) -> Iterator[str]:
     """Yield the constant text, or each one of a tuple, a list or a set."""
     nodes = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
@@ -235,7 +278,8 @@ MEASURES = (
     Measure("comparisons of a kind with a text", 0, 0, kinds_as_text),
     Measure("getattr on jobs", 0, 0, questions_to_jobs),
     Measure("questions about destinations outside their rooms", 0, 0, questions_about_destinations),
-    Measure("driver sessions in signatures of the producer", 5, 55, sessions_in_signatures),
+    Measure("driver sessions in signatures of the producer", 5, 5, sessions_in_signatures),
+    Measure("exit codes 2 to 4 asserted in acceptance", 60, 168, failures_in_acceptance),
     Measure("options that the engine spells", 9, 3, options_in_engine),
     Measure("imports of ours inside functions", 119, 119, late_imports),
     Measure("pronouns without their noun", 199, 3, unnamed_nouns),

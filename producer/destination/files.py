@@ -25,7 +25,7 @@ class FilesWay(Way[Files]):
         assert folder is not None
         layout = in_version(
             version,
-            layout_of(OPTION, table, facts.metadata, facts.sources),
+            layout_of(OPTION, table, facts.cluster, facts.sources),
             OPTION,
             facts.ttl_s,
             or_else=", or --sstable-version oa for nodes with storage_compatibility_mode NONE",
@@ -39,7 +39,7 @@ class FilesWay(Way[Files]):
                 f"{OPTION} {folder}: {output.final} has SSTables already; import and remove them, "
                 "or name another folder"
             )
-        check_reads(facts.session, version)
+        check_reads(facts.cluster, version)
         return output
 
     def publish(self, ledger: Reader, job_id: str, destination: Files) -> None:

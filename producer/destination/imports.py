@@ -10,10 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from uuid import uuid4
-
-from cassandra.cluster import Session
 
 from config.settings import Settings
 from producer.destination.layout import by_cql, in_version, layout_of
@@ -24,9 +21,10 @@ from producer.destination.nodes import (
     check_writer,
     read_replicas,
 )
-from producer.destination.streaming import custom_indexes, is_sai
+from producer.destination.streaming import is_sai
 from producer.destination.way import LoadFacts, Way
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.view import ClusterView, TableStorage
 from ringhaul.destination.delivered import Imports
 from ringhaul.errors import RinghaulError, SetupUnusable, Terminal, UsageError
 from ringhaul.imports.command import NodeNotReached, check_names_node
@@ -36,11 +34,7 @@ from ringhaul.ledger.reading import Reader
 from ringhaul.sstables.version import SSTableVersion
 from ringhaul.storage.room import Need, check_room
 from ringhaul.streaming.owners import Node
-from ringhaul.streaming.ring import read_table_id
 from tasks.import_settings import import_command, import_folders
-
-if TYPE_CHECKING:
-    from cassandra.metadata import TableMetadata
 
 OPTION = "--via import"
 #: Nodes that are called at a time; each call may be a JVM.
@@ -57,27 +51,27 @@ class ImportsWay(Way[Imports]):
     """SSTables in a folder from which the nodes import them."""
 
     def plan(self, facts: LoadFacts) -> Imports:
-        table, session, settings = facts.table, facts.session, facts.settings
-        check_cluster(OPTION, session, settings, scylla="imports in another way", ports="JMX ports")
+        table, cluster, settings = facts.table, facts.cluster, facts.settings
+        check_cluster(OPTION, cluster, settings, scylla="imports in another way", ports="JMX ports")
         folder = settings.imports.folder
         if folder is None:
             raise SetupUnusable(
                 f"{OPTION} needs a folder that this host, the workers and the nodes share: set "
                 "imports.folder, such as /mnt/imports/{node}"
             )
-        layout = layout_of(OPTION, table, facts.metadata, facts.sources)
+        layout = layout_of(OPTION, table, facts.cluster, facts.sources)
         layout = in_version(SSTableVersion.NB, layout, OPTION, facts.ttl_s)  # all nodes read it
-        _check_indexes(facts.described, table)
+        _check_indexes(facts.storage, table)
         least_bytes = settings.imports.input_bytes_min
         check_input_bytes(OPTION, "imports.input_bytes_min", least_bytes, facts.input_bytes)
-        check_writer(session, table, settings)
+        check_writer(cluster, table, settings)
         planned = Imports(
-            table_id=read_table_id(session, table.keyspace, table.table),
+            table_id=cluster.table_id(table.keyspace, table.table),
             layout=layout,
             folder=str(folder.absolute()),
         )
-        replicas = read_replicas(OPTION, session, table.keyspace, settings)
-        _check_nodes(replicas, session, table, planned.folder, settings)
+        replicas = read_replicas(OPTION, cluster, table.keyspace, settings)
+        _check_nodes(replicas, cluster, table, planned.folder, settings)
         each_bytes = min(facts.input_bytes, facts.processes * settings.sstables.size_bytes)
         check_room(import_needs(planned.folder, replicas.nodes, each_bytes))
         return planned
@@ -107,10 +101,10 @@ def import_needs(folder: str, nodes: Sequence[Node], each_bytes: int) -> list[Ne
     ]
 
 
-def _check_indexes(described: TableMetadata, table: TableSchema) -> None:
+def _check_indexes(storage: TableStorage, table: TableSchema) -> None:
     """Raise `UsageError` for a table with an index of which it is not known whether an import fills
     it."""
-    for name, kind in custom_indexes(described):
+    for name, kind in storage.custom_indexes:
         if not is_sai(kind):
             raise UsageError(
                 f"{OPTION} cannot fill {table.name}: its index {name!r} is of class {kind}, and "
@@ -118,14 +112,8 @@ def _check_indexes(described: TableMetadata, table: TableSchema) -> None:
             )
 
 
-def _down(session: Session) -> set[str]:
-    """Return the addresses of nodes of which the driver knows that they are down."""
-    hosts = session.cluster.metadata.all_hosts()
-    return {host.broadcast_address for host in hosts if host.is_up is False}
-
-
 def _check_nodes(
-    replicas: Replicas, session: Session, table: TableSchema, folder: str, settings: Settings
+    replicas: Replicas, cluster: ClusterView, table: TableSchema, folder: str, settings: Settings
 ) -> None:
     """Raise `SetupUnusable` unless enough nodes import an empty folder: see `_check_answers`."""
     job = f"probe-{uuid4().hex[:12]}"
@@ -135,13 +123,13 @@ def _check_nodes(
     command = replace(given, timeout_s=min(given.timeout_s, _CALL_S))
     try:
         _check_answers(
-            replicas, session, lambda node: ImportSession(node, folders, command).probe()
+            replicas, cluster, lambda node: ImportSession(node, folders, command).probe()
         )
     finally:
         remove_job_folders(folder, job)
 
 
-def _check_answers(replicas: Replicas, session: Session, probe: Callable[[Node], None]) -> None:
+def _check_answers(replicas: Replicas, cluster: ClusterView, probe: Callable[[Node], None]) -> None:
     """Raise `SetupUnusable` unless enough nodes can be probed. All other nodes must plainly be
     down: a node that is up, and refuses, would refuse each SSTable.
 
@@ -159,7 +147,7 @@ def _check_answers(replicas: Replicas, session: Session, probe: Callable[[Node],
     with ThreadPoolExecutor(_CALLS_MAX) as threads:
         answers = dict(zip(replicas.nodes, threads.map(probed, replicas.nodes), strict=True))
     missing = {node: error for node, error in answers.items() if error is not None}
-    down = _down(session)
+    down = {node.internal_address for node in cluster.nodes if node.is_down}
     for node, error in missing.items():
         is_down = isinstance(error, NodeNotReached) or node.address in down
         if isinstance(error, Terminal) or not is_down:

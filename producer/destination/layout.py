@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
+from ringhaul.cluster.tables import find_keyspace
+from ringhaul.cluster.view import ClusterView, TableStorage
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.records.job import LoadSource
@@ -25,31 +26,28 @@ from ringhaul.sstables.marshal import (
 )
 from ringhaul.sstables.version import SSTableVersion
 
-if TYPE_CHECKING:
-    from cassandra.metadata import Metadata, TableMetadata
-
 #: Major versions of Cassandra that read format nb.
 _VERSIONS = (4, 5)
 _PARTITIONER = "org.apache.cassandra.dht.Murmur3Partitioner"
 
 
 def layout_of(
-    option: str, table: TableSchema, metadata: Metadata, sources: Sequence[LoadSource]
+    option: str, table: TableSchema, cluster: ClusterView, sources: Sequence[LoadSource]
 ) -> Layout:
     """Return what SSTables of a table contain. `option`: the option that wants them, for messages.
 
     Raises `UsageError` for a table that cannot be written, and `SetupUnusable` for a cluster that
     would not read them.
     """
-    described = metadata.keyspaces[table.keyspace].tables[table.table]
-    _check_cluster(option, metadata, table.keyspace)
-    _check_table(option, described, table)
+    storage = cluster.storage(table.keyspace, table.table)
+    _check_cluster(option, cluster, table.keyspace)
+    _check_table(option, storage, table)
     for column, expression in (pair for source in sources for pair in source.filled):
         raise UsageError(
             f"{option}: only a node can compute {expression} for column {column!r}: "
             f"{by_cql(option)}"
         )
-    return _layout(option, described, table, sources, int(time.time()))
+    return _layout(option, storage, table, sources, int(time.time()))
 
 
 def in_version(
@@ -75,21 +73,18 @@ def by_cql(option: str) -> str:
 
 def _layout(
     option: str,
-    described: TableMetadata,
+    storage: TableStorage,
     table: TableSchema,
     sources: Sequence[LoadSource],
     written_s: int,
 ) -> Layout:
-    options = described.options
-    compression: dict[str, str] = options.get("compression") or {}
-    compressed = compression.get("enabled", "true") != "false" and bool(compression.get("class"))
     loaded = {column for source in sources for column in source.columns}
     key_types = [table.parsed_type(name) for name in table.partition_key]
     keys = [class_name(kind, table.keyspace) for kind in key_types]
     return Layout(
         partition_key_class=keys[0] if len(keys) == 1 else composite_class(keys),
         clustering=tuple(
-            _clustering_column(option, table, name, descends=described.columns[name].is_reversed)
+            _clustering_column(option, table, name, descends=name in storage.descending)
             for name in table.clustering_key
         ),
         columns=tuple(
@@ -103,10 +98,10 @@ def _layout(
             )
         ),
         written_s=written_s,
-        default_ttl_s=int(options.get("default_time_to_live") or 0),
-        bloom_fp_chance=float(options.get("bloom_filter_fp_chance") or 0.01),
-        index_interval=int(options.get("min_index_interval") or 128),
-        chunk_bytes=int(compression.get("chunk_length_in_kb", 16)) * 1024 if compressed else 0,
+        default_ttl_s=storage.default_ttl_s,
+        bloom_fp_chance=storage.bloom_fp_chance,
+        index_interval=storage.index_interval,
+        chunk_bytes=storage.chunk_bytes,
         keys=_key_columns(table) if any(map(has_order, key_types)) else (),
     )
 
@@ -184,45 +179,39 @@ def _column(option: str, table: TableSchema, column: ColumnSchema) -> Column:
     )
 
 
-def _check_table(option: str, described: TableMetadata, table: TableSchema) -> None:
+def _check_table(option: str, storage: TableStorage, table: TableSchema) -> None:
     """Raise `UsageError` for a table whose nodes do more with a write than to store it."""
     reasons = {
-        "it has materialized views, which a node fills from writes": bool(described.views),
-        "it has change data capture (cdc), which logs writes": _is_on(described.options, "cdc"),
-        "it has triggers, which run with writes": bool(described.triggers),
+        "it has materialized views, which a node fills from writes": storage.has_views,
+        "it has change data capture (cdc), which logs writes": storage.has_cdc,
+        "it has triggers, which run with writes": storage.has_triggers,
         "it has counters, which are only ever added to": any(
             column.cql_type == "counter" for column in table.columns
         ),
-        "it is a virtual table": bool(described.virtual),
-        "it has COMPACT STORAGE": bool(described.is_compact_storage),
+        "it is a virtual table": storage.is_virtual,
+        "it has COMPACT STORAGE": storage.is_compact,
     }
     for reason, applies in reasons.items():
         if applies:
             raise UsageError(f"{option} cannot fill {table.name}: {reason}; {by_cql(option)}")
 
 
-def _is_on(options: dict[str, Any], name: str) -> bool:
-    return str(options.get(name) or "").lower() == "true"
-
-
-def _check_cluster(option: str, metadata: Metadata, keyspace: str) -> None:
+def _check_cluster(option: str, cluster: ClusterView, keyspace: str) -> None:
     """Raise `SetupUnusable` for nodes that would not read the files."""
-    if metadata.partitioner != _PARTITIONER:
+    if cluster.partitioner != _PARTITIONER:
         raise SetupUnusable(
-            f"{option}: this cluster has {metadata.partitioner}; only Murmur3Partitioner is "
+            f"{option}: this cluster has {cluster.partitioner}; only Murmur3Partitioner is "
             "supported"
         )
-    for host in metadata.all_hosts():
-        version = str(host.release_version or "")
-        major = version.partition(".")[0]
-        if host.dse_version or not major.isdigit() or int(major) not in _VERSIONS:
-            found = f"DSE {host.dse_version}" if host.dse_version else version or "unknown"
+    for node in cluster.nodes:
+        major = node.release.partition(".")[0]
+        if node.dse_release or not major.isdigit() or int(major) not in _VERSIONS:
+            found = f"DSE {node.dse_release}" if node.dse_release else node.release or "unknown"
             raise SetupUnusable(
-                f"{option}: {host.address} runs version {found}; SSTables of version nb are "
+                f"{option}: {node.address} runs version {found}; SSTables of version nb are "
                 "for Apache Cassandra 4.0, 4.1 and 5.0"
             )
-    replication = metadata.keyspaces[keyspace].replication_strategy
-    if "/" in replication.export_for_schema():
+    if find_keyspace(cluster, keyspace).has_transient_replicas:
         raise SetupUnusable(
             f"{option}: keyspace {keyspace!r} has transient replicas, which need writes over CQL"
         )

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cassandra import DriverException
-from cassandra.cluster import NoHostAvailable, Session
+from cassandra.cluster import NoHostAvailable
 
 from config.settings import Settings
 from producer.destination.layout import by_cql
 from producer.text import bytes_text
-from ringhaul.cluster.consistency import acknowledgements, replication_of
-from ringhaul.cluster.datacentres import local_dc_of
+from ringhaul.cluster.consistency import acknowledgements
 from ringhaul.cluster.errors import translate_error
-from ringhaul.cluster.permission import check_may_write
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.tables import find_keyspace
+from ringhaul.cluster.view import ClusterView
 from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.streaming.owners import Node, Owners, lacking
-from ringhaul.streaming.ring import RingChanging, read_owners
+from ringhaul.streaming.ring import RingChanging
 from tasks.cluster_settings import cluster_config
 
 #: A table of ScyllaDB's `system` keyspace. Its nodes stream in another way.
@@ -47,17 +47,17 @@ class Replicas(NamedTuple):
         return None
 
 
-def is_scylla(system_tables: Mapping[str, Any]) -> bool:
+def is_scylla(system_tables: Collection[str]) -> bool:
     """Return whether a cluster with these tables in `system` is ScyllaDB."""
     return _SCYLLA_TABLE in system_tables
 
 
 def check_cluster(
-    option: str, session: Session, settings: Settings, *, scylla: str, ports: str
+    option: str, cluster: ClusterView, settings: Settings, *, scylla: str, ports: str
 ) -> None:
     """Raise `SetupUnusable` for a cluster whose nodes are not reached in this way. `scylla`: what
     ScyllaDB does instead; `ports`: the nodes' ports that are needed."""
-    if is_scylla(session.cluster.metadata.keyspaces["system"].tables):
+    if is_scylla(find_keyspace(cluster, "system").tables):
         raise SetupUnusable(f"{option}: this cluster is ScyllaDB, which {scylla}")
     if settings.cluster.secure_connect_bundle is not None:
         raise SetupUnusable(
@@ -66,20 +66,20 @@ def check_cluster(
         )
 
 
-def read_replicas(option: str, session: Session, keyspace: str, settings: Settings) -> Replicas:
+def read_replicas(option: str, cluster: ClusterView, keyspace: str, settings: Settings) -> Replicas:
     """Return who owns the rows of a keyspace. Raises `SetupUnusable`, which names `option`."""
     try:
-        owners = read_owners(session, keyspace, settings.streaming.storage_port)
+        owners = cluster.owners(keyspace, settings.streaming.storage_port)
     except RingChanging as error:
         raise SetupUnusable(f"{option}: {error}") from error
-    replication = replication_of(session, keyspace)
+    replication = cluster.replication(keyspace)
     if replication is None:
         raise SetupUnusable(
             f"{option}: keyspace {keyspace} has a replication strategy that is not known: "
             f"{by_cql(option)}"
         )
     level = settings.cluster.consistency
-    return Replicas(owners, acknowledgements(level, replication, local_dc_of(session)), level)
+    return Replicas(owners, acknowledgements(level, replication, cluster.local_dc), level)
 
 
 def check_input_bytes(option: str, setting: str, least_bytes: int, input_bytes: int) -> None:
@@ -91,11 +91,11 @@ def check_input_bytes(option: str, setting: str, least_bytes: int, input_bytes: 
         )
 
 
-def check_writer(session: Session, table: TableSchema, settings: Settings) -> None:
+def check_writer(cluster: ClusterView, table: TableSchema, settings: Settings) -> None:
     """Raise `ClusterError` for a user who may not write to a table: the nodes' other ports do not
     check this."""
     try:
-        check_may_write(session, table)
+        cluster.check_may_write(table)
     except (DriverException, NoHostAvailable) as error:
         where = cluster_config(settings).where
         raise translate_error(error, where=where, user=settings.cluster.user) from error

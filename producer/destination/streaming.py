@@ -6,7 +6,6 @@ What cannot be streamed is refused here, before anything starts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from config.settings import Settings
 from producer.destination.layout import by_cql, in_version, layout_of
@@ -19,16 +18,13 @@ from producer.destination.nodes import (
 )
 from producer.destination.way import LoadFacts, Way
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.view import TableStorage
 from ringhaul.destination.delivered import Streaming
 from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.sstables.version import SSTableVersion
 from ringhaul.streaming.owners import Node
-from ringhaul.streaming.ring import read_table_id
 from ringhaul.streaming.session import StreamingUnsupported, connect, wants_encryption
 from tasks.cluster_settings import streaming_tls
-
-if TYPE_CHECKING:
-    from cassandra.metadata import TableMetadata
 
 OPTION = "--via streaming"
 #: How the driver calls indexes of class StorageAttachedIndex.
@@ -39,16 +35,16 @@ class StreamingWay(Way[Streaming]):
     """SSTables that go to the storage ports of the nodes."""
 
     def plan(self, facts: LoadFacts) -> Streaming:
-        table, session, settings = facts.table, facts.session, facts.settings
+        table, cluster, settings = facts.table, facts.cluster, facts.settings
         check_cluster(
-            OPTION, session, settings, scylla="streams in another way", ports="storage ports"
+            OPTION, cluster, settings, scylla="streams in another way", ports="storage ports"
         )
-        layout = layout_of(OPTION, table, facts.metadata, facts.sources)
-        _check_indexes(facts.described, table)
+        layout = layout_of(OPTION, table, facts.cluster, facts.sources)
+        _check_indexes(facts.storage, table)
         least_bytes = settings.streaming.input_bytes_min
         check_input_bytes(OPTION, "streaming.input_bytes_min", least_bytes, facts.input_bytes)
-        check_writer(session, table, settings)
-        version = _check_nodes(read_replicas(OPTION, session, table.keyspace, settings), settings)
+        check_writer(cluster, table, settings)
+        version = _check_nodes(read_replicas(OPTION, cluster, table.keyspace, settings), settings)
         layout = in_version(
             version,
             layout,
@@ -56,21 +52,10 @@ class StreamingWay(Way[Streaming]):
             facts.ttl_s,
             or_else="; nodes with storage_compatibility_mode NONE store later ones",
         )
-        return Streaming(
-            table_id=read_table_id(session, table.keyspace, table.table), layout=layout
-        )
+        return Streaming(table_id=cluster.table_id(table.keyspace, table.table), layout=layout)
 
 
 WAY = StreamingWay()
-
-
-def custom_indexes(described: TableMetadata) -> list[tuple[str, str]]:
-    """Return name and class of a table's indexes that only writes and imports fill."""
-    return [
-        (index.name, str(index.index_options.get("class_name", "custom")).rpartition(".")[2])
-        for index in described.indexes.values()
-        if index.kind == "CUSTOM"
-    ]
 
 
 def is_sai(class_name: str) -> bool:
@@ -78,9 +63,9 @@ def is_sai(class_name: str) -> bool:
     return class_name.lower() in _SAI
 
 
-def _check_indexes(described: TableMetadata, table: TableSchema) -> None:
+def _check_indexes(storage: TableStorage, table: TableSchema) -> None:
     """Raise `UsageError` for a table with an index that only writes or imports fill."""
-    for name, kind in custom_indexes(described):
+    for name, kind in storage.custom_indexes:
         instead = "use --via import, or " if is_sai(kind) else ""
         raise UsageError(
             f"{OPTION} cannot fill {table.name}: its index {name!r} is of class {kind}, for which "

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from cassandra import DriverException, Unauthorized
-from cassandra.cluster import NoHostAvailable, Session
+from cassandra.cluster import NoHostAvailable
 
+from ringhaul.cluster.view import ClusterView
 from ringhaul.errors import ClusterUnavailable, SetupUnusable
 from ringhaul.sstables.version import SSTableVersion
 
 _SETTING = "storage_compatibility_mode"
-_MODE = f"SELECT value FROM system_views.settings WHERE name = '{_SETTING}'"
 #: The mode of nodes whose settings do not say. They write as version 4 did, and read nothing later.
 _DEFAULT = "CASSANDRA_4"
 
 
-def check_reads(session: Session, version: SSTableVersion) -> None:
+def check_reads(cluster: ClusterView, version: SSTableVersion) -> None:
     """Raise `SetupUnusable` for a cluster that does not read SSTables of this version.
 
     One node answers for all of them. Raises `ClusterUnavailable` if none does; a user who may not
@@ -23,13 +23,13 @@ def check_reads(session: Session, version: SSTableVersion) -> None:
     if version is SSTableVersion.NB:
         return
     try:
-        row = session.execute(_MODE).one()
+        mode = cluster.setting(_SETTING)
     except Unauthorized:
         return
     except (DriverException, NoHostAvailable) as error:
         raise ClusterUnavailable(f"cannot read the nodes' settings: {error}") from error
-    if row is None or (row.value or _DEFAULT) == _DEFAULT:
-        found = "does not exist in this version" if row is None else f"is {_DEFAULT}"
+    if mode is None or (mode or _DEFAULT) == _DEFAULT:
+        found = "does not exist in this version" if mode is None else f"is {_DEFAULT}"
         raise SetupUnusable(
             f"--sstable-version {version}: {_SETTING} {found}; nodes read such files if it is "
             "UPGRADING or NONE: leave the option out"

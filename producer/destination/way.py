@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from cassandra.cluster import Session
-
 from config.settings import Settings
 from producer.request.destination import Wanted
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.view import ClusterView, TableStorage
 from ringhaul.destination.base import Destination
 from ringhaul.records.job import LoadSource
 
 if TYPE_CHECKING:
-    from cassandra.metadata import Metadata, TableMetadata
-
     from ringhaul.ledger.reading import Reader
 
 D = TypeVar("D", bound=Destination)
@@ -33,18 +30,13 @@ class LoadFacts:
     ttl_s: int  #: seconds for rows without their own; 0: the table's default
     input_bytes: int
     processes: int  #: worker processes that write at a time
-    session: Session
+    cluster: ClusterView
     settings: Settings
 
     @property
-    def metadata(self) -> Metadata:
-        """The driver's picture of the cluster."""
-        return self.session.cluster.metadata
-
-    @property
-    def described(self) -> TableMetadata:
-        """The table as the driver describes it, with its options and indexes."""
-        return self.metadata.keyspaces[self.table.keyspace].tables[self.table.table]
+    def storage(self) -> TableStorage:
+        """How the nodes store the table."""
+        return self.cluster.storage(self.table.keyspace, self.table.table)
 
 
 class Way(ABC, Generic[D]):

@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from producer.doctor.finding import MACHINE, Finding
 from producer.doctor.hosts import WorkerReport
 from tasks.host.clock import Offset, combine
-from tasks.host.report import ClusterView, Machine
+from tasks.host.report import HostView, Machine
 
 #: Far above what a time service leaves (milliseconds), and about the pause between two programs
 #: that write the same row one after the other.
@@ -32,7 +32,7 @@ _CHECK = "clocks"
 
 
 def relative_clocks(
-    broker: Offset | None, cluster: ClusterView | None, reports: Sequence[WorkerReport]
+    broker: Offset | None, cluster: HostView | None, reports: Sequence[WorkerReport]
 ) -> dict[str, Offset]:
     """Return how far each clock is ahead of this host's, by its owner, as narrow as known.
 

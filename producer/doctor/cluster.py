@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
-
-from cassandra import ConsistencyLevel
-from cassandra.cluster import Session
-from cassandra.query import SimpleStatement
+from typing import NamedTuple
 
 from config.sections import ClusterSettings
 from config.settings import Settings
@@ -16,10 +11,13 @@ from producer.doctor.finding import CLUSTER, Finding
 from producer.text import count_text
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.cluster.connection import NOT_OFFERED
-from ringhaul.cluster.consistency import Replication, too_far, too_few
+from ringhaul.cluster.consistency import too_far, too_few
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.replication import Replication
+from ringhaul.cluster.view import ClusterView
 from tasks.cluster_settings import cluster_config
 from tasks.host.cluster import impatient, view_session
-from tasks.host.report import ClusterView, Node
+from tasks.host.report import HostView, Node
 
 _SHOWN = 5
 
@@ -27,7 +25,7 @@ _SHOWN = 5
 class Cluster(NamedTuple):
     """The cluster as seen from this host, and what was found out about it."""
 
-    view: ClusterView
+    view: HostView
     findings: Sequence[Finding]
 
 
@@ -38,16 +36,16 @@ def open_cluster(settings: Settings, keyspace: str | None) -> Cluster:
     """
     session = open_session(impatient(cluster_config(settings)))
     try:
-        view = view_session(session)
+        view, cluster = view_session(session), DriverView(session)
         found = [
             CLUSTER.ok("address", _address(view.name, settings.cluster)),
             judge_compression(settings.cluster.compression, view.nodes),
             judge_versions(view.nodes),
-            judge_nodes(view.nodes, _down(session)),
-            judge_schema(_schemas(session)),
+            judge_nodes(view.nodes, sorted(node.address for node in cluster.nodes if node.is_down)),
+            judge_schema(cluster.schema_versions()),
             judge_data_centre(view, settings.cluster.local_dc),
             judge_replication(
-                settings.cluster.consistency, view.local_dc, _replications(session), keyspace
+                settings.cluster.consistency, view.local_dc, _replications(cluster), keyspace
             ),
         ]
         return Cluster(view, found)
@@ -112,7 +110,7 @@ def judge_schema(versions: Iterable[object]) -> Finding:
     return CLUSTER.warning("schema", f"{count} versions", advice)
 
 
-def judge_data_centre(view: ClusterView, configured: str) -> Finding:
+def judge_data_centre(view: HostView, configured: str) -> Finding:
     """Judge which data centre's nodes are used. (An unknown one cannot be connected to.)"""
     known = sorted({node.data_centre for node in view.nodes if node.data_centre})
     others = [name for name in known if name != view.local_dc]
@@ -150,33 +148,11 @@ def judge_replication(
     return CLUSTER.warning(check, f"{lacking[0]}{more}", "--keyspace NAME checks only yours")
 
 
-def _down(session: Session) -> list[str]:
-    hosts = session.cluster.metadata.all_hosts()
-    return sorted(str(host.address) for host in hosts if host.is_up is False)
-
-
-def _schemas(session: Session) -> set[object]:
-    """Return the schema versions of the nodes that are not known to be down."""
-    down = set(_down(session))
-    local = _all(session, "SELECT schema_version FROM system.local")
-    peers = _all(session, "SELECT peer, rpc_address, schema_version FROM system.peers")
-    alive = [one for one in peers if not down & {str(one.peer), str(one.rpc_address)}]
-    return {one.schema_version for one in [*local, *alive]} - {None}
-
-
-def _all(session: Session, text: str) -> list[Any]:
-    statement = SimpleStatement(text, consistency_level=ConsistencyLevel.ONE)
-    return list(session.execute(statement))
-
-
-def _replications(session: Session) -> dict[str, Replication]:
+def _replications(cluster: ClusterView) -> dict[str, Replication]:
     """Return the replication of each keyspace of the users that can be judged."""
-    metadata = session.cluster.metadata
-    dcs = [host.datacenter for host in metadata.all_hosts()]
-    nodes = Counter(map(str, dcs)) if all(dcs) else Counter[str]()
     found = {
-        name: Replication.of(name, keyspace.replication_strategy, nodes)
-        for name, keyspace in metadata.keyspaces.items()
+        name: cluster.replication(name)
+        for name in cluster.keyspace_names
         if name != "system" and not name.startswith("system_")
     }
     return {name: one for name, one in found.items() if one is not None}

@@ -7,8 +7,8 @@ first load uses every node.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from cassandra import ConsistencyLevel, OperationTimedOut, Unavailable
 from cassandra.auth import PlainTextAuthProvider
@@ -30,8 +30,6 @@ _POLL_S = 0.2
 #: short for a node that has just started.
 TIMEOUT_S = 10
 
-T = TypeVar("T")
-
 
 def wait_for_ring(addresses: Sequence[str], port: int, *, auth: bool, timeout_s: float) -> None:
     """Wait until every node, as coordinator, can read from all nodes and reports them to drivers.
@@ -50,14 +48,12 @@ def wait_for_ring(addresses: Sequence[str], port: int, *, auth: bool, timeout_s:
 
 def read_host_ids(addresses: Sequence[str], port: int, *, auth: bool) -> list[str]:
     """Return the host id of the node at each of `addresses`, as reported by that node."""
-    return [
-        _with_session(address, port, ConsistencyLevel.ONE, _own_host_id, auth=auth)
-        for address in addresses
-    ]
-
-
-def _own_host_id(session: Session) -> str:
-    return str(session.execute("SELECT host_id FROM system.local").one().host_id)
+    found = []
+    for address in addresses:
+        with _session(address, port, ConsistencyLevel.ONE, auth=auth) as session:
+            row = session.execute("SELECT host_id FROM system.local").one()
+        found.append(str(row.host_id))
+    return found
 
 
 def _problem(
@@ -80,18 +76,14 @@ def _read_everywhere(address: str, port: int, level: int, *, auth: bool) -> set[
     It reads an empty system table with replication factor 2. Its token ranges cover every node, so
     at consistency level ALL the read fails as long as the coordinator misses a node.
     """
-    return _with_session(address, port, level, _named_by, auth=auth)
+    with _session(address, port, level, auth=auth) as session:
+        session.execute(SimpleStatement("SELECT session_id FROM system_traces.sessions"))
+        return {str(host.address) for host in session.cluster.metadata.all_hosts()}
 
 
-def _named_by(session: Session) -> set[str]:
-    session.execute(SimpleStatement("SELECT session_id FROM system_traces.sessions"))
-    return {str(host.address) for host in session.cluster.metadata.all_hosts()}
-
-
-def _with_session(
-    address: str, port: int, level: int, read: Callable[[Session], T], *, auth: bool
-) -> T:
-    """Call `read` with a session whose coordinator is the node at `address`; return its result."""
+@contextmanager
+def _session(address: str, port: int, level: int, *, auth: bool) -> Iterator[Session]:
+    """Open a session whose coordinator is the node at `address`; close it at the end."""
     profile = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy([address]),
         consistency_level=level,
@@ -108,6 +100,6 @@ def _with_session(
         monitor_reporting_enabled=False,
     )
     try:
-        return read(cluster.connect())
+        yield cluster.connect()
     finally:
         cluster.shutdown()

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import rich_click as click
-from cassandra.cluster import Session
 
 from config.settings import Loaded
 from producer.migrate.guard import options_of
@@ -28,7 +27,10 @@ from producer.translate.exec_names import use_names_of_exec
 from producer.translate.queries import quoted_name
 from producer.translate.translation import Draft, Need, Translation
 from ringhaul.cluster.connect import close_session, open_session
-from ringhaul.cluster.schema import TableSchema, find_table, no_column
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.schema import TableSchema, no_column
+from ringhaul.cluster.tables import find_table
+from ringhaul.cluster.view import ClusterView
 from ringhaul.cql.types import UnknownType
 from ringhaul.errors import SourceMissing, Terminal, UsageError
 from ringhaul.mapping.language import parse_mapping
@@ -51,20 +53,22 @@ def with_schema(translation: Translation) -> Translation:
         options = options_of(translation)
     except UsageError:
         return translation  # the check of the command says why
-    with _connected(translation, options) as (session, loaded):
+    with _connected(translation, options) as (cluster, loaded):
         try:
-            table = _table_of(session, options)
+            table = _table_of(cluster, options)
             if table is not None:
                 translation = _settled(translation, table, options)
                 options = options_of(translation)
-            _refuse(session, loaded, options)
+            _refuse(cluster, loaded, options)
         except (Terminal, UsageError) as error:
             return translation.refused(str(error))
     return translation
 
 
 @contextmanager
-def _connected(translation: Translation, options: JobOptions) -> Iterator[tuple[Session, Loaded]]:
+def _connected(
+    translation: Translation, options: JobOptions
+) -> Iterator[tuple[ClusterView, Loaded]]:
     if "--password" in translation.words:
         context = click.get_current_context()
         assert context is not None
@@ -73,18 +77,18 @@ def _connected(translation: Translation, options: JobOptions) -> Iterator[tuple[
         loaded = settings_with(options)
         session = open_session(cluster_config(loaded.settings))
         try:
-            yield session, loaded
+            yield DriverView(session), loaded
         finally:
             close_session(session)
 
 
-def _table_of(session: Session, options: JobOptions) -> TableSchema | None:
+def _table_of(cluster: ClusterView, options: JobOptions) -> TableSchema | None:
     """Return the table that a command names; None: it has a statement."""
     if not isinstance(options, LoadOptions | UnloadOptions | CountOptions) or not options.table:
         return None
     keyspace, name = table_names(options.table, options.keyspace)
     reads = not isinstance(options, LoadOptions)
-    return find_table(session.cluster.metadata, keyspace, name, views=reads)
+    return find_table(cluster, keyspace, name, views=reads)
 
 
 def _settled(translation: Translation, table: TableSchema, options: JobOptions) -> Translation:
@@ -204,23 +208,23 @@ def _marker(name: str) -> str:
     return f":{quoted_name(name)}"
 
 
-def _refuse(session: Session, loaded: Loaded, options: JobOptions) -> None:
+def _refuse(cluster: ClusterView, loaded: Loaded, options: JobOptions) -> None:
     """Raise `UsageError` or `ClusterError` for what the commands refuse with the schema at hand."""
     match options:
         case LoadOptions():
-            _refuse_load(session, loaded, options)
+            _refuse_load(cluster, loaded, options)
         case UnloadOptions():
-            read_select(session, unload_request(options, loaded, "check").wanted)
+            read_select(cluster, unload_request(options, loaded, "check").wanted)
         case CountOptions():
-            read_select(session, count_wanted(options))
+            read_select(cluster, count_wanted(options))
         case ExecOptions():
-            prepare_statement(session, loaded, options.statement)
+            prepare_statement(cluster, loaded, options.statement)
 
 
-def _refuse_load(session: Session, loaded: Loaded, options: LoadOptions) -> None:
+def _refuse_load(cluster: ClusterView, loaded: Loaded, options: LoadOptions) -> None:
     """Raise `UsageError` for columns that the table does not have, and if the files are here, for
     what their first records do not fit."""
-    table = _table_of(session, options)
+    table = _table_of(cluster, options)
     assert table is not None
     skipped = comma_list(options.skip_columns)
     for name in comma_list(options.columns) if not options.mapping else ():

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cassandra import DriverException, InvalidRequest
-from cassandra.cluster import NoHostAvailable, Session
+from cassandra.cluster import NoHostAvailable
 from cassandra.protocol import ErrorMessage, SyntaxException
 
 from producer.plan.item_descriptions import said_by_server
 from ringhaul.cluster.errors import translate_error
-from ringhaul.cluster.markers import markers_of
+from ringhaul.cluster.prepared import marked
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.view import ClusterView
 from ringhaul.cql.typed import refusal
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
@@ -24,7 +25,7 @@ Filled = tuple[tuple[str, str], ...]
 
 
 def with_arguments(
-    session: Session, table: TableSchema, sources: Sequence[LoadSource]
+    cluster: ClusterView, table: TableSchema, sources: Sequence[LoadSource]
 ) -> tuple[LoadSource, ...]:
     """Return the sources with the types that functions of their mappings take.
 
@@ -35,7 +36,7 @@ def with_arguments(
     found = []
     for source in sources:
         if source.filled not in known:
-            known[source.filled] = _types(session, table, source)
+            known[source.filled] = _types(cluster, table, source)
         types = known[source.filled]
         arguments = [
             one._replace(type=kind) for one, kind in zip(source.arguments, types, strict=True)
@@ -45,7 +46,7 @@ def with_arguments(
     return tuple(found)
 
 
-def _types(session: Session, table: TableSchema, source: LoadSource) -> list[CqlType]:
+def _types(cluster: ClusterView, table: TableSchema, source: LoadSource) -> list[CqlType]:
     """Return the type of each argument, from an INSERT for each function, so that an error belongs
     to a single function."""
     key = table.primary_key
@@ -53,7 +54,7 @@ def _types(session: Session, table: TableSchema, source: LoadSource) -> list[Cql
     for column, expression in source.filled:
         statement = insert_statement(table, key, 0, filled=((column, expression),))
         try:
-            prepared = session.prepare(statement)
+            prepared = cluster.prepare(statement)
         except (InvalidRequest, SyntaxException) as error:
             text, hint = expression, ""
             if "?" in expression and len(types) < len(source.arguments):
@@ -64,12 +65,9 @@ def _types(session: Session, table: TableSchema, source: LoadSource) -> list[Cql
                 f"--mapping {text}={column}: the server says: {said_by_server(error)}{hint}"
             ) from None
         except (DriverException, NoHostAvailable, ErrorMessage) as error:
-            cluster = session.cluster
-            user = getattr(cluster.auth_provider, "username", "")
-            where = str(cluster.metadata.cluster_name)
-            raise translate_error(error, where=where, user=user) from error
+            raise translate_error(error, where=cluster.name, user=cluster.user) from error
         # After the key come the function's markers, then the timestamp's.
-        types += markers_of(prepared).types[len(key) : -1]
+        types += marked(prepared.markers).types[len(key) : -1]
     if len(types) != len(source.arguments):
         raise UsageError("--mapping: a function takes fields by their names, not by ?")
     return types

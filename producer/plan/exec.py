@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from cassandra.cluster import Session
-
 from config.settings import Loaded
 from producer.options.statements import ExecOptions
+from producer.plan.statement_table import (
+    column_order,
+    has_lists,
+    is_of_counters,
+    partition_key_of,
+)
 from producer.plan.statements import (
     StatementFacts,
     never_null_names,
@@ -19,26 +23,20 @@ from producer.plan.statements import (
 from producer.request.conflicts import refuse_workers_of_others
 from producer.request.output import refuse_output_options
 from ringhaul.cluster.consistency import Use, check_consistency
-from ringhaul.cluster.markers import (
-    column_order,
-    has_lists,
-    is_of_counters,
-    keyspace_of,
-    partition_key_of,
-)
+from ringhaul.cluster.view import ClusterView
 from ringhaul.cql.types import type_texts
 from ringhaul.errors import UsageError
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.statements.marker_text import MarkerText, Role, marker_texts, repeated_names
 
 
-def exec_facts(options: ExecOptions, session: Session, loaded: Loaded) -> StatementFacts:
+def exec_facts(options: ExecOptions, cluster: ClusterView, loaded: Loaded) -> StatementFacts:
     """Prepare the statement of an exec; return its facts.
 
     Raises `UsageError` for a statement that cannot run once a row, or with these options, and
     `ClusterError` as the servers refuse it.
     """
-    statement = prepare_statement(session, loaded, options.statement)
+    statement = prepare_statement(cluster, loaded, options.statement)
     names = unique_names(statement.markers.names)
     if not names:
         raise UsageError("the statement has no marker (?) for the values of a file or a range")
@@ -46,21 +44,21 @@ def exec_facts(options: ExecOptions, session: Session, loaded: Loaded) -> Statem
     effect = statement.effect
     if effect.reads and "nulls" in options.given:
         raise UsageError("--nulls applies to writes, and this SELECT writes nothing")
-    keyspace = keyspace_of(statement.prepared)
+    keyspace = statement.prepared.keyspace
     use = Use(
         writes=not effect.reads,
         # A batch of them is accepted at any level.
-        counters=effect.verb != "batch" and is_of_counters(session, statement.prepared),
+        counters=effect.verb != "batch" and is_of_counters(cluster, statement.prepared),
         conditional=effect.conditional,
     )
-    check_consistency(session, keyspace, use)
+    check_consistency(cluster, keyspace, use)
     if not statement.result.names:
         refuse_output_options(options.given, f"this {effect.verb.upper()}")
         refuse_workers_of_others(loaded, options)
     texts, user_types = type_texts(statement.markers.types)
     marked = marker_texts(options.statement, statement.markers.names)
     repeated = repeated_names(marked)
-    order = column_order(session, statement.prepared)
+    order = column_order(cluster, statement.prepared)
     fields = [name for name, first in zip_longest(names, repeated) if first is None]
     known = [name for name in order if name in fields]
     return StatementFacts(
@@ -73,14 +71,14 @@ def exec_facts(options: ExecOptions, session: Session, loaded: Loaded) -> Statem
         user_types=user_types,
         result=tuple(zip(statement.result.names, statement.result.types, strict=True)),
         never_null=never_null_names(
-            options.statement, [*names, *partition_key_of(session, statement.prepared)]
+            options.statement, [*names, *partition_key_of(cluster, statement.prepared)]
         ),
         statement=options.statement,
         repeatable=effect.repeatable,
         target=effect.verb,
         keyspace=keyspace,
         # Otherwise the server dates them, at another time for each try: see `appends`.
-        dated=not effect.reads and not has_lists(session, statement.prepared),
+        dated=not effect.reads and not has_lists(cluster, statement.prepared),
         nulls="tombstone" if effect.reads else options.nulls,
         repeated=tuple(
             (name, names[first])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cassandra import DriverException, InvalidRequest
-from cassandra.cluster import NoHostAvailable, Session
+from cassandra.cluster import NoHostAvailable
 from cassandra.protocol import ErrorMessage, SyntaxException
-from cassandra.query import PreparedStatement
 
 from ringhaul.cluster.errors import translate_error
-from ringhaul.cluster.markers import result_of
+from ringhaul.cluster.prepared import marked
 from ringhaul.cluster.schema import TableSchema, quote_identifier
+from ringhaul.cluster.view import ClusterView
 from ringhaul.cql.column import quote
 from ringhaul.cql.computed_items import Computed
 from ringhaul.cql.failures import server_message
@@ -27,47 +27,44 @@ _HINTS = {
 }
 
 
-def describe_with(session: Session) -> Describe:
-    """Return a function that requests the types of selected items from the session's cluster."""
+def describe_with(cluster: ClusterView) -> Describe:
+    """Return a function that requests the types of selected items from the cluster."""
 
     def describe(table: TableSchema, items: Sequence[str]) -> Sequence[Computed]:
-        refuse_other_partitioners(session)
+        refuse_other_partitioners(cluster)
+        text = _select_text(table, items)
         try:
-            prepared = _prepare(session, table, items)
-            if prepared.column_metadata or _is_aggregate(session, prepared):
+            prepared = cluster.prepare(text)
+            if prepared.markers or _is_aggregate(cluster, text):
                 for item in items:
-                    _check(session, table, item)
+                    _check(cluster, table, item)
         except (InvalidRequest, SyntaxException) as error:
             for item in items:
-                _check(session, table, item)
+                _check(cluster, table, item)
             raise QueryError(f"the server says: {said_by_server(error)}") from None
         except (DriverException, NoHostAvailable, ErrorMessage) as error:
-            cluster = session.cluster
-            user = getattr(cluster.auth_provider, "username", "")
-            where = str(cluster.metadata.cluster_name)
-            raise translate_error(error, where=where, user=user) from error
-        names, types = result_of(prepared)
+            raise translate_error(error, where=cluster.name, user=cluster.user) from error
+        names, types = marked(prepared.result)
         return [Computed(*one) for one in zip(items, names, types, strict=True)]
 
     return describe
 
 
-def _prepare(session: Session, table: TableSchema, items: Sequence[str]) -> PreparedStatement:
+def _select_text(table: TableSchema, items: Sequence[str]) -> str:
+    """Return a SELECT of the items over an empty range."""
     name = f"{quote_identifier(table.keyspace)}.{quote_identifier(table.table)}"
     token = f"token({', '.join(map(quote_identifier, table.partition_key))})"
-    return session.prepare(
-        f"SELECT {', '.join(items)} FROM {name} WHERE {token} > 0 AND {token} <= 0"
-    )
+    return f"SELECT {', '.join(items)} FROM {name} WHERE {token} > 0 AND {token} <= 0"
 
 
-def _check(session: Session, table: TableSchema, item: str) -> None:
+def _check(cluster: ClusterView, table: TableSchema, item: str) -> None:
     """Raise `QueryError` for an item that the server refuses, with its words, and for markers and
     aggregates."""
+    text = _select_text(table, [item])
     try:
-        prepared = _prepare(session, table, [item])
-        if prepared.column_metadata:
+        if cluster.prepare(text).markers:
             raise QueryError(f"{quote(item)}: parameters cannot be used here, write the value")
-        if _is_aggregate(session, prepared):
+        if _is_aggregate(cluster, text):
             raise QueryError(
                 f"{quote(item)} is an aggregate of the server, and the ranges of the ring are read "
                 "separately: run it with cqlsh, or use the aggregates of `ringhaul query`"
@@ -84,9 +81,9 @@ def said_by_server(error: BaseException) -> str:
     return " ".join(server_message(text).split())
 
 
-def _is_aggregate(session: Session, prepared: PreparedStatement) -> bool:
-    """Return whether the item yields a row although its range is empty, as every aggregate does.
+def _is_aggregate(cluster: ClusterView, text: str) -> bool:
+    """Return whether a SELECT yields a row although its range is empty, as every aggregate does.
 
     Such an item would yield a row for each range. The server has more aggregates than we know.
     """
-    return session.execute(prepared).one() is not None
+    return cluster.has_row(text)

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cassandra.cluster import Session
-
 from config.settings import Settings
 from producer.destination.way import LoadFacts
 from producer.destination.ways import plan_destination
@@ -22,7 +20,9 @@ from producer.plan.sources import plan_sources, with_empty
 from producer.plan.transforms import plan_transforms, with_results
 from producer.request.load import LoadRequest, parse_timestamp_us
 from ringhaul.cluster.consistency import Use, check_consistency
-from ringhaul.cluster.schema import TableMissing, TableSchema, find_table
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.tables import TableMissing, find_table
+from ringhaul.cluster.view import ClusterView
 from ringhaul.destination.base import UnitBounds
 from ringhaul.destination.cql import UNIT_BYTES_PACED_MIN
 from ringhaul.errors import UsageError
@@ -35,8 +35,6 @@ from ringhaul.sources.estimate import Estimate, estimate, most_records
 from ringhaul.sources.source import SourceFile
 
 if TYPE_CHECKING:
-    from cassandra.metadata import Metadata
-
     from ringhaul.transform.chain import Transform
 
 UNIT_BYTES_MIN = 1 << 20
@@ -48,7 +46,7 @@ UNIT_PACED_S = 120
 def plan_load(
     request: LoadRequest,
     files: Sequence[SourceFile],
-    session: Session,
+    cluster: ClusterView,
     settings: Settings,
     slots: int,
     new_table: TableSchema | None = None,
@@ -57,11 +55,10 @@ def plan_load(
 
     `request`: checked by `check_request`. `new_table`: a table that will be created before the job.
     """
-    metadata = session.cluster.metadata
-    table = new_table or _table(request, metadata)
+    table = new_table or _table(request, cluster)
     if request.times:
         table = with_times(table)
-    check_consistency(session, table.keyspace, Use(writes=request.kind is JobKind.LOAD))
+    check_consistency(cluster, table.keyspace, Use(writes=request.kind is JobKind.LOAD))
     transforms = _transforms(request, settings)
     planned = plan_sources(request, files, table)
     sources = tuple(source for source in planned if source is not None)
@@ -75,7 +72,7 @@ def plan_load(
             ttl_s=request.ttl_s,
             input_bytes=total_bytes,
             processes=slots,
-            session=session,
+            cluster=cluster,
             settings=settings,
         )
     )
@@ -88,7 +85,7 @@ def plan_load(
     end = ORDINAL_END if request.max_rows is None else first + request.max_rows
     job = LoadJob(
         table=table,
-        cluster_name=metadata.cluster_name,
+        cluster_name=cluster.name,
         sources=sources,
         dialect=request.dialect,
         text=request.text,
@@ -129,15 +126,15 @@ def plan_load(
     if computed and new_table is None:  # nothing is computed for columns of a new one
         from producer.plan.arguments import with_arguments  # most loads do not need it
 
-        job = replace(job, sources=with_arguments(session, job.table, job.sources))
+        job = replace(job, sources=with_arguments(cluster, job.table, job.sources))
     if job.where:
         _check_where(job)
     return replace(job, sources=with_empty(request, files, planned, job.sources))
 
 
-def _table(request: LoadRequest, metadata: Metadata) -> TableSchema:
+def _table(request: LoadRequest, cluster: ClusterView) -> TableSchema:
     try:
-        return find_table(metadata, request.keyspace, request.table)
+        return find_table(cluster, request.keyspace, request.table)
     except TableMissing as error:
         if request.kind is not JobKind.LOAD or request.transforms or str(error).endswith("?"):
             raise

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cassandra.cluster import Session
-
 from producer.options.statements import LookupOptions
 from producer.plan.scan import refuse_local, table_of
 from producer.plan.statements import StatementFacts
 from producer.request.scan import Wanted
 from ringhaul.cluster.consistency import Use, check_consistency
+from ringhaul.cluster.view import ClusterView
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.statements.lookup import LookupPlan
 
 
 def lookup_facts(
-    options: LookupOptions, key: Sequence[str], columns: Sequence[str], session: Session
+    options: LookupOptions, key: Sequence[str], columns: Sequence[str], cluster: ClusterView
 ) -> StatementFacts:
     """Return the facts of a lookup. `key`, `columns`: the names that its options give.
 
     Raises `UsageError` or `ClusterError` for a table or columns that cannot be read.
     """
     wanted = Wanted(keyspace=options.keyspace, table=options.table)
-    table = table_of(session, wanted)
-    refuse_local(session, table)
-    check_consistency(session, table.keyspace, Use(writes=False))
+    table = table_of(cluster, wanted)
+    refuse_local(cluster, table)
+    check_consistency(cluster, table.keyspace, Use(writes=False))
     plan = LookupPlan.of(table, key, columns)
     return StatementFacts(
         kind=JobKind.LOOKUP,

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from cassandra.cluster import Session
-from cassandra.metadata import Metadata
 
 from producer.notes import Note
 from producer.plan.column_types import UserTypes, as_given, check_arrow, given_types, misfits
@@ -19,13 +17,9 @@ from producer.plan.files import each_file
 from producer.plan.table_sample import ArrowColumn, Sample, read_sample
 from producer.request.load import LoadRequest
 from producer.text import count_text
-from ringhaul.cluster.schema import (
-    TableMissing,
-    TableSchema,
-    find_keyspace,
-    find_table,
-    user_types_of,
-)
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.tables import TableMissing, find_keyspace, find_table
+from ringhaul.cluster.view import ClusterView
 from ringhaul.errors import UsageError
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.mapping.inference import Inferred, NoType, widened
@@ -45,20 +39,19 @@ class Planned:
 
 
 def wanted_table(
-    request: LoadRequest, files: Sequence[SourceFile], session: Session
+    request: LoadRequest, files: Sequence[SourceFile], cluster: ClusterView
 ) -> Planned | Note:
     """Return the table to create, or a note that it exists as it would be created.
 
     Raises `UsageError` if it exists with other columns or another key, and as `plan_new_table` and
     `find_keyspace` do.
     """
-    metadata = session.cluster.metadata
-    keyspace = find_keyspace(metadata, request.keyspace)
+    keyspace = find_keyspace(cluster, request.keyspace)
     planned = plan_new_table(
-        request, files, user_types=user_types_of(keyspace), vectors=_has_vectors(metadata)
+        request, files, user_types=keyspace.user_types, vectors=_has_vectors(cluster)
     )
     try:
-        found = find_table(metadata, request.keyspace, request.table)
+        found = find_table(cluster, request.keyspace, request.table)
     except TableMissing:
         return planned
     said = differences(planned.table.schema, found)
@@ -70,9 +63,9 @@ def wanted_table(
     return Note(f"{found.name} exists already, and matches the files")
 
 
-def _has_vectors(metadata: Metadata) -> bool:
+def _has_vectors(cluster: ClusterView) -> bool:
     """Return whether all nodes know the type `vector`."""
-    releases = [str(host.release_version or "").partition(".")[0] for host in metadata.all_hosts()]
+    releases = [node.release.partition(".")[0] for node in cluster.nodes]
     return all(release.isdigit() and int(release) >= VECTORS_SINCE for release in releases)
 
 

@@ -9,19 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cassandra.cluster import Session
-from cassandra.metadata import LocalStrategy, Murmur3Token
-
 from producer.plan.selection import selected_items
 from producer.request.scan import Wanted
 from producer.request.values import table_names
 from ringhaul.cluster.consistency import Use, check_consistency
-from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
+from ringhaul.cluster.schema import TableSchema, quote_identifier
+from ringhaul.cluster.tables import find_keyspace, find_table
+from ringhaul.cluster.view import ClusterView
 from ringhaul.cql.types import CqlType
 from ringhaul.destination.cql import UNITS_PER_SLOT
 from ringhaul.errors import UsageError
 from ringhaul.scan.ranges import FULL_RING, TokenRange, join_units, pack_ranges, plan_ranges
-from ringhaul.scan.ring import read_estimates, read_ring
+from ringhaul.scan.ring import read_ring
 
 if TYPE_CHECKING:
     from ringhaul.query.select import Select
@@ -69,21 +68,21 @@ class Read:
         )
 
 
-def read_select(session: Session, wanted: Wanted) -> Read:
+def read_select(cluster: ClusterView, wanted: Wanted) -> Read:
     """Analyse what is to be read. Raises `QueryError` or `UsageError` for what cannot be read at
-    all or at the session's consistency level, and `ClusterError` for a missing table."""
-    read = _read(session, wanted)
-    refuse_local(session, read.table)
-    refuse_virtual(session, read.table)
-    check_consistency(session, read.table.keyspace, Use(writes=False))
+    all or at the cluster's consistency level, and `ClusterError` for a missing table."""
+    read = _read(cluster, wanted)
+    refuse_local(cluster, read.table)
+    refuse_virtual(cluster, read.table)
+    check_consistency(cluster, read.table.keyspace, Use(writes=False))
     return read
 
 
-def read_selected(session: Session, wanted: Wanted) -> Read:
+def read_selected(cluster: ClusterView, wanted: Wanted) -> Read:
     """Analyse as `read_select` does, and parse even a SELECT of all columns of all rows."""
     from ringhaul.query.select import parse_select
 
-    read = read_select(session, wanted)
+    read = read_select(cluster, wanted)
     if read.select is not None:
         return read
     return replace(read, select=parse_select(read.sql, lambda keyspace, table: read.table))
@@ -96,34 +95,31 @@ def shares_limit(read: Read, *, in_order: bool) -> bool:
     return limit is not None and limit > LIMIT_ALONE_MAX and not in_order
 
 
-def refuse_local(session: Session, table: TableSchema) -> None:
+def refuse_local(cluster: ClusterView, table: TableSchema) -> None:
     """Raise `UsageError` for a table that differs from node to node: ranges are read from any node,
     so the result would be a mixture."""
-    metadata = session.cluster.metadata
-    keyspace = metadata.keyspaces[table.keyspace]
-    local = keyspace.virtual or isinstance(keyspace.replication_strategy, LocalStrategy)
-    nodes = len(metadata.all_hosts())
-    if local and nodes > 1:
+    keyspace = find_keyspace(cluster, table.keyspace)
+    nodes = len(cluster.nodes)
+    if (keyspace.is_virtual or keyspace.is_local) and nodes > 1:
         raise UsageError(
             f"each of the {nodes} nodes has its own {table.name}: query the one that you mean "
             "(cqlsh HOST)"
         )
 
 
-def refuse_virtual(session: Session, table: TableSchema) -> None:
+def refuse_virtual(cluster: ClusterView, table: TableSchema) -> None:
     """Raise `UsageError` for a table without token ranges: a node's own state, such as
     `system_views.settings`."""
-    if session.cluster.metadata.keyspaces[table.keyspace].virtual:
+    if find_keyspace(cluster, table.keyspace).is_virtual:
         raise UsageError(
             f"{table.name} is a virtual table, which has no token ranges: query its node with cqlsh"
         )
 
 
-def _read(session: Session, wanted: Wanted) -> Read:
-    metadata = session.cluster.metadata
+def _read(cluster: ClusterView, wanted: Wanted) -> Read:
     sql = wanted.sql
     if sql is None:
-        table = table_of(session, wanted)
+        table = table_of(cluster, wanted)
         sql = _select_text(table, wanted)
         if wanted.is_whole_table:
             return Read(table=table, sql=sql, select=None)
@@ -132,14 +128,14 @@ def _read(session: Session, wanted: Wanted) -> Read:
 
     select = parse_select(
         sql,
-        lambda keyspace, table: find_table(metadata, keyspace, table, views=True),
-        describe=describe_with(session),
+        lambda keyspace, table: find_table(cluster, keyspace, table, views=True),
+        describe=describe_with(cluster),
     )
     return Read(table=select.table, sql=sql, select=select)
 
 
 def plan_units(
-    session: Session, read: Read, slots: int, *, shares_limit: bool = False
+    cluster: ClusterView, read: Read, slots: int, *, shares_limit: bool = False
 ) -> list[str]:
     """Return the token ranges of each unit, in token order; an empty list if it is certain that no
     row matches. Rows with a LIMIT are one unit, which ends with the last of them, or several that
@@ -152,17 +148,18 @@ def plan_units(
     limit = None if select is None or select.is_aggregate else select.limit
     is_alone = limit is not None and not shares_limit
     bounds = FULL_RING
-    ring = read_ring(session, table.keyspace)  # refuses partitioners other than Murmur3
+    ring = read_ring(cluster, table.keyspace)  # refuses partitioners other than Murmur3
     if where is not None:
         if where.nothing or limit == 0:
             return []
         if where.keys is not None:
-            found = _key_units(_tokens_of(session, table, where.keys), slots)
+            tokens = sorted(set(cluster.tokens(table, where.keys)))
+            found = _key_units(tokens, slots)
             return [join_units(found)] if is_alone else found
         if where.tokens:
             bounds = TokenRange(*where.tokens)
     # Most units cut by the size of the table would find that others have reached the LIMIT.
-    estimates = [] if limit is not None else read_estimates(session, table.keyspace, table.table)
+    estimates = [] if limit is not None else cluster.estimates(table.keyspace, table.table)
     units = plan_ranges(
         ring,
         estimates,
@@ -180,23 +177,10 @@ def _key_units(tokens: Sequence[int], slots: int) -> list[str]:
     return [pack_ranges(TokenRange(token - 1, token) for token in part) for part in parts]
 
 
-def _tokens_of(
-    session: Session, table: TableSchema, keys: Sequence[tuple[object, ...]]
-) -> list[int]:
-    """Return the tokens of partition keys, ascending, without duplicates."""
-    names = [quote_identifier(name) for name in table.partition_key]
-    prepared = session.prepare(
-        f"SELECT {names[0]} FROM {_table_text(table)} "
-        f"WHERE {' AND '.join(f'{name} = ?' for name in names)}"
-    )
-    routing = (prepared.bind(key).routing_key for key in keys)
-    return sorted({Murmur3Token.from_key(key).value for key in routing})
-
-
-def table_of(session: Session, wanted: Wanted) -> TableSchema:
+def table_of(cluster: ClusterView, wanted: Wanted) -> TableSchema:
     """Return the table that --keyspace and --table name. Raises `UsageError` or `ClusterError`."""
     names = table_names(wanted.table, wanted.keyspace)
-    return find_table(session.cluster.metadata, *names, views=True)
+    return find_table(cluster, *names, views=True)
 
 
 def _select_text(table: TableSchema, wanted: Wanted) -> str:

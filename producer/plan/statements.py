@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cassandra import DriverException
-from cassandra.cluster import NoHostAvailable, Session
+from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionException
 from cassandra.protocol import ErrorMessage
 
@@ -28,7 +28,9 @@ from producer.request.load import LoadRequest
 from producer.request.output import STDOUT, refuse_two_on_stdout, wants_header
 from producer.text import count_text
 from ringhaul.cluster.errors import translate_error
+from ringhaul.cluster.prepared import Marked, Prepared, marked
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
+from ringhaul.cluster.view import ClusterView
 from ringhaul.cql.types import CqlType, Fields
 from ringhaul.destination.cql import UNITS_PER_SLOT
 from ringhaul.errors import UsageError
@@ -37,7 +39,8 @@ from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import Output
 from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.sources.source import SourceFile
-from ringhaul.statements.exec import Statement
+from ringhaul.statements.exec import APPLIED
+from ringhaul.statements.idempotence import Effect, effect_of
 from ringhaul.statements.job import SpanUnit, StatementJob
 from ringhaul.statements.parameter_ranges import Span, parse_span, rows_count
 from ringhaul.statements.result import split_extra
@@ -49,6 +52,16 @@ UNIT_BYTES = (64 << 10, 4 << 20)
 
 
 UNIT_ROWS = (1_000, 100_000)
+
+
+@dataclass(frozen=True)
+class PreparedStatement:
+    """The statement of an exec: as the servers describe it, and what it does."""
+
+    prepared: Prepared
+    effect: Effect
+    markers: Marked
+    result: Marked  #: columns of the returned rows; empty for a plain write
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +107,7 @@ def plan_statements(
     output: Output,
     sources: Sequence[SourceFile],
     ranges: Sequence[str],
-    session: Session,
+    cluster: ClusterView,
     settings: Settings,
     slots: int,
 ) -> Plan:
@@ -115,7 +128,7 @@ def plan_statements(
     refuse_blank_lines(output.format, nullable_names(facts))
     job = StatementJob(
         kind=facts.kind,
-        cluster_name=session.cluster.metadata.cluster_name,
+        cluster_name=cluster.name,
         values=values,
         spans=tuple(ranges),
         result=facts.result,
@@ -270,12 +283,19 @@ def first_timestamp_us(facts: StatementFacts) -> int:
     return time.time_ns() // 1000 if fixed else 0
 
 
-def prepare_statement(session: Session, loaded: Loaded, text: str) -> Statement:
+def prepare_statement(cluster: ClusterView, loaded: Loaded, text: str) -> PreparedStatement:
+    """Prepare the statement of an exec.
+
+    Raises `UsageError` for what exec cannot run, and `ClusterError` as the servers refuse it.
+    """
+    effect = effect_of(text)
     try:
-        return Statement.prepare(session, text)
+        prepared = cluster.prepare(text)
     except (DriverException, NoHostAvailable, ConnectionException, ErrorMessage) as error:
         where = cluster_config(loaded.settings).where
         raise translate_error(error, where=where, user=loaded.settings.cluster.user) from error
+    result = APPLIED if effect.conditional else marked(prepared.result)
+    return PreparedStatement(prepared, effect, marked(prepared.markers), result)
 
 
 def refuse_same_names(names: Sequence[str]) -> None:

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cassandra.cluster import Session
-
 from config.settings import Settings
 from producer.notes import Note
 from producer.options.reads import UnloadOptions
@@ -23,6 +21,7 @@ from producer.request.output import STDOUT, wants_header
 from producer.request.unload import UnloadRequest
 from producer.request.written_partitions import check_partitions
 from producer.text import count_text
+from ringhaul.cluster.view import ClusterView
 from ringhaul.cql.names import spell_name
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
@@ -43,7 +42,7 @@ def plan_unload(
     options: UnloadOptions,
     request: UnloadRequest,
     functions: Sequence[Transform],
-    session: Session,
+    cluster: ClusterView,
     settings: Settings,
     job_id: str,
     slots: int,
@@ -53,7 +52,7 @@ def plan_unload(
     `functions`: the transforms that the options name. `slots`: worker processes that share the job.
     Raises `UsageError`, `QueryError` or `ClusterError` for what cannot work.
     """
-    read = read_select(session, request.wanted)
+    read = read_select(cluster, request.wanted)
     output = request.output
     limit = None if read.select is None else read.select.limit
     in_order = options.order == "token"
@@ -78,7 +77,7 @@ def plan_unload(
         check_partitions(output, names, types)
     job = ReadJob(
         kind=JobKind.UNLOAD,
-        cluster_name=session.cluster.metadata.cluster_name,
+        cluster_name=cluster.name,
         table=read.table,
         sql=read.sql,
         consistency=settings.cluster.consistency,
@@ -93,7 +92,7 @@ def plan_unload(
         streams=options.output == STDOUT,
         skip_failed=options.skip_failed,
     )
-    units = plan_units(session, read, slots, shares_limit=is_shared)
+    units = plan_units(cluster, read, slots, shares_limit=is_shared)
     to_stdout = options.output == STDOUT
     headline = (
         f"unload {job.table.name} -> {'standard output' if to_stdout else output.place}   "

@@ -12,8 +12,9 @@ from cassandra.protocol import ErrorMessage
 from config.settings import Settings
 from producer.options.load import LoadOptions
 from producer.plan.new_table import Planned
+from ringhaul.cluster.driver_view import DriverView
 from ringhaul.cluster.errors import translate_error
-from ringhaul.cluster.schema import TableSchema, find_table
+from ringhaul.cluster.tables import find_table
 from ringhaul.errors import EXIT_CANCELLED, ClusterError, ClusterUnavailable, Terminal, UsageError
 from ringhaul.plain_text import lines_of
 from ringhaul.records.job import LoadJob
@@ -56,29 +57,24 @@ def create_table(
             print(line, file=sys.stderr, flush=True)
     if not options.yes and not _confirmed(table.schema.name):
         raise NotCreated(f"{table.schema.name} was not created, and nothing was loaded")
-    _execute(session, settings, table.schema, str(table.statement))
+    schema = table.schema
+    try:
+        session.execute(str(table.statement), timeout=CREATE_TIMEOUT_S)
+        session.cluster.refresh_table_metadata(schema.keyspace, schema.table)
+    except AlreadyExists as error:
+        raise ClusterError(
+            f"somebody else has just created {schema.name}: run the command again"
+        ) from error
+    except (DriverException, NoHostAvailable, ErrorMessage) as error:
+        config = cluster_config(settings)
+        raise translate_error(error, where=config.where, user=config.user) from error
     _wait_for_agreement(session)
-    return replace(
-        job, table=find_table(session.cluster.metadata, table.schema.keyspace, table.schema.table)
-    )
+    return replace(job, table=find_table(DriverView(session), schema.keyspace, schema.table))
 
 
 def _confirmed(name: str) -> bool:
     print(f"create {name} and load into it? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def _execute(session: Session, settings: Settings, table: TableSchema, statement: str) -> None:
-    try:
-        session.execute(statement, timeout=CREATE_TIMEOUT_S)
-        session.cluster.refresh_table_metadata(table.keyspace, table.table)
-    except AlreadyExists as error:
-        raise ClusterError(
-            f"somebody else has just created {table.name}: run the command again"
-        ) from error
-    except (DriverException, NoHostAvailable, ErrorMessage) as error:
-        config = cluster_config(settings)
-        raise translate_error(error, where=config.where, user=config.user) from error
 
 
 def _wait_for_agreement(session: Session) -> None:

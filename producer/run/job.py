@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cassandra.cluster import Session
-
 from config.settings import Loaded
 from producer.options.job import JobOptions
 from producer.plan.plan import Plan
@@ -30,6 +28,7 @@ from producer.services.ledger import READ_PATIENCE_MS, on_behalf_of
 from producer.services.preflight import Visibility
 from producer.services.start import Services, own_worker
 from producer.services.workers import choose_workers, idle_workers_note, standing_ledger
+from ringhaul.cluster.view import ClusterView
 from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.ledger import BATCH_UNITS, Ledger
@@ -85,14 +84,14 @@ def plan_slots(loaded: Loaded, *, own_workers: bool) -> int:
 def plan_and_run(
     options: JobOptions,
     services: Services,
-    make_plan: Callable[[Session], Plan],
+    make_plan: Callable[[ClusterView], Plan],
     *,
     files: Sequence[SourceFile] = (),
     output: str = "",
     spooled: SpooledInput | None = None,
 ) -> int:
-    """Plan with the session that was opened in the meantime, then run the job or print the plan;
-    return the exit code.
+    """Plan with the view of the cluster that was opened in the meantime, then run the job or print
+    the plan; return the exit code.
 
     `files`, `output`: what workers will read and where they will write; all hosts must see both.
     `spooled`: standard input that the job will read.
@@ -104,12 +103,12 @@ def plan_and_run(
             visibility.start(files, output)
         import tasks.application  # noqa: F401 - Celery: read while hosts look and the session opens
 
-        session = services.opening.session()
-        plan = make_plan(session)
+        cluster = services.opening.view()
+        plan = make_plan(cluster)
         shown.show(plan.notes)
         # Start workers of this command only now that the plan is known to need them.
         job_workers = choose_workers(
-            services, None if plan.own_workers else ledger, session, _keyspace(plan)
+            services, None if plan.own_workers else ledger, cluster, _keyspace(plan)
         )
         services.opening.close()
         if plan.text is not None:

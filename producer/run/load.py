@@ -52,8 +52,8 @@ def run_load(options: LoadOptions, services: Services) -> int:
         ledger = standing_ledger(services)
         with Visibility(ledger) as visibility:
             visibility.start(files)
-            session = services.opening.session()
-            job_workers = choose_workers(services, ledger, session, request.keyspace)
+            cluster = services.opening.view()
+            job_workers = choose_workers(services, ledger, cluster, request.keyspace)
             if job_workers.warning:
                 shown.warn(job_workers.warning)
             slots = job_workers.slots
@@ -62,19 +62,19 @@ def run_load(options: LoadOptions, services: Services) -> int:
                 request, note = with_layout(request, files)
                 if note is not None:
                     shown.say(as_standard_input(note, spool))
-                wanted = wanted_table(request, files, session) if request.create_table else None
+                wanted = wanted_table(request, files, cluster) if request.create_table else None
                 new_table = wanted if isinstance(wanted, Planned) else None
                 if isinstance(wanted, Note):
                     shown.show([wanted])
                 schema = None if new_table is None else new_table.table.schema
-                job = plan_load(request, files, session, settings, slots, schema)
+                job = plan_load(request, files, cluster, settings, slots, schema)
                 plan = load_plan(request, job, job_workers.text)
                 shown.show(plan.notes)
             if new_table is None or options.dry_run:
                 services.opening.close()
             visibility.judge(job_workers.workers, shown.warn)
             if new_table is not None and not options.dry_run:
-                job = create_table(new_table, job, options, session, settings)
+                job = create_table(new_table, job, options, services.opening.session(), settings)
                 services.opening.close()
         if options.dry_run:
             transforms = transforms_of(settings, job.transforms)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from cassandra.cluster import Session
-
 from producer.options.reads import CountOptions, QueryOptions
 from producer.plan.plan import Plan
 from producer.plan.query import plan_query
@@ -11,6 +9,7 @@ from producer.request.result_output import check_result_output, result_output
 from producer.request.scan import Wanted, check_wanted, count_wanted
 from producer.run.job import plan_and_run, plan_slots
 from producer.services.start import Services
+from ringhaul.cluster.view import ClusterView
 from ringhaul.ledger.kinds import JobKind
 
 
@@ -32,8 +31,8 @@ def _run(
     check_wanted(wanted)
     slots = plan_slots(services.loaded, own_workers=False)
 
-    def plan(session: Session) -> Plan:
+    def plan(cluster: ClusterView) -> Plan:
         settings = services.loaded.settings
-        return plan_query(options, kind, wanted, output, session, settings, slots)
+        return plan_query(options, kind, wanted, output, cluster, settings, slots)
 
     return plan_and_run(options, services, plan)

@@ -25,6 +25,7 @@ from producer.request.select_checks import check_row_select
 from producer.request.settings import connection_flags, settle
 from producer.text import count_text
 from ringhaul.cluster.connect import close_session, consistency_level, open_session
+from ringhaul.cluster.driver_view import DriverView
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.errors import EXIT_COMPLETE, UsageError
@@ -69,7 +70,7 @@ def run_peek(options: PeekOptions) -> int:
     form = "json" if options.as_json else options.result_format or "auto"
     session = open_session(cluster_config(settings))
     try:
-        read = read_selected(session, wanted)
+        read = read_selected(DriverView(session), wanted)
         rows = read_rows(session, settings, read, options.rows)
     finally:
         close_session(session)
@@ -99,7 +100,7 @@ def run_row_query(options: QueryOptions) -> int:
     settings = settle(flags, options.config_file).settings
     session = open_session(cluster_config(settings))
     try:
-        read = read_selected(session, wanted)
+        read = read_selected(DriverView(session), wanted)
         assert read.select is not None
         limit = read.select.limit
         if limit is None or limit > ROWS_MAX:
@@ -126,25 +127,10 @@ def read_rows(session: Session, settings: Settings, read: Read, rows_max: int) -
     assert select is not None
     fields = zip(select.names, select.types, strict=True)
     schema = pa.schema([pa.field(name, kind.arrow()) for name, kind in fields])
-    units = plan_units(session, read, slots=1) if rows_max else []
+    units = plan_units(DriverView(session), read, slots=1) if rows_max else []
     ranges = [one for unit in units for one in unpack_ranges(unit)]
-    found: list[pa.RecordBatch] = []
-    left = rows_max
-    for batch in _scan(session, settings, select, ranges, rows_max).batches() if ranges else ():
-        found.append(select.project(batch).slice(0, left))
-        left -= found[-1].num_rows
-        if not left:
-            break
-    return pa.Table.from_batches(found, schema)
-
-
-def _scan(
-    session: Session,
-    settings: Settings,
-    select: Select,
-    ranges: Sequence[TokenRange],
-    rows_max: int,
-) -> RangeScan:
+    if not ranges:
+        return pa.Table.from_batches([], schema)
     config, table = cluster_config(settings), select.table
     try:
         prepared = session.prepare(scan_statement(select))
@@ -153,6 +139,23 @@ def _scan(
     target = ScanTarget(
         PageReader(session), prepared, table.keyspace, table.name, config.where, config.user
     )
+    found: list[pa.RecordBatch] = []
+    left = rows_max
+    for batch in _scan(target, settings, select, ranges, rows_max).batches():
+        found.append(select.project(batch).slice(0, left))
+        left -= found[-1].num_rows
+        if not left:
+            break
+    return pa.Table.from_batches(found, schema)
+
+
+def _scan(
+    target: ScanTarget,
+    settings: Settings,
+    select: Select,
+    ranges: Sequence[TokenRange],
+    rows_max: int,
+) -> RangeScan:
     fetches = scan_fetches(select)
     decoder = PageDecoder([fetch.name for fetch in fetches], [fetch.type for fetch in fetches])
     options = ScanOptions(

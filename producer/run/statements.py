@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from cassandra.cluster import Session
-
 from producer.inputs.stdin_spool import (
     as_standard_input,
     naming_standard_input,
@@ -28,6 +26,7 @@ from producer.request.statements import check_inputs, values_request, wanted_nam
 from producer.run.job import plan_and_run, plan_slots
 from producer.run.spool_cleanup import SpooledInput
 from producer.services.start import Services
+from ringhaul.cluster.view import ClusterView
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.statements.parameter_ranges import parse_span
 
@@ -36,8 +35,8 @@ def run_lookup(options: LookupOptions, services: Services) -> int:
     """Run `ringhaul lookup` with the services that were started for it; the exit code."""
     key, columns = wanted_names(options)
 
-    def find_facts(session: Session) -> StatementFacts:
-        return lookup_facts(options, key, columns, session)
+    def find_facts(cluster: ClusterView) -> StatementFacts:
+        return lookup_facts(options, key, columns, cluster)
 
     return _run(options, services, JobKind.LOOKUP, [options.keys], [], find_facts)
 
@@ -47,8 +46,8 @@ def run_exec(options: ExecOptions, services: Services) -> int:
     check_inputs(options)
     files = [options.params] if options.params is not None else []
 
-    def find_facts(session: Session) -> StatementFacts:
-        return exec_facts(options, session, services.loaded)
+    def find_facts(cluster: ClusterView) -> StatementFacts:
+        return exec_facts(options, cluster, services.loaded)
 
     return _run(options, services, JobKind.EXEC, files, options.ranges, find_facts)
 
@@ -59,7 +58,7 @@ def _run(
     kind: JobKind,
     files: Sequence[str],
     ranges: Sequence[str],
-    find_facts: Callable[[Session], StatementFacts],
+    find_facts: Callable[[ClusterView], StatementFacts],
 ) -> int:
     loaded, job_id = services.loaded, services.job_id
     request = values_request(options.values, kind)
@@ -85,11 +84,11 @@ def _run(
         slots = plan_slots(loaded, own_workers=to_stdout)
         settings = loaded.settings
 
-        def plan(session: Session) -> Plan:
-            facts = find_facts(session)
+        def plan(cluster: ClusterView) -> Plan:
+            facts = find_facts(cluster)
             with naming_standard_input(spool):
                 planned = plan_statements(
-                    options, request, facts, output, sources, ranges, session, settings, slots
+                    options, request, facts, output, sources, ranges, cluster, settings, slots
                 )
             if planned.printer is not None:
                 stack.enter_context(spool_folder(Path(output.url)))

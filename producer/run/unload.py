@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from cassandra.cluster import Session
-
 from producer.options.reads import UnloadOptions
 from producer.outputs.stdout_spool import spool_folder
 from producer.plan.plan import Plan
@@ -16,6 +14,7 @@ from producer.request.output import STDOUT, check_empty
 from producer.request.unload import unload_request
 from producer.run.job import plan_and_run, plan_slots
 from producer.services.start import Services
+from ringhaul.cluster.view import ClusterView
 
 
 def run_unload(options: UnloadOptions, services: Services) -> int:
@@ -32,9 +31,9 @@ def run_unload(options: UnloadOptions, services: Services) -> int:
             check_empty(output.url)
         slots = plan_slots(loaded, own_workers=to_stdout)
 
-        def plan(session: Session) -> Plan:
+        def plan(cluster: ClusterView) -> Plan:
             return plan_unload(
-                options, request, functions, session, loaded.settings, services.job_id, slots
+                options, request, functions, cluster, loaded.settings, services.job_id, slots
             )
 
         return plan_and_run(options, services, plan, output="" if to_stdout else output.url)

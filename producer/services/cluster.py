@@ -13,6 +13,8 @@ from cassandra.cluster import Session
 
 from config.settings import Settings
 from ringhaul.cluster.connect import close_session, open_session
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.view import ClusterView
 from tasks.cluster_settings import cluster_config
 
 
@@ -33,6 +35,10 @@ class Opening:
             assert self._error is not None
             raise self._error
         return self._session
+
+    def view(self) -> ClusterView:
+        """Wait for the session and return the cluster as it sees it. Raises as `open_session`."""
+        return DriverView(self.session())
 
     def close(self) -> None:
         """Close the session as soon as it is open, without waiting for that."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cassandra.cluster import Session
-
 from config.celery_config import QUEUE_LOAD, dc_queue
 from producer.request.settings import is_embedded
 from producer.services.embedded import default_workers
@@ -15,6 +13,7 @@ from producer.services.start import Services
 from producer.text import count_text
 from ringhaul.cluster.consistency import far_from_rows
 from ringhaul.cluster.datacentres import data_centres_of
+from ringhaul.cluster.view import ClusterView
 from ringhaul.errors import UsageError
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.server import read_server
@@ -47,7 +46,7 @@ def standing_ledger(services: Services) -> Ledger | None:
 
 
 def choose_workers(
-    services: Services, ledger: Ledger | None, session: Session, keyspace: str | None
+    services: Services, ledger: Ledger | None, cluster: ClusterView, keyspace: str | None
 ) -> JobWorkers:
     """Choose the workers of a job: the command's own, or running workers in the data centres that
     hold the rows.
@@ -56,7 +55,7 @@ def choose_workers(
     `LedgerUnavailable`, and `UsageError` if this command's own workers could never reach the
     consistency level.
     """
-    far = far_from_rows(session, keyspace)
+    far = far_from_rows(cluster, keyspace)
     if ledger is None:
         if far:
             raise UsageError(far)
@@ -64,7 +63,7 @@ def choose_workers(
         slots = settings.worker.concurrency or default_workers()
         text = count_text(slots, "embedded worker")
         return JobWorkers(label=private_queue(services.job_id), slots=slots, text=text)
-    near = data_centres_of(session, keyspace) if keyspace else []
+    near = data_centres_of(cluster, keyspace) if keyspace else []
     label = ",".join([*map(dc_queue, near), QUEUE_LOAD])
     alive = Workers(ledger.caller).alive()
     warned = warnings_of(check_server(read_server(ledger.caller)))

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import psutil
-from cassandra.cluster import Session
 
 from config.cores import usable_cores
 from producer.inputs.completion import complete_load
@@ -34,6 +33,7 @@ from producer.tune.source_rate import measure_source
 from producer.tune.trials import Trials
 from producer.tune.worker_groups import WorkerGroups
 from ringhaul.cluster.schema import TableSchema, quote_identifier
+from ringhaul.cluster.view import ClusterView
 from ringhaul.errors import ClusterError, UsageError
 from ringhaul.plain_text import lines_of
 from ringhaul.records.job import LoadJob
@@ -89,12 +89,21 @@ def prepare(
     """
     stack.callback(_set_handlers, {number: signal.getsignal(number) for number in _INTERRUPTS})
     job, workers = _plan(options, services, shown)
-    session = services.opening.session()
+    cluster = services.opening.view()
     start = _start_setup(options, services, job)
     transforms = transforms_of(services.settings, job.transforms)
     source = measure_source(job, SOURCE_S, transforms)
-    round_trip_ms = _round_trip_ms(session)
-    table = _table(stack, job, session, options, services, run, ends_s)
+    round_trip_ms = _round_trip_ms(cluster)
+    if options.in_place:
+        _refuse_lists(job)
+        _refuse_rows(cluster, job.table, options)
+        table = job.table
+    else:
+        session = services.opening.session()
+        scratch = ScratchTable(session, services.settings, job.table, run)
+        stack.callback(scratch.drop, ends_s - LAST_S)
+        stack.callback(_ignore_interrupts)
+        table = scratch.create()
     shown.say(_first_lines(run, job, table, options, workers))
     trials = Trials(
         run=run,
@@ -192,13 +201,13 @@ def _plan(options: TuneOptions, services: Services, shown: Shown) -> tuple[LoadJ
     ledger = standing_ledger(services)
     with Visibility(ledger) as visibility:
         visibility.start(files)
-        session = services.opening.session()
-        workers = choose_workers(services, ledger, session, request.keyspace)
+        cluster = services.opening.view()
+        workers = choose_workers(services, ledger, cluster, request.keyspace)
         if workers.warning:
             shown.warn(workers.warning)
-        job = plan_load(request, files, session, loaded.settings, workers.slots)
+        job = plan_load(request, files, cluster, loaded.settings, workers.slots)
         visibility.judge(workers.workers, shown.warn)
-    for statement in left_behind(session.cluster.metadata, request.keyspace):
+    for statement in left_behind(cluster, request.keyspace):
         shown.warn(f"another run has a scratch table; if it was killed, run: {statement};")
     return job, workers
 
@@ -218,26 +227,6 @@ def _start_setup(options: TuneOptions, services: Services, job: LoadJob) -> Setu
     )
 
 
-def _table(
-    stack: ExitStack,
-    job: LoadJob,
-    session: Session,
-    options: TuneOptions,
-    services: Services,
-    run: str,
-    ends_s: float,
-) -> TableSchema:
-    """Return the table of the trials: a scratch table that `stack` drops, or the job's own."""
-    if options.in_place:
-        _refuse_lists(job)
-        _refuse_rows(session, job.table, options)
-        return job.table
-    scratch = ScratchTable(session, services.settings, job.table, run)
-    stack.callback(scratch.drop, ends_s - LAST_S)
-    stack.callback(_ignore_interrupts)
-    return scratch.create()
-
-
 def _refuse_lists(job: LoadJob) -> None:
     """Raise `UsageError` for lists to which each trial would append: see `appends`."""
     if job.lists:
@@ -247,13 +236,13 @@ def _refuse_lists(job: LoadJob) -> None:
         )
 
 
-def _refuse_rows(session: Session, table: TableSchema, options: TuneOptions) -> None:
+def _refuse_rows(cluster: ClusterView, table: TableSchema, options: TuneOptions) -> None:
     """Raise `UsageError` if the table has a row and the user did not allow for that."""
     if options.overwrite:
         return
     keyspace, name = quote_identifier(table.keyspace), quote_identifier(table.table)
     key = quote_identifier(table.partition_key[0])
-    if session.execute(f"SELECT {key} FROM {keyspace}.{name} LIMIT 1").one() is not None:
+    if cluster.has_row(f"SELECT {key} FROM {keyspace}.{name} LIMIT 1"):
         raise UsageError(
             f"{table.name} has rows, and --in-place writes the sample's rows over those with the "
             "same keys: leave --in-place out to use a scratch table, or add --overwrite"
@@ -291,12 +280,12 @@ def _set_handlers(handlers: Mapping[int, Any]) -> None:
         signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
-def _round_trip_ms(session: Session) -> float:
+def _round_trip_ms(cluster: ClusterView) -> float:
     """Return the lowest time of a trivial request, while nothing else runs."""
     lowest_s = float("inf")
     for _ in range(ROUND_TRIPS):
         began_s = time.perf_counter()
-        session.execute("SELECT key FROM system.local")
+        cluster.has_row("SELECT key FROM system.local")
         lowest_s = min(lowest_s, time.perf_counter() - began_s)
     return lowest_s * 1000
 

@@ -13,8 +13,11 @@ from cassandra.metadata import IndexMetadata, Metadata, TableMetadata
 from cassandra.protocol import ErrorMessage
 
 from config.settings import Settings
+from ringhaul.cluster.driver_view import DriverView
 from ringhaul.cluster.errors import translate_error
-from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
+from ringhaul.cluster.schema import TableSchema, quote_identifier
+from ringhaul.cluster.tables import find_table
+from ringhaul.cluster.view import ClusterView
 from ringhaul.errors import ClusterError, ClusterUnavailable
 from tasks.cluster_settings import cluster_config
 
@@ -74,7 +77,7 @@ class ScratchTable:
                 "not all nodes know the scratch table: run the command again when `ringhaul doctor`"
                 " sees one schema"
             )
-        return find_table(metadata, self._like.keyspace, self._table)
+        return find_table(DriverView(self._session), self._like.keyspace, self._table)
 
     def drop(self, by_s: float) -> None:
         """Drop the table, if it was created, until `by_s` on the monotonic clock.
@@ -108,9 +111,10 @@ class ScratchTable:
         return translate_error(error, where=config.where, user=config.user)
 
 
-def left_behind(metadata: Metadata, keyspace: str) -> Sequence[str]:
+def left_behind(cluster: ClusterView, keyspace: str) -> Sequence[str]:
     """Return statements that drop the scratch tables of other runs, which may have been killed."""
-    tables = metadata.keyspaces[keyspace].tables if keyspace in metadata.keyspaces else {}
+    found = cluster.keyspace(keyspace)
+    tables = found.tables if found else ()
     return [drop_statement(keyspace, name) for name in sorted(tables) if name.startswith(PREFIX)]
 
 

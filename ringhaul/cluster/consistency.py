@@ -2,23 +2,21 @@
 
 If a keyspace has too few replicas, or the cluster too few nodes to hold them, the server answers as
 if some were temporarily down, so every unit would be retried for minutes. Other levels it refuses
-row by row. Which nodes are up is not checked, as they may come up. Only
-`check_consistency` and `far_from_rows` read what the session's driver knows.
+row by row. Which nodes are up is not checked, as they may come up. Pure.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from cassandra import ConsistencyLevel
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Session
-from cassandra.metadata import NetworkTopologyStrategy, SimpleStrategy
-
-from ringhaul.cluster.datacentres import local_dc_of
 from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.option_names import job_option
+
+if TYPE_CHECKING:
+    from ringhaul.cluster.replication import Replication
+    from ringhaul.cluster.view import ClusterView
 
 #: Level -> the replicas it needs, whatever the replication; a hint satisfies ANY.
 _COUNTS = {"ANY": 0, "ONE": 1, "TWO": 2, "THREE": 3}
@@ -32,62 +30,6 @@ class Use:
     writes: bool  #: False: rows are read
     counters: bool = False  #: a statement that writes counters, not in a batch
     conditional: bool = False  #: rows are written under a condition (IF)
-
-
-@dataclass(frozen=True)
-class Replication:
-    """How many nodes should hold each row of a keyspace, and how many nodes there are for that."""
-
-    keyspace: str
-    strategy: str
-    count: int  #: replicas in all data centres together
-    by_dc: Mapping[str, int] | None  #: None: the strategy does not distinguish data centres
-    #: Nodes by data centre, up or not; empty: unknown.
-    nodes: Mapping[str, int]
-
-    @classmethod
-    def of(cls, keyspace: str, strategy: object, nodes: Mapping[str, int]) -> Replication | None:
-        """Build a `Replication` from the driver's strategy; None if that cannot be judged.
-
-        Transient replicas (`3/1`) are among the three: the server counts them as well.
-        """
-        if isinstance(strategy, SimpleStrategy):
-            count = strategy.replication_factor_info.all_replicas
-            return cls(keyspace, "SimpleStrategy", count, None, nodes)
-        if isinstance(strategy, NetworkTopologyStrategy):
-            factors = strategy.dc_replication_factors_info
-            by_dc = {dc: factor.all_replicas for dc, factor in sorted(factors.items())}
-            return cls(keyspace, "NetworkTopologyStrategy", sum(by_dc.values()), by_dc, nodes)
-        return None
-
-    @property
-    def holding(self) -> list[str]:
-        """The data centres that hold rows, as far as known."""
-        if self.by_dc is None:
-            return sorted(self.nodes)
-        return [dc for dc, count in self.by_dc.items() if count]
-
-    def wanted(self, dc: str | None = None) -> int:
-        """Return the replicas that a data centre should have; None: all together.
-
-        The server counts replicas of a strategy that does not distinguish data centres in each of
-        them.
-        """
-        return self.count if dc is None or self.by_dc is None else self.by_dc[dc]
-
-    def held(self, dc: str | None = None) -> int:
-        """Return the most replicas that existing nodes can hold, in one or all data centres."""
-        if dc is not None:
-            return min(self.wanted(dc), self.nodes.get(dc, 0))
-        if self.by_dc is None:
-            return min(self.count, sum(self.nodes.values()))
-        return sum(map(self.held, self.by_dc))
-
-    def __str__(self) -> str:
-        """The strategy's name, or the replicas by data centre."""
-        if not self.by_dc:
-            return self.strategy
-        return ", ".join(f"{dc}: {count}" for dc, count in self.by_dc.items())
 
 
 def too_few(level: str, replication: Replication) -> str:
@@ -194,12 +136,12 @@ def _too_few_nodes(level: str, replication: Replication, dc: str | None) -> str:
     )
 
 
-def check_consistency(session: Session, keyspace: str | None, use: Use) -> None:
-    """Raise `UsageError` if requests at the session's level can never succeed, from anywhere.
+def check_consistency(cluster: ClusterView, keyspace: str | None, use: Use) -> None:
+    """Raise `UsageError` if requests at the cluster's level can never succeed, from anywhere.
 
     `keyspace`: the rows' keyspace; None: unknown.
     """
-    level = _level(session)
+    level = cluster.level
     if level == "ANY" and not use.writes:
         raise UsageError(
             f"consistency ANY is for writes only: choose another {job_option('consistency')}, such "
@@ -210,40 +152,20 @@ def check_consistency(session: Session, keyspace: str | None, use: Use) -> None:
             f"consistency ANY is not for counters: choose another {job_option('consistency')}, "
             "such as ONE"
         )
-    replication = _replication(session, keyspace)
+    replication = None if keyspace is None else cluster.replication(keyspace)
     if replication is None:
         return
     if words := refused(level, replication, use) or too_few(level, replication):
         raise SetupUnusable(words)
 
 
-def replication_of(session: Session, keyspace: str) -> Replication | None:
-    """Return the replication of a keyspace; None if it cannot be judged."""
-    return _replication(session, keyspace)
-
-
-def far_from_rows(session: Session, keyspace: str | None) -> str:
-    """Return why the session's level can never be satisfied from its local data centre.
+def far_from_rows(cluster: ClusterView, keyspace: str | None) -> str:
+    """Return why the cluster's level can never be satisfied from its local data centre.
 
     Empty if it can.
     """
-    replication, local_dc = _replication(session, keyspace), local_dc_of(session)
+    replication = None if keyspace is None else cluster.replication(keyspace)
+    local_dc = cluster.local_dc
     if replication is None or local_dc is None:
         return ""
-    return too_far(_level(session), replication, local_dc)
-
-
-def _replication(session: Session, keyspace: str | None) -> Replication | None:
-    metadata = session.cluster.metadata
-    known = metadata.keyspaces.get(keyspace)
-    if keyspace is None or known is None:
-        return None
-    dcs = [host.datacenter for host in metadata.all_hosts()]
-    nodes = Counter(map(str, dcs)) if all(dcs) else Counter[str]()
-    return Replication.of(keyspace, known.replication_strategy, nodes)
-
-
-def _level(session: Session) -> str:
-    profile = session.get_execution_profile(EXEC_PROFILE_DEFAULT)
-    name: str = ConsistencyLevel.value_to_name[profile.consistency_level]
-    return name
+    return too_far(cluster.level, replication, local_dc)

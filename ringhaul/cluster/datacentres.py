@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Session
 from cassandra.policies import HostDistance
 
+if TYPE_CHECKING:
+    from ringhaul.cluster.view import ClusterView
 
-def data_centres_of(session: Session, keyspace: str) -> list[str]:
+
+def data_centres_of(cluster: ClusterView, keyspace: str) -> list[str]:
     """Return the data centres with replicas of a keyspace: the local data centre, then by name.
 
     Empty if the keyspace is not known.
     """
-    hosts = session.cluster.metadata.all_hosts()
-    there = {str(host.datacenter) for host in hosts if host.datacenter}
-    known = session.cluster.metadata.keyspaces.get(keyspace)
-    if known is None:
+    if keyspace not in cluster.keyspace_names:
         return []
+    holding = {node.data_centre for node in cluster.nodes if node.data_centre}
+    replication = cluster.replication(keyspace)
     # A strategy that does not distinguish data centres puts replicas into any of them.
-    factors = getattr(known.replication_strategy, "dc_replication_factors", None)
-    holding = there if factors is None else {dc for dc in there if factors.get(dc, 0) > 0}
-    local = local_dc_of(session)
+    if replication is not None and replication.by_dc is not None:
+        holding = {dc for dc in holding if replication.by_dc.get(dc, 0) > 0}
+    local = cluster.local_dc
     return sorted(holding, key=lambda dc: (dc != local, dc))
 
 

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
-from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
-from ringhaul.cluster.schema import appends
+from ringhaul.cluster.prepared import Marked, Prepared, PreparedColumn
 from ringhaul.cql.types import SCALARS, CqlType, UnknownType
-
-
-class Marked(NamedTuple):
-    """Names and types, in the order of the statement."""
-
-    names: tuple[str, ...]
-    types: tuple[CqlType, ...]
 
 
 def markers_of(prepared: PreparedStatement) -> Marked:
@@ -37,49 +27,12 @@ def keyspace_of(prepared: PreparedStatement) -> str | None:
     return None
 
 
-def is_of_counters(session: Session, prepared: PreparedStatement) -> bool:
-    """Return whether the table of its first marker has counters, as far as the session knows."""
-    first = next(_types_of_tables(session, prepared), [])
-    return "counter" in first
-
-
-def has_lists(session: Session, prepared: PreparedStatement) -> bool:
-    """Return whether some marker's table has a list that is not frozen, see `schema.appends`.
-
-    As far as the session knows.
-    """
-    return any(map(appends, chain.from_iterable(_types_of_tables(session, prepared))))
-
-
-def column_order(session: Session, prepared: PreparedStatement) -> list[str]:
-    """Return the columns of the table of the first marker, in the table's order, as far as the
-    session knows."""
-    for column in prepared.column_metadata or ():
-        keyspace = session.cluster.metadata.keyspaces.get(_field(column, "keyspace_name", 0))
-        table = keyspace and keyspace.tables.get(_field(column, "table_name", 1))
-        return list(table.columns) if table else []
-    return []
-
-
-def partition_key_of(session: Session, prepared: PreparedStatement) -> list[str]:
-    """Return the partition key of the result's table, as far as the session knows.
-
-    These columns have a value in every row; clustering columns have none in a partition that holds
-    only static columns.
-    """
-    for column in prepared.result_metadata or ():
-        keyspace = session.cluster.metadata.keyspaces.get(_field(column, "keyspace_name", 0))
-        table = keyspace and keyspace.tables.get(_field(column, "table_name", 1))
-        return [key.name for key in table.partition_key] if table else []
-    return []
-
-
-def _types_of_tables(session: Session, prepared: PreparedStatement) -> Iterator[list[str]]:
-    """Yield for each marker the CQL types of its table's columns."""
-    for column in prepared.column_metadata or ():
-        keyspace = session.cluster.metadata.keyspaces.get(_field(column, "keyspace_name", 0))
-        table = keyspace and keyspace.tables.get(_field(column, "table_name", 1))
-        yield [column.cql_type for column in table.columns.values()] if table else []
+def described(prepared: PreparedStatement) -> Prepared:
+    """Return what the server tells of a statement, as a record."""
+    return Prepared(
+        markers=tuple(map(_column, prepared.column_metadata or ())),
+        result=tuple(map(_column, prepared.result_metadata or ())),
+    )
 
 
 def cql_type_of(driver_type: Any) -> CqlType:
@@ -107,6 +60,21 @@ def _marked(columns: Any) -> Marked:
     return Marked(
         tuple(str(_field(column, "name", 2)) for column in columns),
         tuple(cql_type_of(_field(column, "type", 3)) for column in columns),
+    )
+
+
+def _column(column: Any) -> PreparedColumn:
+    known, unknown = None, ""
+    try:
+        known = cql_type_of(_field(column, "type", 3))
+    except UnknownType as error:
+        unknown = str(error)
+    return PreparedColumn(
+        keyspace=str(_field(column, "keyspace_name", 0)),
+        table=str(_field(column, "table_name", 1)),
+        name=str(_field(column, "name", 2)),
+        type=known,
+        unknown=unknown,
     )
 
 

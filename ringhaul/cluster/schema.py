@@ -1,25 +1,19 @@
 """The schema of a job's table, as plain data that travels with the job.
 
-The producer reads it once from the driver's metadata; workers never look at the schema, so a job
+The producer asks the cluster for it once (`tables.py`); workers never look at the schema, so a job
 means the same on every host.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ringhaul.cql.names import spell_name
 from ringhaul.cql.types import CqlType, Fields, UnknownType, parse_type
-from ringhaul.errors import ClusterError
 from ringhaul.option_names import job_option
-
-if TYPE_CHECKING:
-    from cassandra.metadata import KeyspaceMetadata, Metadata
 
 
 def appends(cql_type: str) -> bool:
@@ -152,79 +146,6 @@ class TableSchema:
                 for name, fields in data["user_types"]
             ),
         )
-
-
-class TableMissing(ClusterError):
-    """The keyspace has no table of this name."""
-
-
-def find_table(
-    metadata: Metadata, keyspace: str, table: str, *, views: bool = False
-) -> TableSchema:
-    """Return the schema of one table, or with `views` of a materialized view. Raises
-    `TableMissing`, and `ClusterError` for a missing keyspace; both suggest the nearest name.
-    A materialized view raises `ClusterError` unless `views` is set."""
-    found_keyspace = find_keyspace(metadata, keyspace)
-    view = found_keyspace.views.get(table)
-    if view is not None and not views:
-        raise ClusterError(
-            f"{keyspace}.{table} is a materialized view, which only the cluster writes: name its "
-            f"table, {view.base_table_name}"
-        )
-    found = view or found_keyspace.tables.get(table)
-    if found is None:
-        where = "it has no table" if not found_keyspace.tables else ""
-        hint = nearest(table, found_keyspace.tables) or (f"; {where}" if where else "")
-        raise TableMissing(f"no table {table!r} in keyspace {keyspace!r}{hint}")
-    return TableSchema(
-        keyspace=keyspace,
-        table=table,
-        columns=tuple(
-            ColumnSchema(name=column.name, cql_type=column.cql_type, static=column.is_static)
-            for column in found.columns.values()
-        ),
-        partition_key=tuple(column.name for column in found.partition_key),
-        clustering_key=tuple(column.name for column in found.clustering_key),
-        user_types=user_types_of(found_keyspace),
-    )
-
-
-def find_keyspace(metadata: Metadata, keyspace: str) -> KeyspaceMetadata:
-    """Return one keyspace. Raises `ClusterError` that suggests the nearest name, or the statement
-    that makes the keyspace."""
-    found = metadata.keyspaces.get(keyspace)
-    if found is not None:
-        return found
-    hint = nearest(keyspace, metadata.keyspaces) or (
-        "; this makes it (cqlsh, or `ringhaul local cql` for the local stack): "
-        f"{keyspace_statement(metadata, keyspace)}"
-    )
-    raise ClusterError(f"no keyspace {keyspace!r} in this cluster{hint}")
-
-
-#: Replicas of a suggested keyspace in each data centre, if it has as many nodes.
-_REPLICAS = 3
-
-
-def keyspace_statement(metadata: Metadata, keyspace: str) -> str:
-    """Return a CREATE KEYSPACE with three replicas in each data centre, or as many as it has
-    nodes."""
-    nodes = Counter(host.datacenter for host in metadata.all_hosts() if host.datacenter)
-    replicas = ", ".join(
-        f"'{name}': {min(count, _REPLICAS)}" for name, count in sorted(nodes.items())
-    )
-    return (
-        f"CREATE KEYSPACE {spell_name(keyspace)} WITH replication = "
-        f"{{'class': 'NetworkTopologyStrategy', {replicas}}};"
-    )
-
-
-def user_types_of(keyspace: KeyspaceMetadata) -> tuple[tuple[str, Fields], ...]:
-    """Return the user-defined types of a keyspace: name, and its fields as (name, CQL type)."""
-    return tuple(
-        (name, tuple(zip(found.field_names, found.field_types, strict=True)))
-        for name, found in keyspace.user_types.items()
-    )
 
 
 def no_column(name: str, table: TableSchema) -> str:

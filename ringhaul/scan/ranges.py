@@ -16,6 +16,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ringhaul.cluster.view import RingToken, SizeEstimate
+
 MIN_TOKEN = -(2**63)
 MAX_TOKEN = 2**63 - 1
 
@@ -38,27 +40,6 @@ class TokenRange(NamedTuple):
 
 
 FULL_RING = TokenRange(MIN_TOKEN, MAX_TOKEN)
-
-
-class RingToken(NamedTuple):
-    """A token of the ring; its host owns the range that ends there."""
-
-    token: int
-    owner: str  #: id of the host
-    replicas: tuple[str, ...]  #: ids of all hosts that replicate the range, sorted
-
-
-class SizeEstimate(NamedTuple):
-    """A node's estimate of the range of one of its tokens; a row of system.size_estimates."""
-
-    lo: int
-    hi: int  #: not above `lo` if the range wraps around the end of the ring
-    partitions: int
-    partition_bytes: int  #: mean
-
-    @property
-    def bytes(self) -> int:
-        return self.partitions * self.partition_bytes
 
 
 class RangeUnit(NamedTuple):

@@ -1,78 +1,39 @@
-"""Read the ring, its replicas and the nodes' size estimates, which planning needs."""
+"""The ring, for plans of reads and for the hosts that hold a token."""
 
 from __future__ import annotations
 
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, ResponseFuture, Session
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cassandra.cluster import Session
 from cassandra.metadata import Murmur3Token, TokenMap
-from cassandra.policies import HostDistance
 from cassandra.pool import Host
-from cassandra.query import SimpleStatement
 
 from ringhaul.cluster.nearest import nearest_first
+from ringhaul.cluster.view import RingToken
 from ringhaul.errors import ClusterError
-from ringhaul.scan.ranges import RingToken, SizeEstimate
 
-#: Estimates only make units even, so a slow node's estimates are skipped.
-ESTIMATES_TIMEOUT_S = 5.0
+if TYPE_CHECKING:
+    from ringhaul.cluster.view import ClusterView
 
 
-def read_ring(session: Session, keyspace: str) -> list[RingToken]:
+def read_ring(cluster: ClusterView, keyspace: str) -> Sequence[RingToken]:
     """Return the cluster's ring for a keyspace, in token order.
 
     Raises `ClusterError` if the cluster does not use Murmur3 tokens.
     """
-    metadata = session.cluster.metadata
-    if keyspace not in metadata.keyspaces:
-        session.cluster.refresh_keyspace_metadata(keyspace)
-    token_map = refuse_other_partitioners(session)
-    return [
-        RingToken(
-            token.value,
-            str(token_map.token_to_host_owner[token].host_id),
-            tuple(sorted(str(host.host_id) for host in token_map.get_replicas(keyspace, token))),
-        )
-        for token in token_map.ring
-    ]
+    refuse_other_partitioners(cluster)
+    return cluster.ring(keyspace)
 
 
-def refuse_other_partitioners(session: Session) -> TokenMap:
-    """Return the cluster's tokens. Raises `ClusterError` if they are not of Murmur3."""
-    token_map = _token_map(session)
-    if token_map is None:
-        metadata = session.cluster.metadata
+def refuse_other_partitioners(cluster: ClusterView) -> None:
+    """Raise `ClusterError` if the cluster's tokens are not of Murmur3."""
+    if not cluster.is_murmur3:
         raise ClusterError(
-            f"tables are read by ranges of Murmur3 tokens, and cluster {metadata.cluster_name!r} "
-            f"has the partitioner {metadata.partitioner}. load, verify, lookup and exec work with "
+            f"tables are read by ranges of Murmur3 tokens, and cluster {cluster.name!r} "
+            f"has the partitioner {cluster.partitioner}. load, verify, lookup and exec work with "
             "it; to read a table, use COPY TO in cqlsh, or exec with a SELECT for each key"
         )
-    return token_map
-
-
-def read_estimates(session: Session, keyspace: str, table: str) -> list[SizeEstimate]:
-    """Return the nodes' size estimates of their ranges of a table; silent nodes are skipped.
-    Each node knows only its own ranges, counts only what is on its disk, and updates the numbers
-    every five minutes: a table that was just written has no, zero or old estimates.
-    """
-    policy = session.get_execution_profile(EXEC_PROFILE_DEFAULT).load_balancing_policy
-    query = SimpleStatement(
-        "SELECT range_start, range_end, partitions_count, mean_partition_size "
-        "FROM system.size_estimates WHERE keyspace_name = %s AND table_name = %s"
-    )
-    futures: list[ResponseFuture] = [
-        session.execute_async(query, (keyspace, table), timeout=ESTIMATES_TIMEOUT_S, host=host)
-        for host in session.cluster.metadata.all_hosts()
-        if host.is_up is not False and policy.distance(host) != HostDistance.IGNORED
-    ]
-    found = []
-    for future in futures:
-        try:
-            rows = list(future.result())
-        except Exception:  # whatever it is, the plan works without it
-            continue
-        found += [
-            SizeEstimate(int(start), int(end), count, mean) for start, end, count, mean in rows
-        ]
-    return found
 
 
 def replicas_of(session: Session, keyspace: str, token: int) -> tuple[Host, ...]:

@@ -16,7 +16,8 @@ import pyarrow as pa
 from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
-from ringhaul.cluster.markers import Marked, keyspace_of, markers_of, result_of
+from ringhaul.cluster.markers import keyspace_of, markers_of, result_of
+from ringhaul.cluster.prepared import Marked
 from ringhaul.cql.cells import NULL_LENGTH, Cells, join_rows, routing_keys
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.nested import encode_column, loadable

@@ -21,7 +21,7 @@ from cassandra.cluster import Session
 
 from ringhaul.breadcrumb import TRAIL, Loss
 from ringhaul.cluster.connect import consistency_level
-from ringhaul.cluster.markers import Marked
+from ringhaul.cluster.prepared import Marked
 from ringhaul.dataplane.connection import WireUnsupported
 from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.dataplane.pool import ConnectionPool

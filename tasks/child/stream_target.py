@@ -10,10 +10,11 @@ from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable
 
 from config.errors import ConfigError
-from ringhaul.cluster.consistency import acknowledgements, replication_of
+from ringhaul.cluster.consistency import acknowledgements
 from ringhaul.cluster.datacentres import local_dc_of
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cluster.permission import check_may_write
+from ringhaul.cluster.replication import replication_of
 from ringhaul.destination.delivered import Delivered, Imports
 from ringhaul.errors import UsageError
 from ringhaul.imports.command import check_names_node

@@ -18,7 +18,7 @@ from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 from ringhaul.cluster.datacentres import local_dc_of
 from ringhaul.errors import RinghaulError
 from tasks.host.clock import Offset, Reading, combine, now_ms
-from tasks.host.report import ClusterView, Node
+from tasks.host.report import HostView, Node
 
 #: A node that takes longer to answer is a finding, whatever the settings allow.
 ANSWER_S_MAX = 4.0
@@ -42,26 +42,26 @@ def impatient(config: ClusterConfig) -> ClusterConfig:
     )
 
 
-def view_cluster(config: ClusterConfig) -> ClusterView:
+def view_cluster(config: ClusterConfig) -> HostView:
     """Open a session, look and close it. An error is part of what is returned."""
     try:
         session = open_session(impatient(config))
     except RinghaulError as error:
-        return ClusterView(error=mask(str(error)))
+        return HostView(error=mask(str(error)))
     try:
         return view_session(session)
     finally:
         close_session(session, 1.0)
 
 
-def view_session(session: Session) -> ClusterView:
+def view_session(session: Session) -> HostView:
     """Return the cluster as this session sees it, with every node of its data centre contacted."""
     metadata = session.cluster.metadata
     policy = session.get_execution_profile(EXEC_PROFILE_DEFAULT).load_balancing_policy
     hosts = sorted(metadata.all_hosts(), key=lambda host: str(host.address))
     used = [host for host in hosts if policy.distance(host) != HostDistance.IGNORED]
     read = dict(zip(used, _read_clocks(session, used), strict=True))
-    return ClusterView(
+    return HostView(
         name=metadata.cluster_name or "",
         local_dc=local_dc_of(session) or "",
         nodes=tuple(_node(host, read.get(host)) for host in hosts),

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tasks.host.clock import Offset
 
-__all__ = ["ClusterView", "Folder", "HostReport", "Machine", "Node", "pack_report", "read_report"]
+__all__ = ["Folder", "HostReport", "HostView", "Machine", "Node", "pack_report", "read_report"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterView:
+class HostView:
     """The cluster, seen from this host."""
 
     error: str = ""  #: why it cannot be used; empty: it can
@@ -73,7 +73,7 @@ class HostReport:
     broker_clock: Offset | None = None
     #: What the broker's access rules refuse to the worker; empty: nothing that it needs.
     refused: str | None = None
-    cluster: ClusterView | None = None
+    cluster: HostView | None = None
 
 
 _READER = TypeAdapter(HostReport)

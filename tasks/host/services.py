@@ -12,7 +12,7 @@ from tasks.cluster_settings import cluster_config
 from tasks.connect import open_ledger
 from tasks.host.clock import broker_offset
 from tasks.host.cluster import view_cluster
-from tasks.host.report import ClusterView
+from tasks.host.report import HostView
 
 #: Sessions that open at the same time over all hosts, see `ringhaul.ledger.openings`: more than
 #: workers may, since these stay open for a moment only.
@@ -42,6 +42,6 @@ def look_at_cluster(settings: Settings, say: Callable[..., None]) -> None:
         try:
             say(cluster=view_cluster(cluster_config(settings)))
         except Exception as error:  # settings that cannot be used, such as a missing file
-            say(cluster=ClusterView(error=mask(str(error))))
+            say(cluster=HostView(error=mask(str(error))))
     finally:
         openings.release("doctor", token)

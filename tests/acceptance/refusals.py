@@ -8,8 +8,6 @@ from contextlib import contextmanager
 import redis
 from cassandra.cluster import Session
 
-from tests.acceptance.command import Finished
-
 COLUMNS = "id int PRIMARY KEY, name text, total int"
 
 
@@ -21,19 +19,3 @@ def nothing_started(session: Session, table: str, broker_url: str) -> Iterator[N
         yield
         assert client.zrange("ringhaul:jobs", 0, -1) == jobs
     assert session.execute(f"SELECT * FROM {table}").all() == []
-
-
-def assert_refused(finished: Finished, code: int, message: str) -> None:
-    """Assert that `message` is the whole output: no traceback, no progress, no stdout."""
-    assert finished.err == f"error: {message}\n"
-    assert finished.out == ""
-    assert finished.code == code
-
-
-def assert_usage(finished: Finished, message: str) -> None:
-    """Assert that the command line was refused: usage first, then the error."""
-    lines = finished.err.splitlines()
-    assert lines[-1] == f"Error: {message}"
-    assert any(line.strip().startswith("Usage: ringhaul") for line in lines)
-    assert finished.out == ""
-    assert finished.code == 2

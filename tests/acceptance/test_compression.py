@@ -15,8 +15,8 @@ from cassandra.cluster import Session
 from producer.local.stack import Endpoints
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.oracle import assert_report, assert_table, create_table
-from tests.acceptance.refusals import assert_refused
 from tests.proxy import Proxy, proxied
+from tests.refusals import assert_refused
 
 ROWS = [
     (i, f"customer {i % 100} of the northern region, order line number {i}", "x" * (i % 700))

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from cassandra.cluster import Session
 
-from ringhaul.cluster.schema import find_table
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.tables import find_table
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.oracle import assert_table
 from tests.terminal import on_a_terminal
@@ -60,7 +61,7 @@ def schema_of(
 ) -> tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]:
     """Types of the columns, partition key and clustering columns, as the cluster has them."""
     session.cluster.refresh_table_metadata(keyspace, table)
-    found = find_table(session.cluster.metadata, keyspace, table)
+    found = find_table(DriverView(session), keyspace, table)
     types = {column.name: column.cql_type for column in found.columns}
     return types, found.partition_key, found.clustering_key
 

@@ -67,11 +67,3 @@ def test_a_dump_is_loaded_verified_unloaded_and_loaded_again(
     done = fleet.run("exec", insert, "--params", path, "--values-dialect", name)
     assert done.code == 0, done
     assert_table(cassandra_session, inserted, NAMES, ROWS)
-
-
-def test_a_null_text_that_would_make_flags_null_is_refused(fleet: Ringhaul, tmp_path: Path) -> None:
-    path = tmp_path / "people.txt"
-    path.write_bytes(MYSQL)
-    done = fleet.run("load", path, "-t", "a.b", "--escape", "\\", "--null", "N")
-    assert done.code == 2
-    assert r"give --null '\N' for dumps that write null like this" in done.err

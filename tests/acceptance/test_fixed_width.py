@@ -108,29 +108,3 @@ def test_a_short_record_is_a_reject_that_says_what_to_do(
     assert_report(done, rows=1)
     rows = [row_of(1), row_of(2), (7, "Plaça", None)]
     assert_table(cassandra_session, table, "id, name, lat", rows)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--format", "fixed"), "--format fixed needs the positions of the fields: --columns-at"),
-        (("--columns-at", "id:1-8"), "--columns-at applies to fixed-width records: add --format"),
-        (("--layout", "layout.csv"), "--layout applies to fixed-width records: add --format fixed"),
-        ((*FIXED, "--layout", "layout.csv"), "--columns-at and --layout both say where"),
-        ((*FIXED, "--columns", "a,b"), "--columns has no effect: the layout names the fields"),
-        ((*FIXED, "--trim", "text"), "--trim has no effect: no file that is read is CSV"),
-        (("--format", "fixed", "--columns-at", "id:8-1"), "--columns-at 'id' is at 8-1, which"),
-        (("--format", "fixed", "--columns-at", "id:1-8,name:8-9"), "'name' at 8-9 overlap"),
-        (("--format", "fixed", "--columns-at", " "), "--columns-at is empty"),
-        (("--format", "fixed", "--layout", "none.csv"), "--layout none.csv: No such file"),
-        (("--format", "fixed", "--layout", "layout.csv"), "--layout layout.csv: line 2: 'b' is"),
-        (("--format", "fixed", "--columns-at", "id:1-8,nmae:9-20"), "nmae"),
-    ],
-)
-def test_refused_layouts(
-    fleet: Ringhaul, table: str, options: tuple[str, ...], message: str
-) -> None:
-    write(fleet.cwd / "a.txt", range(3))
-    (fleet.cwd / "layout.csv").write_text("id,1,8\nb,0,9\n")
-    done = fleet.run("load", "a.txt", "-t", table, *options)
-    assert done.code == 2 and message in done.err, done

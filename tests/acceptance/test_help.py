@@ -18,7 +18,6 @@ from producer.cli import cli
 from producer.commands.record_command import RecordCommand
 from producer.local.valkey import EmbeddedValkey
 from tests.acceptance.command import Ringhaul
-from tests.acceptance.refusals import assert_refused
 
 #: `ringhaul --help` and `ringhaul status` must feel instant. Measured on an idle machine: 0.21 s
 #: and 0.25 s of CPU; the bound allows for a busy machine, but not for importing Celery, the
@@ -134,39 +133,3 @@ def test_config_show_prints_the_origin_of_each_value(ringhaul: Ringhaul) -> None
     assert {row["key"]: (row["value"], row["origin"]) for row in as_json} == found
     plain = ringhaul.run("config", "show", **env).out.splitlines()
     assert plain == [line.partition("   # ")[0] for line in shown.out.splitlines()]
-
-
-SETTINGS = {
-    "an unknown key": (
-        "[cluster]\ncontact_point = ['db1']\n",
-        "{file}, line 2: there is no setting cluster.contact_point; "
-        "did you mean cluster.contact_points?",
-    ),
-    "an unknown section": (
-        "[clustr]\nport = 9042\n",
-        "{file}, line 1: there is no setting clustr; did you mean cluster?",
-    ),
-    "a value of another type": (
-        '[cluster]\nport = "x"\n',
-        'cluster.port = "x" (file {file}, line 2): expected a whole number',
-    ),
-    "no TOML": ("cluster = [\n", "{file} is not valid TOML: Invalid value (at end of document)"),
-}
-
-
-@pytest.mark.parametrize(("text", "message"), SETTINGS.values(), ids=SETTINGS)
-def test_a_settings_file_that_cannot_be_used(ringhaul: Ringhaul, text: str, message: str) -> None:
-    file = ringhaul.cwd / "ringhaul.toml"
-    file.write_text(text)
-    finished = ringhaul.run("config", "show")
-    assert_refused(finished, 2, message.format(file=file))
-
-
-def test_an_unknown_environment_variable(ringhaul: Ringhaul) -> None:
-    finished = ringhaul.run("config", "show", RINGHAUL_CLUSTER_CONTACT_POINT="db1")
-    assert_refused(
-        finished,
-        2,
-        "the environment variable RINGHAUL_CLUSTER_CONTACT_POINT is not a setting of ringhaul; "
-        "did you mean RINGHAUL_CLUSTER_CONTACT_POINTS?",
-    )

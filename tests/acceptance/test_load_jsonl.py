@@ -122,30 +122,3 @@ def test_names_without_a_column(
     assert_report(fleet.run("load", "x.jsonl", "-t", table, "--json"), rows=0, rejected=1)
     assert_report(fleet.run("load", "x.jsonl", "-t", table, "--json", *options), rows=1)
     assert_table(cassandra_session, table, "id, v", rows)
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        ("", (), "x.jsonl is empty: it has no records"),
-        ('{"a": 1}', (), "the first record names no column of"),
-        ('{"id": 1}', ("--columns", "id"), "--columns has no effect: the file has a name"),
-        ('{"id": 1}', ("--no-header",), "--no-header has no effect"),
-        ('{"id": 1}', ("--mapping", "x=v"), "no field for primary key column 'id'"),
-    ],
-)
-def test_an_unusable_file_is_refused(
-    fleet: Ringhaul,
-    cassandra_session: Session,
-    keyspace: str,
-    text: str,
-    options: tuple[str, ...],
-    message: str,
-) -> None:
-    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
-    (fleet.cwd / "x.jsonl").write_text(text)
-
-    done = fleet.run("load", "x.jsonl", "-t", table, *options)
-
-    assert done.code == 2
-    assert message in done.err.replace("\n", " "), done.err

@@ -14,7 +14,7 @@ from cassandra.cluster import Session
 
 from tests.acceptance.command import Finished, Ringhaul
 from tests.acceptance.oracle import create_table
-from tests.acceptance.refusals import assert_refused, assert_usage
+from tests.refusals import assert_refused, assert_usage
 
 #: In a value that is not a number, and markup beside it.
 SENTINEL = "Kx9-top-secret-value"

@@ -228,25 +228,6 @@ def test_verify_without_a_broker_starts_embedded_workers(
     assert_table(cassandra_session, module_table, "id", [])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--ttl", "5"], "No such option '--ttl'"),
-        (["--skip-columns", "id"], "id"),
-        (["--consistency", "THREE"], "THREE"),
-        (["--max-errors", "x"], "max_errors"),
-    ],
-)
-def test_a_verification_that_cannot_work_is_refused(
-    fleet: Ringhaul, module_table: str, tmp_path: Path, options: list[str], message: str
-) -> None:
-    (tmp_path / "in.csv").write_text("id,v\n1,v1\n")
-    refused = fleet.run("verify", tmp_path / "in.csv", "-t", module_table, *options)
-    assert (refused.code, refused.out) == (2, ""), refused
-    assert message in refused.err
-    assert "Traceback" not in refused.err
-
-
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_write_times_and_ttls_are_compared(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path, form: str

@@ -13,8 +13,8 @@ from producer.local.stack import Endpoints
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.conftest import cluster_env
 from tests.acceptance.oracle import assert_report, assert_table, create_table
-from tests.acceptance.refusals import assert_refused
 from tests.integration.cluster.conftest import GuardedNode
+from tests.refusals import assert_refused
 from tests.services import connected, fresh_keyspace, patient_cluster
 from tests.terminal import on_a_terminal
 

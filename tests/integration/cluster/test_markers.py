@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from cassandra.cluster import Session
 
-from ringhaul.cluster.markers import has_lists
+from producer.plan.statement_table import has_lists
+from ringhaul.cluster.driver_view import DriverView
 
 TABLES = {
     "growing": "id int PRIMARY KEY, v text, tags list<text>",
@@ -32,5 +33,5 @@ def test_lists_that_are_not_frozen(
     for name, definition in TABLES.items():
         cassandra_session.execute(f"CREATE TABLE {keyspace}.{name} ({definition})")
     cassandra_session.cluster.refresh_schema_metadata()
-    prepared = cassandra_session.prepare(statement.format(ks=keyspace))
-    assert has_lists(cassandra_session, prepared) is expected
+    cluster = DriverView(cassandra_session)
+    assert has_lists(cluster, cluster.prepare(statement.format(ks=keyspace))) is expected

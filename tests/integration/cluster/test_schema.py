@@ -7,13 +7,9 @@ import json
 import pytest
 from cassandra.cluster import Session
 
-from ringhaul.cluster.schema import (
-    TableSchema,
-    find_keyspace,
-    find_table,
-    keyspace_statement,
-    quote_identifier,
-)
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.schema import TableSchema, quote_identifier
+from ringhaul.cluster.tables import find_keyspace, find_table, keyspace_statement
 from ringhaul.errors import EXIT_FATAL, ClusterError
 
 
@@ -25,7 +21,7 @@ def test_columns_keys_and_types_in_their_order(cassandra_session: Session, keysp
             tags frozen<list<text>>, PRIMARY KEY ((shop, "Day"), line, part))"""
     )
     # When
-    table = find_table(cassandra_session.cluster.metadata, keyspace, "OrderLines")
+    table = find_table(DriverView(cassandra_session), keyspace, "OrderLines")
     # Then
     assert table.name == f"{keyspace}.OrderLines"
     assert table.partition_key == ("shop", "Day")
@@ -50,14 +46,14 @@ def test_identifiers_with_any_character(cassandra_session: Session, keyspace: st
     name = 'a "b" Ç;--'
     column = quote_identifier(name)
     cassandra_session.execute(f"CREATE TABLE {keyspace}.odd ({column} int PRIMARY KEY)")
-    table = find_table(cassandra_session.cluster.metadata, keyspace, "odd")
+    table = find_table(DriverView(cassandra_session), keyspace, "odd")
     assert table.column_names == (name,)
     cassandra_session.execute(f"INSERT INTO {keyspace}.odd ({column}) VALUES (7)")
     assert cassandra_session.execute(f"SELECT {column} FROM {keyspace}.odd").one()[0] == 7
 
 
 def test_unknown_names(cassandra_session: Session, keyspace: str) -> None:
-    metadata = cassandra_session.cluster.metadata
+    cluster = DriverView(cassandra_session)
     cassandra_session.execute(f"CREATE TABLE {keyspace}.orders (id int PRIMARY KEY)")
     cases = [
         (
@@ -82,23 +78,24 @@ def test_unknown_names(cassandra_session: Session, keyspace: str) -> None:
     ]
     for (space, table), message in cases:
         with pytest.raises(ClusterError) as raised:
-            find_table(metadata, space, table)
+            find_table(cluster, space, table)
         assert str(raised.value) == message
         assert raised.value.exit_code == EXIT_FATAL
 
 
 def test_a_keyspace_without_tables(cassandra_session: Session, keyspace: str) -> None:
     with pytest.raises(ClusterError) as raised:
-        find_table(cassandra_session.cluster.metadata, keyspace, "orders")
+        find_table(DriverView(cassandra_session), keyspace, "orders")
     assert str(raised.value) == f"no table 'orders' in keyspace {keyspace!r}; it has no table"
 
 
 def test_the_suggested_keyspace_can_be_created(cassandra_session: Session) -> None:
-    metadata = cassandra_session.cluster.metadata
-    cassandra_session.execute(keyspace_statement(metadata, "Suggested"))
+    cluster = DriverView(cassandra_session)
+    cassandra_session.execute(keyspace_statement(cluster, "Suggested"))
     try:
-        strategy = find_keyspace(metadata, "Suggested").replication_strategy
-        assert strategy.export_for_schema() == (
+        assert find_keyspace(cluster, "Suggested").name == "Suggested"
+        known = cassandra_session.cluster.metadata.keyspaces["Suggested"]
+        assert known.replication_strategy.export_for_schema() == (
             "{'class': 'NetworkTopologyStrategy', 'datacenter1': '1'}"
         )
     finally:

@@ -15,8 +15,8 @@ from ringhaul.cluster.connect import close_session, open_session
 from tasks.cluster_settings import cluster_config
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.oracle import assert_report, assert_table, create_table
-from tests.acceptance.refusals import assert_refused
 from tests.integration.cluster.conftest import GuardedNode
+from tests.refusals import assert_refused
 from tests.secure_bundle import Managed, managed_cluster
 from tests.services import connected, fresh_keyspace
 

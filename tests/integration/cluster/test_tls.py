@@ -12,10 +12,10 @@ from cassandra.connection import DRIVER_NAME
 from ringhaul.cluster.connect import close_session, open_session
 from tests.acceptance.command import Finished, Ringhaul
 from tests.acceptance.oracle import assert_report, assert_table, create_table
-from tests.acceptance.refusals import assert_refused
 from tests.integration.cluster.conftest import GuardedNode
 from tests.integration.load.conftest import Ticks, make_table, read_table, run_file
 from tests.loads import rejects_of
+from tests.refusals import assert_refused
 from tests.services import fresh_keyspace
 
 USER, PASSWORD = "cassandra", "cassandra"

@@ -17,7 +17,9 @@ from cassandra.protocol import ProtocolHandler
 from cassandra.query import tuple_factory
 
 from producer.local.stack import Endpoints
-from ringhaul.cluster.schema import TableSchema, find_table
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.tables import find_table
 from ringhaul.cql.decode import PageDecoder, paging_state, result_body
 from ringhaul.cql.types import CqlType
 from tests.property.cql.pages import plain_column, plain_driver
@@ -142,7 +144,7 @@ def recorded(endpoints: Endpoints, request: pytest.FixtureRequest) -> Iterator[S
 
 def schema_of(session: Session, keyspace: str, table: str) -> TableSchema:
     session.cluster.refresh_schema_metadata()
-    return find_table(session.cluster.metadata, keyspace, table)
+    return find_table(DriverView(session), keyspace, table)
 
 
 def read(session: Session, types: dict[str, CqlType], select: Any) -> list[Any]:

@@ -17,7 +17,9 @@ from cassandra.query import PreparedStatement
 
 from producer.local.stack import Endpoints
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
-from ringhaul.cluster.schema import TableSchema, find_table
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.tables import find_table
 from ringhaul.dataplane.pacing import UNTHROTTLED, Throttle
 from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.load.run import run_load_unit
@@ -50,7 +52,7 @@ def make_table(session: Session, keyspace: str, definition: str) -> TableSchema:
     session.execute(f"CREATE TABLE {keyspace}.t ({definition})", timeout=60)
     # A worker's session learns of new keyspaces half a minute late, to save queries.
     session.cluster.refresh_schema_metadata()
-    return find_table(session.cluster.metadata, keyspace, "t")
+    return find_table(DriverView(session), keyspace, "t")
 
 
 @dataclass

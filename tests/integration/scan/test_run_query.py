@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pytest
 from cassandra.cluster import Session
 
+from ringhaul.cluster.driver_view import DriverView
 from ringhaul.query.aggregate import Aggregation
 from ringhaul.scan.ring import read_ring
 from ringhaul.scan.spill import PartialTooLarge, unspill
@@ -65,7 +66,8 @@ def test_a_query_in_the_middle_of_a_wide_partition(cassandra_session: Session, r
 
 def test_a_count_by_range_counts_each_row_once(cassandra_session: Session, rows: Rows) -> None:
     ring = tuple(
-        (entry.token, "127.0.0.1") for entry in read_ring(cassandra_session, rows.keyspace)
+        (entry.token, "127.0.0.1")
+        for entry in read_ring(DriverView(cassandra_session), rows.keyspace)
     )
     sql = "SELECT token(p) FROM {table}"
     unit = make_unit(cassandra_session, rows, "count", sql, HALVES, ring=ring)

@@ -17,6 +17,7 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.local.stack import Endpoints
+from ringhaul.cluster.driver_view import DriverView
 from ringhaul.cql.tokens import murmur3_tokens
 from ringhaul.dataplane.pacing import FREE, Leave
 from ringhaul.errors import ClusterError
@@ -31,7 +32,7 @@ from ringhaul.scan.ranges import (
     plan_ranges,
     unpack_ranges,
 )
-from ringhaul.scan.ring import read_estimates, read_ring
+from ringhaul.scan.ring import read_ring
 from ringhaul.scan.scan import RangeScan
 from tests.integration.scan.rows import (
     ROWS,
@@ -167,12 +168,12 @@ def test_a_resumed_scan_returns_all_rows_once(rows: Rows, target: ScanTarget, se
 def test_the_units_of_a_plan_cover_all_rows(
     cassandra_session: Session, rows: Rows, target: ScanTarget
 ) -> None:
-    ring = read_ring(cassandra_session, rows.keyspace)
+    ring = read_ring(DriverView(cassandra_session), rows.keyspace)
     (host,) = cassandra_session.cluster.metadata.all_hosts()
     assert {entry.owner for entry in ring} == {str(host.host_id)}
     assert all(entry.replicas == (str(host.host_id),) for entry in ring)
     assert ring == sorted(ring)
-    sizes = read_estimates(cassandra_session, rows.keyspace, rows.table)
+    sizes = DriverView(cassandra_session).estimates(rows.keyspace, rows.table)
     units = plan_ranges(ring, sizes, units_min=6, bytes_per_unit=1 << 30)
     assert len(units) == 6
     found = [
@@ -188,10 +189,10 @@ def test_estimates_are_those_of_the_table(cassandra_session: Session) -> None:
     keyspace, table = cassandra_session.execute(
         "SELECT keyspace_name, table_name FROM system.size_estimates LIMIT 1"
     ).one()
-    sizes = read_estimates(cassandra_session, keyspace, table)
+    sizes = DriverView(cassandra_session).estimates(keyspace, table)
     assert sizes
     assert all(size.partitions >= 0 and size.partition_bytes >= 0 for size in sizes)
-    assert read_estimates(cassandra_session, keyspace, "no_such_table") == []
+    assert DriverView(cassandra_session).estimates(keyspace, "no_such_table") == []
 
 
 def test_the_token_of_a_real_paging_state(target: ScanTarget) -> None:

@@ -18,7 +18,8 @@ import pytest
 from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 
-from ringhaul.cluster.schema import find_table
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.tables import find_table
 from ringhaul.cql.tokens import murmur3_tokens
 from ringhaul.cql.types import CqlType
 from ringhaul.dataplane.pacing import UNTHROTTLED, Throttle
@@ -168,7 +169,7 @@ def make_unit(
     known = session.cluster.metadata.keyspaces.get(rows.keyspace)
     if known is None or rows.table not in known.tables:
         session.cluster.refresh_table_metadata(rows.keyspace, rows.table)
-    table = find_table(session.cluster.metadata, rows.keyspace, rows.table)
+    table = find_table(DriverView(session), rows.keyspace, rows.table)
     job = ReadJob(
         kind=kind,
         cluster_name="test",

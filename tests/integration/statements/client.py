@@ -12,7 +12,9 @@ import pyarrow as pa
 from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 
-from ringhaul.cluster.schema import TableSchema, find_table
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.tables import find_table
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.statements.exec import Bound, Exec, Statement, bind_texts
@@ -145,4 +147,4 @@ def reading_client(session: Session) -> Iterator[Client]:
 
 def table_of(session: Session, keyspace: str, table: str) -> TableSchema:
     session.cluster.refresh_table_metadata(keyspace, table)
-    return find_table(session.cluster.metadata, keyspace, table)
+    return find_table(DriverView(session), keyspace, table)

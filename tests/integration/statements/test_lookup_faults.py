@@ -16,7 +16,7 @@ from cassandra.cqltypes import ListType, LongType
 from cassandra.protocol import ColumnMetadata
 from cassandra.query import PreparedStatement
 
-from ringhaul.cluster.markers import Marked
+from ringhaul.cluster.prepared import Marked
 from ringhaul.cql.types import parse_type
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import LoadUnit

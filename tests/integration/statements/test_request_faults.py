@@ -18,7 +18,7 @@ from cassandra.cqltypes import LongType
 from cassandra.protocol import ColumnMetadata
 from cassandra.query import PreparedStatement
 
-from ringhaul.cluster.markers import Marked
+from ringhaul.cluster.prepared import Marked
 from ringhaul.cql.types import CqlType
 from ringhaul.dataplane import liveness
 from ringhaul.dataplane.base import RequestFailed

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringhaul.cluster.view import RingToken, SizeEstimate
 from ringhaul.scan.ranges import (
     FULL_RING,
     MAX_TOKEN,
     MIN_TOKEN,
     RangeUnit,
-    RingToken,
-    SizeEstimate,
     TokenRange,
     pack_ranges,
     plan_ranges,

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import pytest
 
 from ringhaul.cluster.consistency import (
-    Replication,
     Use,
     acknowledgements,
     check_consistency,
@@ -16,9 +15,10 @@ from ringhaul.cluster.consistency import (
     too_far,
     too_few,
 )
+from ringhaul.cluster.replication import Replication
 from ringhaul.errors import UsageError
 from tests.cases import each
-from tests.unit.cluster.sessions import by_dc, session, simple, strategy
+from tests.unit.cluster.sessions import by_dc, simple, strategy, view
 
 WHOLE = ("ONE", "TWO", "THREE", "QUORUM", "EACH_QUORUM", "ALL")
 LOCAL = ("LOCAL_ONE", "LOCAL_QUORUM")
@@ -168,7 +168,7 @@ def test_the_message_says_what_is_needed_what_exists_and_what_to_do() -> None:
 
 
 def test_any_is_for_writes_only() -> None:
-    client = session("ANY", simple("1"), "dc1")
+    client = view("ANY", simple("1"), "dc1")
     check_consistency(client, "shop", WRITES)
     for keyspace in ("shop", None):
         with pytest.raises(UsageError, match="consistency ANY is for writes only"):
@@ -178,7 +178,7 @@ def test_any_is_for_writes_only() -> None:
 
 
 def test_replicas_are_looked_up_in_the_keyspace() -> None:
-    client = session("TWO", simple("1"), "dc1")
+    client = view("TWO", simple("1"), "dc1")
     for use in (WRITES, READS):
         with pytest.raises(UsageError, match="consistency TWO needs 2 replicas, keyspace shop"):
             check_consistency(client, "shop", use)
@@ -189,22 +189,22 @@ def test_replicas_are_looked_up_in_the_keyspace() -> None:
 def test_nodes_are_counted_by_data_centre() -> None:
     rows = by_dc(dc1="3")
     with pytest.raises(UsageError, match="LOCAL_QUORUM needs 2 nodes in data centre dc1"):
-        check_consistency(session("LOCAL_QUORUM", rows, "dc1", "dc2"), "shop", WRITES)
-    check_consistency(session("LOCAL_QUORUM", rows, "dc1", "dc1"), "shop", WRITES)
+        check_consistency(view("LOCAL_QUORUM", rows, "dc1", "dc2"), "shop", WRITES)
+    check_consistency(view("LOCAL_QUORUM", rows, "dc1", "dc1"), "shop", WRITES)
     with pytest.raises(UsageError, match="a condition"):
         conditional = Use(writes=True, conditional=True)
-        check_consistency(session("ONE", rows, "dc1", "dc2"), "shop", conditional)
+        check_consistency(view("ONE", rows, "dc1", "dc2"), "shop", conditional)
 
 
 def test_only_a_local_level_in_another_data_centre_is_far_from_the_rows() -> None:
-    far = session("LOCAL_QUORUM", by_dc(dc1="3"), "dc2", "dc1", "dc1")
+    far = view("LOCAL_QUORUM", by_dc(dc1="3"), "dc2", "dc1", "dc1")
     check_consistency(far, "shop", WRITES)
     # Too few nodes are reported once, and before the workers are known
-    assert far_from_rows(session("TWO", simple("1"), "dc1"), "shop") == ""
+    assert far_from_rows(view("TWO", simple("1"), "dc1"), "shop") == ""
     assert "choose --local-dc dc1 or --consistency QUORUM" in far_from_rows(far, "shop")
     assert far_from_rows(far, None) == ""
-    assert far_from_rows(session("LOCAL_QUORUM", by_dc(dc1="3"), "dc1", "dc2"), "shop") == ""
-    assert far_from_rows(session("QUORUM", by_dc(dc1="3"), "dc2", "dc1"), "shop") == ""
+    assert far_from_rows(view("LOCAL_QUORUM", by_dc(dc1="3"), "dc1", "dc2"), "shop") == ""
+    assert far_from_rows(view("QUORUM", by_dc(dc1="3"), "dc2", "dc1"), "shop") == ""
 
 
 @pytest.mark.parametrize(

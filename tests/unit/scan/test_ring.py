@@ -13,15 +13,16 @@ from cassandra.metadata import KeyspaceMetadata, Metadata
 from cassandra.policies import SimpleConvictionPolicy
 from cassandra.pool import Host
 
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.view import RingToken
 from ringhaul.errors import ClusterError
-from ringhaul.scan.ranges import RingToken
 from ringhaul.scan.ring import read_ring
 
 IDS = [UUID(int=number) for number in (1, 2, 3)]
 
 
-def session(partitioner: str, tokens: list[list[str]], copies: int) -> Session:
-    """A session on a cluster with one host for each list of tokens."""
+def view(partitioner: str, tokens: list[list[str]], copies: int) -> DriverView:
+    """The view of a cluster with one host for each list of tokens."""
     metadata = Metadata()
     metadata.cluster_name, metadata.partitioner = "old one", partitioner
     hosts = {}
@@ -33,13 +34,13 @@ def session(partitioner: str, tokens: list[list[str]], copies: int) -> Session:
     strategy = {"replication_factor": str(copies)}
     metadata.keyspaces["shop"] = KeyspaceMetadata("shop", True, "SimpleStrategy", strategy)
     metadata.rebuild_token_map(partitioner, hosts)
-    return cast(Session, SimpleNamespace(cluster=SimpleNamespace(metadata=metadata)))
+    return DriverView(cast(Session, SimpleNamespace(cluster=SimpleNamespace(metadata=metadata))))
 
 
 def test_tokens_in_order_with_their_owner_and_replicas() -> None:
     one, two, three = map(str, IDS)
     tokens = [["-100", "50"], ["0"], ["70"]]
-    assert read_ring(session("org.apache.cassandra.dht.Murmur3Partitioner", tokens, 2), "shop") == [
+    assert read_ring(view("org.apache.cassandra.dht.Murmur3Partitioner", tokens, 2), "shop") == [
         RingToken(-100, one, (one, two)),
         RingToken(0, two, (one, two)),
         RingToken(50, one, (one, three)),
@@ -56,7 +57,7 @@ def test_tokens_in_order_with_their_owner_and_replicas() -> None:
 )
 def test_other_partitioners_are_refused(partitioner: str, tokens: list[list[str]]) -> None:
     with pytest.raises(ClusterError) as refusal:
-        read_ring(session(partitioner, tokens, 1), "shop")
+        read_ring(view(partitioner, tokens, 1), "shop")
     assert str(refusal.value) == (
         "tables are read by ranges of Murmur3 tokens, and cluster 'old one' has the partitioner "
         f"{partitioner}. load, verify, lookup and exec work with it; to read a table, use COPY TO "

@@ -15,6 +15,7 @@ from producer.plan.new_table import Planned, plan_new_table, wanted_table
 from producer.request.load import LoadRequest, load_request
 from producer.run import create_table as module
 from producer.run.create_table import create_table
+from ringhaul.cluster.driver_view import DriverView
 from ringhaul.errors import ClusterError, ClusterUnavailable
 from ringhaul.records.job import LoadJob
 from ringhaul.sources.find import find_sources
@@ -46,19 +47,19 @@ def planned_job(planned: Planned) -> LoadJob:
 def test_the_job_gets_the_table_as_the_cluster_has_it(
     cassandra_session: Session, options: Any, request_: LoadRequest, files: list[SourceFile]
 ) -> None:
-    planned = wanted_table(request_, files, cassandra_session)
+    planned = wanted_table(request_, files, DriverView(cassandra_session))
     assert isinstance(planned, Planned)
     settings = load_settings().settings
     job = create_table(planned, planned_job(planned), options, cassandra_session, settings)
     assert job.table == planned.table.schema
-    found = wanted_table(request_, files, cassandra_session)
+    found = wanted_table(request_, files, DriverView(cassandra_session))
     assert found == Note(f"{request_.keyspace}.t exists already, and matches the files")
 
 
 def test_a_table_that_somebody_else_creates_meanwhile_is_not_taken_for_ours(
     cassandra_session: Session, options: Any, request_: LoadRequest, files: list[SourceFile]
 ) -> None:
-    planned = wanted_table(request_, files, cassandra_session)
+    planned = wanted_table(request_, files, DriverView(cassandra_session))
     assert isinstance(planned, Planned)
     cassandra_session.execute(f"CREATE TABLE {request_.keyspace}.t (id text PRIMARY KEY)")
     with pytest.raises(ClusterError, match="somebody else has just created"):

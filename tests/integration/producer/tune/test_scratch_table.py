@@ -10,7 +10,8 @@ from cassandra.cluster import Session
 
 from config.sections import Settings
 from producer.tune.scratch_table import PREFIX, NotDropped, ScratchTable, left_behind
-from ringhaul.cluster.schema import find_table
+from ringhaul.cluster.driver_view import DriverView
+from ringhaul.cluster.tables import find_table
 
 DEFINITION = """(
     "Region" text, day date, n int, owner text static, tags map<text, int>, price decimal,
@@ -41,7 +42,7 @@ def columns_of(session: Session, keyspace: str, table: str) -> list[tuple[object
 
 def test_it_is_like_the_table_and_is_dropped(cassandra_session: Session, like: str) -> None:
     metadata = cassandra_session.cluster.metadata
-    original = find_table(metadata, like, "Orders")
+    original = find_table(DriverView(cassandra_session), like, "Orders")
     scratch = ScratchTable(cassandra_session, Settings(), original, "abc123")
     created = scratch.create()
     name = f"{PREFIX}abc123"
@@ -59,7 +60,9 @@ def test_it_is_like_the_table_and_is_dropped(cassandra_session: Session, like: s
     targets = sorted(i.index_options["target"] for i in tables[name].indexes.values())
     assert targets == ["entries(tags)", "price"]
     # A run that is killed leaves it behind, and the next one says so
-    assert left_behind(metadata, like) == [f'DROP TABLE IF EXISTS "{like}"."{name}"']
+    assert left_behind(DriverView(cassandra_session), like) == [
+        f'DROP TABLE IF EXISTS "{like}"."{name}"'
+    ]
     scratch.drop(time.monotonic() + 30)
     assert columns_of(cassandra_session, like, name) == []
     assert columns_of(cassandra_session, like, "Orders")
@@ -69,7 +72,7 @@ def test_it_is_like_the_table_and_is_dropped(cassandra_session: Session, like: s
 def test_dropping_that_is_too_slow_names_the_statement(
     cassandra_session: Session, like: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = find_table(cassandra_session.cluster.metadata, like, "Orders")
+    original = find_table(DriverView(cassandra_session), like, "Orders")
     scratch = ScratchTable(cassandra_session, Settings(), original, "abc124")
     scratch.create()
     monkeypatch.setattr("producer.tune.scratch_table.DROP_TIMEOUT_S", 0.0001)
@@ -78,5 +81,5 @@ def test_dropping_that_is_too_slow_names_the_statement(
 
 
 def test_nothing_is_dropped_that_was_not_created(cassandra_session: Session, like: str) -> None:
-    original = find_table(cassandra_session.cluster.metadata, like, "Orders")
+    original = find_table(DriverView(cassandra_session), like, "Orders")
     ScratchTable(cassandra_session, Settings(), original, "abc125").drop(time.monotonic())

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from cassandra.metadata import (
     IndexMetadata,
+    LocalStrategy,
     NetworkTopologyStrategy,
     SimpleStrategy,
     TableMetadata,
@@ -27,7 +28,9 @@ from producer.destination.nodes import is_scylla
 from producer.destination.streaming import StreamingWay, is_sai, probe
 from producer.destination.way import LoadFacts
 from producer.request.destination import Wanted
+from ringhaul.cluster.driver_view import DriverView
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
+from ringhaul.cluster.view import ClusterView
 from ringhaul.errors import EXIT_USAGE, SetupUnusable, UsageError
 from ringhaul.sstables.layout import Layout
 from ringhaul.sstables.version import SSTableVersion
@@ -53,7 +56,21 @@ BY_DURATION = replace(
 
 
 def host(version: str, dse: str | None = None) -> Any:
-    return SimpleNamespace(address="10.0.0.7", release_version=version, dse_version=dse)
+    return SimpleNamespace(
+        address="10.0.0.7",
+        host_id="host-1",
+        datacenter="dc1",
+        release_version=version,
+        dse_version=dse,
+        broadcast_address="10.0.0.7",
+        is_up=True,
+    )
+
+
+def view(metadata: Any) -> DriverView:
+    """Return the view of a session whose driver has this metadata."""
+    session: Any = SimpleNamespace(cluster=SimpleNamespace(metadata=metadata))
+    return DriverView(session)
 
 
 def plan(
@@ -66,18 +83,25 @@ def plan(
 ) -> Layout:
     described = TableMetadata("shop", "orders", triggers={name: object() for name in triggers})
     described.columns = {
-        column.name: SimpleNamespace(is_reversed=False) for column in table.columns
+        column.name: SimpleNamespace(name=column.name, is_reversed=False)
+        for column in table.columns
     }
     strategy = (
         SimpleStrategy({"replication_factor": "3"})
         if replication is None
         else NetworkTopologyStrategy(replication)
     )
-    keyspace = SimpleNamespace(tables={"orders": described}, replication_strategy=strategy)
+    keyspace = SimpleNamespace(
+        tables={"orders": described},
+        views={},
+        user_types={},
+        virtual=False,
+        replication_strategy=strategy,
+    )
     metadata: Any = SimpleNamespace(
         keyspaces={"shop": keyspace}, partitioner=partitioner, all_hosts=lambda: hosts
     )
-    return layout_of("--via streaming", table, metadata, [])
+    return layout_of("--via streaming", table, view(metadata), [])
 
 
 def test_a_usual_cluster_is_taken() -> None:
@@ -137,7 +161,7 @@ def test_other_clusters_and_tables_are_refused(
     assert why in str(refused.value)
 
 
-def load_facts(session: Any) -> LoadFacts:
+def load_facts(cluster: ClusterView) -> LoadFacts:
     """Return the facts of a large load into `TABLE`."""
     return LoadFacts(
         wanted=Wanted(),
@@ -146,20 +170,30 @@ def load_facts(session: Any) -> LoadFacts:
         ttl_s=0,
         input_bytes=2**40,
         processes=2,
-        session=session,
+        cluster=cluster,
         settings=Settings(),
     )
 
 
+def system_of(*tables: str) -> Any:
+    """Return the keyspace `system` with these tables."""
+    return SimpleNamespace(
+        tables=dict.fromkeys(tables, object()),
+        views={},
+        user_types={},
+        virtual=False,
+        replication_strategy=LocalStrategy({}),
+    )
+
+
 def test_scylladb_is_refused() -> None:
-    system = SimpleNamespace(tables={"local": object(), "scylla_local": object()})
-    metadata = SimpleNamespace(keyspaces={"system": system})
-    session: Any = SimpleNamespace(cluster=SimpleNamespace(metadata=metadata))
+    system = system_of("local", "scylla_local")
+    cluster = view(SimpleNamespace(keyspaces={"system": system}))
 
     with pytest.raises(SetupUnusable, match="this cluster is ScyllaDB, which streams in another"):
-        StreamingWay().plan(load_facts(session))
+        StreamingWay().plan(load_facts(cluster))
     with pytest.raises(SetupUnusable, match="this cluster is ScyllaDB, which imports in another"):
-        ImportsWay().plan(load_facts(session))
+        ImportsWay().plan(load_facts(cluster))
 
 
 def test_scylladb_is_known_by_a_table() -> None:
@@ -214,23 +248,27 @@ def test_only_the_later_version_stores_ttls_beyond_2038(ttl_s: int, default_s: i
 
 def test_an_index_of_another_class_than_sai_is_not_imported() -> None:
     described = TableMetadata("shop", "orders")
-    described.columns = {c.name: SimpleNamespace(is_reversed=False) for c in TABLE.columns}
+    described.columns = {
+        c.name: SimpleNamespace(name=c.name, is_reversed=False) for c in TABLE.columns
+    }
     index = {"class_name": "org.apache.cassandra.index.sasi.SASIIndex"}
     described.indexes = {"by_note": IndexMetadata("shop", "orders", "by_note", "CUSTOM", index)}
     keyspace = SimpleNamespace(
         tables={"orders": described},
+        views={},
+        user_types={},
+        virtual=False,
         replication_strategy=SimpleStrategy({"replication_factor": "3"}),
     )
     metadata = SimpleNamespace(
-        keyspaces={"shop": keyspace, "system": SimpleNamespace(tables={})},
+        keyspaces={"shop": keyspace, "system": system_of()},
         partitioner=MURMUR3,
         all_hosts=lambda: (host("5.0.2"),),
     )
-    session: Any = SimpleNamespace(cluster=SimpleNamespace(metadata=metadata))
     settings = Settings(imports={"folder": "/mnt/imports"})  # type: ignore[arg-type]
 
     with pytest.raises(UsageError, match="index 'by_note' is of class SASIIndex, and only SAI was"):
-        ImportsWay().plan(replace(load_facts(session), settings=settings))
+        ImportsWay().plan(replace(load_facts(view(metadata)), settings=settings))
 
 
 def test_sai_is_known_under_all_its_names() -> None:

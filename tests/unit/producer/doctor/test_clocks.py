@@ -9,7 +9,7 @@ from producer.doctor.finding import State
 from producer.doctor.hosts import WorkerReport
 from ringhaul.ledger.workers import Worker
 from tasks.host.clock import Offset
-from tasks.host.report import ClusterView, HostReport, Machine, Node
+from tasks.host.report import HostReport, HostView, Machine, Node
 
 HERE = Offset(0, 0)
 
@@ -20,7 +20,7 @@ def near(ms: float, width: float = 2) -> Offset:
 
 def report(host: str, broker: Offset, *nodes: Node, boot: str = "b") -> WorkerReport:
     seen = HostReport(
-        machine=Machine(boot=boot), broker_clock=broker, cluster=ClusterView(nodes=nodes)
+        machine=Machine(boot=boot), broker_clock=broker, cluster=HostView(nodes=nodes)
     )
     return WorkerReport(Worker(host, 1, 1), seen)
 
@@ -70,7 +70,7 @@ def test_what_workers_measured_becomes_relative_to_this_host() -> None:
     seen = relative_clocks(near(10), None, [report("w", near(510), node)])
     assert seen["w"] == Offset(-502, -498)
     assert seen["node 10.0.0.1"] == Offset(97, 103)
-    mine = ClusterView(nodes=(Node(address="10.0.0.1", clock=near(100, 1)), Node(address="x")))
+    mine = HostView(nodes=(Node(address="10.0.0.1", clock=near(100, 1)), Node(address="x")))
     seen = relative_clocks(near(10), mine, [report("w", near(510), node)])
     assert seen["node 10.0.0.1"] == Offset(99.5, 100.5) and "node x" not in seen
     assert set(relative_clocks(None, None, [report("w", near(510), node)])) == {"this host"}

@@ -14,8 +14,8 @@ from producer.doctor.cluster import (
     judge_versions,
 )
 from producer.doctor.finding import State
-from ringhaul.cluster.consistency import Replication
-from tasks.host.report import ClusterView, Node
+from ringhaul.cluster.replication import Replication
+from tasks.host.report import HostView, Node
 
 
 def test_a_node_that_does_not_offer_the_compression() -> None:
@@ -87,9 +87,9 @@ def test_schemas_versions_and_data_centres() -> None:
     both = [*nodes, Node(address="2", release="4.1.1", data_centre="dc2")]
     assert judge_versions(both).state is State.WARNING
     assert judge_versions([]).state is State.UNCHECKED
-    one = ClusterView(local_dc="dc1", nodes=tuple(nodes))
+    one = HostView(local_dc="dc1", nodes=tuple(nodes))
     assert judge_data_centre(one, "").state is State.OK
-    two = ClusterView(local_dc="dc1", nodes=tuple(both))
+    two = HostView(local_dc="dc1", nodes=tuple(both))
     assert judge_data_centre(two, "dc1").text == "dc1 of dc1, dc2"
     unset = judge_data_centre(two, "")
     assert unset.state is State.WARNING and "cluster.local_dc" in unset.advice

@@ -10,7 +10,7 @@ from producer.doctor.hosts import WorkerReport
 from producer.doctor.workers import judge_presence, judge_reports
 from ringhaul.ledger.workers import Worker
 from tasks.host.clock import Offset
-from tasks.host.report import ClusterView, Folder, HostReport, Machine, Node
+from tasks.host.report import Folder, HostReport, HostView, Machine, Node
 
 VERSIONS = {"ringhaul": "1.0", "celery": "5.7"}
 SETTINGS: dict[str, Any] = {
@@ -25,7 +25,7 @@ GOOD = HostReport(
     machine=Machine(descriptors=4096, folders=ROOM, synchronised=True, boot="b"),
     broker_clock=Offset(0, 0),
     refused="",
-    cluster=ClusterView(name="prod", nodes=(Node(address="10.0.0.1"),)),
+    cluster=HostView(name="prod", nodes=(Node(address="10.0.0.1"),)),
 )
 
 
@@ -81,20 +81,20 @@ def test_visibility_timeouts_must_agree() -> None:
 
 
 def test_a_host_without_the_cluster_is_named() -> None:
-    cut = reported("b", cluster=ClusterView(error="no node answers"))
+    cut = reported("b", cluster=HostView(error="no node answers"))
     (found,) = judged(reported("a"), cut, cut).values()
     assert (found.check, found.state, found.text) == ("cluster", State.FAULT, "b: no node answers")
 
 
 def test_a_host_with_another_cluster_is_named() -> None:
-    (found,) = judged(reported("a"), reported("b", cluster=ClusterView(name="test"))).values()
+    (found,) = judged(reported("a"), reported("b", cluster=HostView(name="test"))).values()
     assert found.state is State.FAULT and found.text == "b: connected to test"
 
 
 def test_a_host_that_misses_a_node_is_named() -> None:
     nodes = (Node(address="10.0.0.1"), Node(address="10.0.0.2", error="timed out"))
     far = Node(address="10.9.9.9", used=False, error="not contacted")
-    (found,) = judged(reported("b", cluster=ClusterView(name="prod", nodes=(*nodes, far)))).values()
+    (found,) = judged(reported("b", cluster=HostView(name="prod", nodes=(*nodes, far)))).values()
     assert found.text == "b: no answer from 10.0.0.2"
 
 
@@ -125,6 +125,6 @@ def test_missing_parts_and_silent_workers_are_named() -> None:
 
 
 def test_many_hosts_are_counted() -> None:
-    cut = ClusterView(error="no node answers")
+    cut = HostView(error="no node answers")
     (found,) = judged(*(reported(f"h{n}", cluster=cut) for n in range(9))).values()
     assert found.text == "h0, h1, h2, h3, h4 and 4 more: no node answers"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from cassandra.cluster import Session
 
 from producer.plan import scan
 from producer.plan.scan import Read, read_select, refuse_local, refuse_virtual
 from producer.request.scan import Wanted, check_wanted
+from ringhaul.cluster.driver_view import DriverView
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.view import ClusterView
 from ringhaul.errors import UsageError
 from ringhaul.query.errors import QueryError
 from tests.loads import table_schema
@@ -24,7 +24,7 @@ def read(table: TableSchema, monkeypatch: pytest.MonkeyPatch, **wanted: Any) -> 
     monkeypatch.setattr(scan, "check_consistency", lambda *_, **__: None)
     monkeypatch.setattr(scan, "refuse_local", lambda *_: None)
     monkeypatch.setattr(scan, "refuse_virtual", lambda *_: None)
-    no_cluster = cast(Session, SimpleNamespace(cluster=SimpleNamespace(metadata=None)))
+    no_cluster = cast(ClusterView, None)
     return read_select(no_cluster, Wanted(table="shop.orders", counts=True, **wanted))
 
 
@@ -105,10 +105,10 @@ def test_names_that_may_exist_are_checked_against_the_schema(wanted: Wanted) -> 
 
 def test_a_virtual_table_has_no_ranges() -> None:
     table, one = table_schema({"id": "int"}, ["id"]), session("ONE", simple("1"), "dc1")
-    refuse_virtual(one, table)
+    refuse_virtual(DriverView(one), table)
     one.cluster.metadata.keyspaces["shop"].virtual = True
     with pytest.raises(UsageError, match=r"shop\.orders is a virtual table"):
-        refuse_virtual(one, table)
+        refuse_virtual(DriverView(one), table)
 
 
 @pytest.mark.parametrize("virtual", [False, True])
@@ -119,7 +119,7 @@ def test_tables_that_differ_by_node_are_not_read_from_several_nodes(virtual: boo
     def refuse(*dcs: str) -> None:
         several = session("ONE", found, *dcs)
         several.cluster.metadata.keyspaces["shop"].virtual = virtual
-        refuse_local(several, table)
+        refuse_local(DriverView(several), table)
 
     refuse("dc1")
     with pytest.raises(UsageError, match=r"each of the 2 nodes has its own shop\.orders"):

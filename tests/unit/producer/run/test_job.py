@@ -15,6 +15,7 @@ from producer.request.settings import settle
 from producer.run.job import plan_and_run
 from producer.run.statements import run_exec
 from producer.services.start import Services
+from ringhaul.cluster.driver_view import DriverView
 from ringhaul.errors import UsageError
 from tests.options import parse_options
 from tests.unit.cluster.sessions import by_dc, session
@@ -25,7 +26,7 @@ FAR, NEAR = ("dc2", "dc1", "dc1"), ("dc1", "dc1", "dc2")
 
 def services(of: Session) -> Services:
     """Services of a command with embedded workers and an open session."""
-    opening = SimpleNamespace(session=lambda: of, close=lambda: None)
+    opening = SimpleNamespace(view=lambda: DriverView(of), close=lambda: None)
     loaded = settle({}, config_file=None)
     return cast(
         Services,
@@ -56,9 +57,7 @@ def exec_of(statement: str, *given: str, dcs: tuple[str, ...], answers: tuple[st
     """An `exec` over a marker that is a part of the partition key of `shop.t`."""
     found = cast(Any, session("LOCAL_QUORUM", ROWS, *dcs))
     found.cluster.metadata.cluster_name = "test"
-    found.cluster.metadata.keyspaces["shop"].tables = {}
     found.prepare = lambda text: SimpleNamespace(
-        routing_key_indexes=None,
         column_metadata=[ColumnMetadata("shop", "t", "id", Int32Type)],
         result_metadata=[("shop", "t", name, Int32Type) for name in answers],
     )

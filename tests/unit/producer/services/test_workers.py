@@ -10,7 +10,7 @@ import pytest
 from producer.services.start import Services
 from producer.services.workers import choose_workers
 from ringhaul.errors import UsageError
-from tests.unit.cluster.sessions import by_dc, session
+from tests.unit.cluster.sessions import by_dc, view
 
 
 def test_embedded_workers_far_from_the_rows_are_refused() -> None:
@@ -20,10 +20,9 @@ def test_embedded_workers_far_from_the_rows_are_refused() -> None:
     )
     rows = by_dc(dc1="3")
     with pytest.raises(UsageError, match="needs replicas in the local data centre dc2"):
-        choose_workers(services, None, session("LOCAL_QUORUM", rows, "dc2", "dc1", "dc1"), "shop")
+        choose_workers(services, None, view("LOCAL_QUORUM", rows, "dc2", "dc1", "dc1"), "shop")
     assert (
-        choose_workers(services, None, session("QUORUM", rows, "dc2", "dc1", "dc1"), "shop").slots
-        == 3
+        choose_workers(services, None, view("QUORUM", rows, "dc2", "dc1", "dc1"), "shop").slots == 3
     )
-    near = session("LOCAL_QUORUM", rows, "dc1", "dc1", "dc2")
+    near = view("LOCAL_QUORUM", rows, "dc1", "dc1", "dc2")
     assert choose_workers(services, None, near, "shop").slots == 3

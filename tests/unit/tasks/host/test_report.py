@@ -15,9 +15,9 @@ from tasks.host.machine import (
     versions,
 )
 from tasks.host.report import (
-    ClusterView,
     Folder,
     HostReport,
+    HostView,
     Machine,
     Node,
     pack_report,
@@ -35,7 +35,7 @@ REPORT = HostReport(
     ),
     broker_clock=Offset(-1.5, 2.0),
     refused="",
-    cluster=ClusterView(name="c", nodes=(Node(address="1.2.3.4", clock=Offset(0, 1)),)),
+    cluster=HostView(name="c", nodes=(Node(address="1.2.3.4", clock=Offset(0, 1)),)),
 )
 
 
