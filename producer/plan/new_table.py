@@ -17,7 +17,7 @@ from producer.notes import Note
 from producer.plan.column_types import UserTypes, as_given, check_arrow, given_types, misfits
 from producer.plan.files import each_file
 from producer.plan.table_sample import ArrowColumn, Sample, read_sample
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from producer.text import count_text
 from ringhaul.cluster.schema import (
     TableMissing,
@@ -45,7 +45,7 @@ class Planned:
 
 
 def wanted_table(
-    request: LoadRequest, files: Sequence[SourceFile], session: Session
+    request: LoadDraft, files: Sequence[SourceFile], session: Session
 ) -> Planned | Note:
     """Return the table to create, or a note that it exists as it would be created.
 
@@ -77,7 +77,7 @@ def _has_vectors(metadata: Metadata) -> bool:
 
 
 def plan_new_table(
-    request: LoadRequest,
+    request: LoadDraft,
     files: Sequence[SourceFile],
     *,
     user_types: UserTypes = (),
@@ -195,7 +195,7 @@ def _notes(table: TableSchema, samples: Sequence[Sample], files: int) -> list[st
 
 
 def _misfit_notes(
-    request: LoadRequest,
+    request: LoadDraft,
     table: TableSchema,
     samples: Sequence[Sample],
     given: Mapping[str, str],

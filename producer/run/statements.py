@@ -24,7 +24,7 @@ from producer.plan.statements import StatementFacts, plan_statements
 from producer.plan.titles import with_separator
 from producer.report.reporter import Shown
 from producer.request.output import STDOUT, check_empty, output_of
-from producer.request.statements import check_inputs, values_request, wanted_names
+from producer.request.statements import check_inputs, values_draft, wanted_names
 from producer.run.job import plan_and_run, plan_slots
 from producer.run.spool_cleanup import SpooledInput
 from producer.services.start import Services
@@ -62,7 +62,7 @@ def _run(
     find_facts: Callable[[Session], StatementFacts],
 ) -> int:
     loaded, job_id = services.loaded, services.job_id
-    request = values_request(options.values, kind)
+    request = values_draft(options.values)
     to_stdout = options.output == STDOUT
     spooled = SpooledInput(loaded.settings.state_dir, job_id, files)
     spool, shown = spooled.path, Shown.from_options(options)

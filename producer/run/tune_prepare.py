@@ -22,7 +22,7 @@ from producer.plan.source_rate import measure_source
 from producer.plan.titles import with_separator
 from producer.plan.trial import Sample, cut_sample
 from producer.report.reporter import Shown
-from producer.request.load import load_request
+from producer.request.load import load_draft
 from producer.run.trials import Trials
 from producer.services.embedded import default_workers
 from producer.services.preflight import Visibility
@@ -180,7 +180,7 @@ def _plan(options: TuneOptions, services: Services, shown: Shown) -> tuple[LoadJ
         raise UsageError(f"a trial reads its sources again and again: give files, not {source}")
     completed = complete_load(options)
     shown.show(completed.notes)
-    request = load_request(completed.options, loaded)
+    request = load_draft(completed.options, loaded)
     spool = spool_path(loaded.settings.state_dir, services.job_id)
     files = spool_sources(
         completed.options.sources, request.dialect, request.file_format, spool, completed.places
