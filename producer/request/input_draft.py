@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ringhaul.formats.fixed_layout import FixedField
 from ringhaul.records.load_rules import InputRules
@@ -63,9 +63,3 @@ class InputDraft(InputRules):
 
 
 AnyDraft = TypeVar("AnyDraft", bound=InputDraft)
-
-
-def values_of(draft: type[InputDraft], given: Any) -> dict[str, Any]:
-    """Return field of a draft -> the value of the option or the setting with its name, as far as
-    `given`, a record of options or a section of settings, has one."""
-    return {one.name: getattr(given, one.name) for one in fields(draft) if hasattr(given, one.name)}

@@ -10,7 +10,7 @@ from typing import Any
 
 from producer.options.spelling import Spelling
 from producer.options.values import ValueSpelling
-from producer.request.input_draft import InputDraft, values_of
+from producer.request.input_draft import InputDraft
 from producer.request.values import comma_list, refuse_blank
 from ringhaul.cql.lenient import ACCEPTED
 from ringhaul.cql.text_format import TextFormat
@@ -49,6 +49,12 @@ def input_of(options: Spelling, prefix: str = "") -> dict[str, Any]:
         "text": text_of(options, prefix),
         "bounds_per_source": rows_per_file(options, prefix),
     }
+
+
+def values_of(draft: type[InputDraft], given: Any) -> dict[str, Any]:
+    """Return field of a draft -> the value of the option or the setting with its name, as far as
+    `given`, a record of options or a section of settings, has one."""
+    return {one.name: getattr(given, one.name) for one in fields(draft) if hasattr(given, one.name)}
 
 
 def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:

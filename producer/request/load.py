@@ -13,8 +13,8 @@ from producer.options.load import LoadOptions
 from producer.options.option import options_of
 from producer.options.spelling import Spelling
 from producer.request.destination import Wanted, wanted_destination
-from producer.request.input_draft import AUTO, InputDraft, values_of
-from producer.request.input_format import input_of
+from producer.request.input_draft import AUTO, InputDraft
+from producer.request.input_format import input_of, values_of
 from producer.request.preserved import preserving
 from producer.request.values import refuse_blank, table_names
 from ringhaul.errors import UsageError

@@ -28,7 +28,6 @@ from producer.request.statements import check_inputs, values_draft, wanted_names
 from producer.run.job import plan_and_run, plan_slots
 from producer.run.spool_cleanup import SpooledInput
 from producer.services.start import Services
-from ringhaul.ledger.kinds import JobKind
 from ringhaul.statements.parameter_ranges import parse_span
 
 
@@ -39,7 +38,7 @@ def run_lookup(options: LookupOptions, services: Services) -> int:
     def find_facts(session: Session) -> StatementFacts:
         return lookup_facts(options, key, columns, session)
 
-    return _run(options, services, JobKind.LOOKUP, [options.keys], [], find_facts)
+    return _run(options, services, [options.keys], [], find_facts)
 
 
 def run_exec(options: ExecOptions, services: Services) -> int:
@@ -50,13 +49,12 @@ def run_exec(options: ExecOptions, services: Services) -> int:
     def find_facts(session: Session) -> StatementFacts:
         return exec_facts(options, session, services.loaded)
 
-    return _run(options, services, JobKind.EXEC, files, options.ranges, find_facts)
+    return _run(options, services, files, options.ranges, find_facts)
 
 
 def _run(
     options: StatementOptions,
     services: Services,
-    kind: JobKind,
     files: Sequence[str],
     ranges: Sequence[str],
     find_facts: Callable[[Session], StatementFacts],

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from cassandra.cluster import Session
 
 from config.celery_config import QUEUE_LOAD, dc_queue
-from producer.request.settings import is_embedded
 from producer.services.embedded import default_workers
 from producer.services.ledger import READ_PATIENCE_MS
 from producer.services.start import Services
@@ -41,7 +40,7 @@ class JobWorkers:
 
 def standing_ledger(services: Services) -> Ledger | None:
     """Return the ledger that lists running workers; None if the command has its own workers."""
-    if services.worker is not None or is_embedded(services.loaded):
+    if services.worker is not None or services.loaded.is_embedded:
         return None
     return open_ledger(services.loaded.settings, READ_PATIENCE_MS)
 
