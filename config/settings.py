@@ -69,6 +69,13 @@ class Loaded:
     flags: Mapping[str, Any] = field(default_factory=dict)
     file_is_flag: bool = False  #: whether a flag named `config_file`
 
+    @property
+    def is_embedded(self) -> bool:
+        """Whether commands start a broker and workers of their own: no broker is configured by
+        flags, environment or file, or one of them says `none`."""
+        configured = self.origins["broker.url"] not in ("default", "local stack")
+        return not (configured and self.settings.broker.url)
+
     def with_flags(self, flags: Mapping[str, Any]) -> "Loaded":
         """Return the settings with further flags. Their values have the types of the settings, and
         are not checked."""

@@ -14,6 +14,7 @@ from ringhaul.records.account import UnitOutcome
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import Reject, unpack_rejects
 from ringhaul.sources.source import SourceFile
+from ringhaul.statements.values import StatementValues
 
 
 def table_schema(
@@ -62,6 +63,12 @@ def load_job(table: TableSchema, *sources: LoadSource, **options: Any) -> LoadJo
         }
         | options
     )
+
+
+def statement_values(table: TableSchema, *sources: LoadSource, **facts: Any) -> StatementValues:
+    """Values for a statement with the columns of the table as its markers, read like `load_job`."""
+    sources = sources or (load_source(table.column_names),)
+    return StatementValues(**{"table": table, "sources": sources, "unit_bytes": 1 << 20} | facts)
 
 
 def blocks(text: bytes, dialect: CsvDialect, *, start: Position = START) -> list[Block]:

@@ -36,6 +36,9 @@ NAMED_FAILURES = frozenset({"EXIT_USAGE", "EXIT_TOO_MANY_ERRORS", "EXIT_FATAL"})
 #: Attributes with the exit code of a command, and functions that assert one.
 CODES = frozenset({"code", "returncode", "exit_code"})
 REFUSALS = frozenset({"assert_refused", "assert_usage"})
+#: Records that options become, under the name before the draft as well, and those of workers.
+DRAFTS = frozenset({"LoadRequest", "LoadDraft", "InputDraft"})
+JOBS = frozenset({"LoadJob", "StatementValues"})
 #: A command-line option in a text.
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 #: A pronoun whose noun stands elsewhere, in a docstring or a comment.
@@ -80,6 +83,40 @@ def places(wanted: Callable[[ast.AST], bool], *, outside: tuple[str, ...] = ()) 
 def naming_escape_style() -> list[str]:
     """Return the modules that name `escape_style`, an option like any other."""
     return [module.path for module in modules() if "escape_style" in module.text]
+
+
+def copied_fields() -> list[str]:
+    """Return the fields that are handed by their names to the draft of a job, or of its input, and
+    once more from the draft to the job."""
+    to_draft: set[str] = set()
+    to_job: dict[str, str] = {}
+    for module in modules():
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Call):
+                continue
+            if _made(node) in DRAFTS:
+                to_draft |= {keyword.arg for keyword in node.keywords if keyword.arg is not None}
+            elif _made(node) in JOBS:
+                to_job |= {
+                    keyword.arg: f"{module.path}:{keyword.value.lineno}: {keyword.arg}"
+                    for keyword in node.keywords
+                    if keyword.arg is not None and _reads(keyword.value, keyword.arg)
+                }
+    return [place for name, place in to_job.items() if name in to_draft]
+
+
+def _made(call: ast.Call) -> str:
+    """Return the name of the record that a call makes, if it makes one: `Job(...)`, `Job.of(...)`;
+    otherwise of the function."""
+    made = call.func
+    if isinstance(made, ast.Attribute) and made.attr == "of":
+        made = made.value
+    return _name(made)
+
+
+def _reads(value: ast.expr, name: str) -> bool:
+    """Return whether an expression reads the attribute with this name, of any object."""
+    return any(isinstance(node, ast.Attribute) and node.attr == name for node in ast.walk(value))
 
 
 def followers() -> list[str]:
@@ -274,6 +311,7 @@ class Measure:
 
 MEASURES = (
     Measure("modules that name escape_style", 7, 7, naming_escape_style),
+    Measure("fields copied by name into the draft and into the job", 0, 0, copied_fields),
     Measure("callers of follow_job", 2, 2, followers),
     Measure("comparisons of a kind with a text", 0, 0, kinds_as_text),
     Measure("getattr on jobs", 0, 0, questions_to_jobs),

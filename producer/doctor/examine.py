@@ -27,7 +27,6 @@ from producer.doctor.hosts import WorkerReport, read_reports
 from producer.doctor.machine import judges
 from producer.doctor.measurement import Timed
 from producer.doctor.workers import judge_presence, judge_reports
-from producer.request.settings import is_embedded
 from ringhaul.ledger.ledger import Ledger
 from tasks.host.machine import comparable_settings, measure_machine, versions
 from tasks.host.report import Machine
@@ -132,7 +131,7 @@ def _of_all(
     found.append(judge_clocks(relative_clocks(clock, view, reports)))
     found += () if cluster is None else cluster.findings
     if workers is not None and broker is not None:
-        found += judge_presence(reports, embedded=is_embedded(loaded))
+        found += judge_presence(reports, embedded=loaded.is_embedded)
         found += judge_reports(
             reports,
             versions=versions(),

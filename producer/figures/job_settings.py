@@ -18,7 +18,7 @@ from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.plain_text import as_line
-from ringhaul.records.job import LoadJob
+from ringhaul.records.job import Input, LoadJob
 from ringhaul.scan.job import ReadJob
 from ringhaul.storage.access import mask_url
 
@@ -123,7 +123,7 @@ def _limit(limit: ErrorLimit) -> str:
     return "any number"
 
 
-def _sources(job: LoadJob) -> str:
+def _sources(job: Input) -> str:
     count = count_text(len(job.sources), "file")
     formats = " and ".join(sorted({source.format for source in job.sources}))
     return f"{count}, {bytes_text(job.total_bytes)}, {formats}"

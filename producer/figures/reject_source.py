@@ -15,7 +15,7 @@ from ringhaul.formats.parquet_json import record_json
 from ringhaul.formats.parquet_read import RowBlock, row_groups
 from ringhaul.formats.split import Position, Stream
 from ringhaul.records.field_readers import AnyBlock
-from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.job import Input, LoadSource
 from ringhaul.records.reading import SKIP_BYTES, open_records, parquet_footer, read_records
 from ringhaul.records.rejects import Reject
 from ringhaul.records.unit import TO_THE_END
@@ -50,7 +50,7 @@ class RejectReader:
     Methods raise as `open_records` and `read_records` do.
     """
 
-    def __init__(self, job: LoadJob) -> None:
+    def __init__(self, job: Input) -> None:
         self._job = job
         self._stack = ExitStack()
         self._decoded: _Decoded | None = None
@@ -99,7 +99,7 @@ class RejectReader:
         return record_json(rows.block.batch, row, kinds, self._job.text)
 
 
-def read_bytes(source: LoadSource, offset_bytes: int, length_bytes: int, job: LoadJob) -> bytes:
+def read_bytes(source: LoadSource, offset_bytes: int, length_bytes: int, job: Input) -> bytes:
     """Return a byte range of a text source, or of its decoded stream if it is decoded as one."""
     with open_records(source.file, offset_bytes, length_bytes, source.dialect(job)) as stream:
         return _take(stream, length_bytes)

@@ -23,10 +23,11 @@ from ringhaul.formats.transcoding import encoder_of
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.job import Input, LoadJob, LoadSource
 from ringhaul.records.rejects import Reject, unpack_rejects
 from ringhaul.sources.files import check_unchanged
 from ringhaul.statements.result import LISTED_MAX, StatementResult, split_extra
+from ringhaul.statements.values import StatementValues
 from ringhaul.storage.access import is_url
 
 #: How many headers an export tells apart; each has an open file.
@@ -211,16 +212,16 @@ def _encoder(dialect: CsvDialect) -> Callable[[bytes], bytes]:
     return encoder_of(dialect.encoding)
 
 
-def _loaded(ledger: Ledger, job_id: str) -> LoadJob:
-    """Return the load whose files the records are from. Raises `UsageError` if there are none."""
+def _loaded(ledger: Ledger, job_id: str) -> Input:
+    """Return the files that the records are from. Raises `UsageError` if there are none."""
     spec = json.loads(ledger.job_spec(job_id))
     kind = JobKind(spec["kind"])
     if kind is JobKind.EXEC and spec["spans"]:
         raise UsageError(f"{job_id} has its values from ranges: there is no file to export from")
-    return LoadJob.from_json(spec if kind.is_load else spec["values"])
+    return LoadJob.from_json(spec) if kind.is_load else StatementValues.from_json(spec["values"])
 
 
-def _header(source: LoadSource, job: LoadJob) -> bytes:
+def _header(source: LoadSource, job: Input) -> bytes:
     """Return the bytes before a source's first record; empty if it has no header.
 
     If the source is gone, as standard input is after its job, write a header with its field names.

@@ -13,7 +13,7 @@ from ringhaul.storage.access import mask_url
 from tasks.kinds import is_statement_job
 
 if TYPE_CHECKING:
-    from ringhaul.records.job import LoadJob
+    from ringhaul.records.job import Input
     from tasks.kinds import Job
 
 
@@ -22,7 +22,7 @@ class UnitPlaces:
 
     def __init__(self, job_id: str, job: Job) -> None:
         self._job_id = job_id
-        self._input: LoadJob | None = job.input
+        self._input: Input | None = job.input
         self._spans: Sequence[str] = job.spans if is_statement_job(job) else ()
 
     def place(self, spec: str | None) -> str:
@@ -44,7 +44,7 @@ class UnitPlaces:
         more = f" and {len(ranges) - 1:,} more ranges" if len(ranges) > 1 else ""
         return f"tokens {ranges[0].lo} to {ranges[0].hi}{more}"
 
-    def _of_file(self, job: LoadJob, spec: str) -> str:
+    def _of_file(self, job: Input, spec: str) -> str:
         unit = LoadUnit.unpack(spec)
         file = mask_url(path_as_given(job.sources[unit.source].file.path, self._job_id))
         if unit.length_bytes == TO_THE_END:

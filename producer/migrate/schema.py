@@ -17,7 +17,7 @@ from producer.options.statements import ExecOptions
 from producer.plan.scan import read_select
 from producer.plan.sources import plan_sources
 from producer.plan.statements import prepare_statement
-from producer.request.load import load_request
+from producer.request.load import load_draft
 from producer.request.password import ASK_KEY, prompting_for_password
 from producer.request.scan import count_wanted
 from producer.request.settings import settings_with
@@ -232,7 +232,7 @@ def _refuse_load(cluster: ClusterView, loaded: Loaded, options: LoadOptions) -> 
             raise UsageError(no_column(name, table))
     if not options.sources or "-" in options.sources or any(map(is_url, options.sources)):
         return
-    request = load_request(options, loaded)
+    request = load_draft(options, loaded)
     try:
         files = find_sources(options.sources, request.dialect, request.file_format)
     except SourceMissing:

@@ -9,7 +9,7 @@ from itertools import islice
 
 from producer.plan.files import first_block, first_fields
 from producer.plan.short_header import short_header
-from producer.request.load import LoadRequest
+from producer.request.input_draft import InputDraft
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.formats.dialect_warnings import find_warnings
 from ringhaul.formats.encoding_warnings import find_encoding_warnings
@@ -27,7 +27,7 @@ _PIECE_BYTES = 1 << 20
 
 
 def dialect_warnings(
-    request: LoadRequest, sources: Sequence[LoadSource], table: TableSchema
+    request: InputDraft, sources: Sequence[LoadSource], table: TableSchema
 ) -> list[str]:
     """Return the warnings about the records of the first file of text that are loaded first; the
     other files are assumed to be like it. `table`: see `short_header`."""
@@ -39,20 +39,20 @@ def dialect_warnings(
 
 
 def _of_dialect(
-    request: LoadRequest, sources: Sequence[LoadSource], table: TableSchema
+    request: InputDraft, sources: Sequence[LoadSource], table: TableSchema
 ) -> list[str]:
     for source in sources:
         if source.format != "csv":
             continue
         with suppress(SourceEmpty):  # there may be files of other formats beside it
-            skips = source is sources[0] or request.rows_per_file
+            skips = source is sources[0] or request.bounds_per_source
             request = request if skips else replace(request, skip_rows=0)
             warnings = _warnings(request, source, table)
             return [f"warning: {source.file.path}: {warning}" for warning in warnings]
     return []
 
 
-def _warnings(request: LoadRequest, source: LoadSource, table: TableSchema) -> Sequence[str]:
+def _warnings(request: InputDraft, source: LoadSource, table: TableSchema) -> Sequence[str]:
     warnings = []
     if request.header_at is None:  # otherwise the first lines are titles
         block = first_block(source.file, request.dialect, request.skip_rows + request.header)
@@ -65,7 +65,7 @@ def _warnings(request: LoadRequest, source: LoadSource, table: TableSchema) -> S
     return [*warnings, found] if found else warnings
 
 
-def _of_encoding(request: LoadRequest, file: SourceFile) -> list[str]:
+def _of_encoding(request: InputDraft, file: SourceFile) -> list[str]:
     left = _REMOTE_LOOK_BYTES if is_url(file.path) else _LOOK_BYTES
     pieces = []
     with open_whole(file, request.dialect) as stream:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
-from producer.request.load import LoadRequest
+from producer.request.input_draft import InputDraft
 from ringhaul.cluster.schema import TableSchema, nearest
 from ringhaul.cql.types import UnknownType
 from ringhaul.errors import UsageError
 from ringhaul.option_names import input_option
 from ringhaul.records.blanks import TEXTS
-from ringhaul.records.job import LoadJob
+from ringhaul.records.job import Input
+
+AnyInput = TypeVar("AnyInput", bound=Input)
 
 
-def with_empties(job: LoadJob, request: LoadRequest) -> LoadJob:
+def with_empties(job: AnyInput, request: InputDraft) -> AnyInput:
     """Return the job with the columns in which an empty field is a text.
 
     Raises `UsageError` for a name that is no column of texts.

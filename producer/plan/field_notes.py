@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from producer.notes import Note
 from producer.plan.partitions import partition_notes
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from ringhaul.cluster.schema import TableSchema, appends
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.mapping.language import MappingText, Term
@@ -16,7 +16,7 @@ from ringhaul.records.job import LoadJob, LoadSource
 SHOWN_MAX = 3
 
 
-def field_notes(request: LoadRequest, job: LoadJob) -> list[Note]:
+def field_notes(request: LoadDraft, job: LoadJob) -> list[Note]:
     """Return the notes about the fields of a load's or verification's sources."""
     verb = "loaded into" if request.kind is JobKind.LOAD else "compared with"
     lines = [
@@ -48,7 +48,7 @@ def case_notes(sources: Sequence[LoadSource], *, verb: str = "loaded into") -> l
 
 
 def left_out_notes(
-    request: LoadRequest, sources: Sequence[LoadSource], table: TableSchema
+    request: LoadDraft, sources: Sequence[LoadSource], table: TableSchema
 ) -> list[str]:
     """Return one line about write times and TTLs that a verification leaves out, or none."""
     if request.kind is not JobKind.VERIFY:
@@ -83,7 +83,7 @@ def _timed(mapping: MappingText, fields: Sequence[str]) -> Iterator[str]:
 
 
 def unused_times_notes(
-    request: LoadRequest, sources: Sequence[LoadSource], table: TableSchema
+    request: LoadDraft, sources: Sequence[LoadSource], table: TableSchema
 ) -> list[str]:
     """Return the lines about fields with times that a load leaves out, because their columns have
     none here, and about an option for which there are no fields."""
@@ -123,7 +123,7 @@ def _shown(names: Collection[str]) -> str:
 
 
 def shifted_times_notes(
-    request: LoadRequest, sources: Sequence[LoadSource], table: TableSchema
+    request: LoadDraft, sources: Sequence[LoadSource], table: TableSchema
 ) -> list[str]:
     """Return one line about given write times that are not kept exactly, or none."""
     given = request.timestamp is not None or request.timestamp_field is not None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from producer.request.load import LoadRequest
+from producer.request.input_draft import InputDraft
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
 from ringhaul.formats.csv_read import decode_bytes, parse_fields
@@ -15,7 +15,6 @@ from ringhaul.formats.fixed_read import fixed_dialect
 from ringhaul.formats.header import SourceEmpty, refuse_binary
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.split import START, Block, Position, read_blocks
-from ringhaul.ledger.kinds import JobKind
 from ringhaul.mapping.targets import Targets
 from ringhaul.option_names import input_option
 from ringhaul.records.job import LoadSource
@@ -108,7 +107,7 @@ def _refuse_binary(file: SourceFile, block: Block, dialect: CsvDialect) -> None:
         raise UsageError(f"{file.path} {error}") from error
 
 
-def _refuse_columns(request: LoadRequest, file: SourceFile, has: str) -> None:
+def _refuse_columns(request: InputDraft, file: SourceFile, has: str) -> None:
     # A transform gets the same fields of every record; JSON Lines may not name them.
     columns = () if request.transforms and has.startswith("a name") else request.columns
     for option, given in (("columns", columns), ("no-header", not request.header)):
@@ -117,14 +116,12 @@ def _refuse_columns(request: LoadRequest, file: SourceFile, has: str) -> None:
             raise UsageError(f"{file.path}: {name} has no effect: the file has {has}")
 
 
-def settled(
-    request: LoadRequest, targets: Targets, table: TableSchema, file: SourceFile
-) -> Targets:
+def settled(request: InputDraft, targets: Targets, table: TableSchema, file: SourceFile) -> Targets:
     """Return the targets as far as the command uses them.
 
     Raises `UsageError` for a marker of a statement that a mapping leaves without a field.
     """
-    if request.kind is JobKind.VERIFY:
+    if request.verifies:
         return targets.untimed
     if not request.by_name:
         return targets

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from producer.plan.files import each_file
-from producer.request.load import LoadRequest
+from producer.request.input_draft import AnyDraft
 from producer.text import count_text
 from ringhaul.formats.csv_read import decode_bytes
 from ringhaul.formats.dialect import CsvDialect
@@ -23,9 +23,7 @@ _LOOK_BYTES = 4096
 _ARRAY = re.compile(rb"\s*\[\s*(?:[{\]]|\Z)")
 
 
-def with_layout(
-    request: LoadRequest, files: Sequence[SourceFile]
-) -> tuple[LoadRequest, str | None]:
+def with_layout(request: AnyDraft, files: Sequence[SourceFile]) -> tuple[AnyDraft, str | None]:
     """Return the request for arrays of JSON, if a file begins as one, and a line that says so.
 
     Other files of the load are then read as documents as well, which JSON Lines are.

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from producer.plan.files import _refuse_columns, each_file, first_block, settled
-from producer.request.load import LoadRequest
+from producer.request.input_draft import InputDraft
 from ringhaul.cluster.schema import TableSchema, nearest
 from ringhaul.cql.nested import parse_json
 from ringhaul.errors import UsageError
@@ -22,7 +22,7 @@ from ringhaul.records.job import LoadSource
 from ringhaul.sources.source import SourceFile
 
 
-def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
+def plan_jsonl(request: InputDraft, file: SourceFile, table: TableSchema) -> LoadSource:
     """Plan a JSON Lines source. Its fields are all that the mapping may name."""
     _refuse_columns(request, file, "a name with each value")
     dialect = line_dialect(request.dialect)
@@ -69,7 +69,7 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
     return targets.of_source(source)
 
 
-def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None:
+def refuse_misspelt(request: InputDraft, sources: Sequence[LoadSource]) -> None:
     """Raise `UsageError` for a field with write times or TTLs that no JSON Lines file has in its
     first records: a misspelt name would be null in all of them. One file that has it is enough,
     since writers leave out nulls; for files of other formats this was checked before.
@@ -87,7 +87,7 @@ def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None
     dialect = line_dialect(request.dialect)
 
     def names_of(file: SourceFile) -> list[str]:
-        skips = file is first or request.rows_per_file
+        skips = file is first or request.bounds_per_source
         block = first_block(file, dialect, request.skip_rows if skips else 0)
         return _names_of(block, dialect, {name for source in sources for name in source.paths})
 
@@ -107,13 +107,13 @@ def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None
             )
 
 
-def _mapped(request: LoadRequest, sources: Sequence[LoadSource]) -> tuple[str, ...]:
+def _mapped(request: InputDraft, sources: Sequence[LoadSource]) -> tuple[str, ...]:
     """Return the names of --mapping that are fields."""
     fields = {name for source in sources for name in source.fields}
     return tuple(name for name in request.mapping.named if name in fields)
 
 
-def names_seen(request: LoadRequest, file: SourceFile, table: TableSchema) -> list[str]:
+def names_seen(request: InputDraft, file: SourceFile, table: TableSchema) -> list[str]:
     """Return the names of members in the first records of a file."""
     dialect = line_dialect(request.dialect)
     return _names_seen(first_block(file, dialect), dialect, table)
@@ -163,7 +163,7 @@ def _names_of_record(text: bytes, dialect: CsvDialect, paths: Collection[str] = 
     return names
 
 
-def _check_layout(request: LoadRequest, block: Block, first: bytes, file: SourceFile) -> None:
+def _check_layout(request: InputDraft, block: Block, first: bytes, file: SourceFile) -> None:
     """Refuse a file whose first record shows that its objects are not each on one line."""
     if request.dialect.encoding == "utf-8" and _is_utf_16(block.data[:4]):
         raise UsageError(
@@ -201,7 +201,7 @@ def _takes_lines(dialect: CsvDialect, block: Block) -> bool:
 
 
 def _check_first(
-    request: LoadRequest,
+    request: InputDraft,
     text: bytes,
     fields: Sequence[str],
     file: SourceFile,

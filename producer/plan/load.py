@@ -18,7 +18,7 @@ from producer.plan.empties import with_empties
 from producer.plan.files import each_file
 from producer.plan.sources import plan_sources, with_empty
 from producer.plan.transforms import plan_transforms, with_results
-from producer.request.load import LoadRequest, parse_timestamp_us
+from producer.request.load import LoadDraft, parse_timestamp_us
 from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cluster.tables import TableMissing, find_table
@@ -44,7 +44,7 @@ UNIT_PACED_S = 120
 
 
 def plan_load(
-    request: LoadRequest,
+    request: LoadDraft,
     files: Sequence[SourceFile],
     cluster: ClusterView,
     settings: Settings,
@@ -53,7 +53,7 @@ def plan_load(
 ) -> LoadJob:
     """Plan the job of a request. Raises `UsageError` or `ClusterError` for what cannot work.
 
-    `request`: checked by `check_request`. `new_table`: a table that will be created before the job.
+    `request`: checked by `check_draft`. `new_table`: a table that will be created before the job.
     """
     table = new_table or _table(request, cluster)
     if request.times:
@@ -66,7 +66,7 @@ def plan_load(
     total_bytes = sum(file.size_bytes for file in files)
     destination = plan_destination(
         LoadFacts(
-            wanted=request.destination,
+            wanted=request.wanted,
             table=table,
             sources=sources,
             ttl_s=request.ttl_s,
@@ -82,13 +82,11 @@ def plan_load(
     estimates = each_file(list(by_file), lambda file: _estimate(by_file[file], request.dialect))
     records = sum(found.records for found in estimates)
     first = request.skip_rows
-    end = ORDINAL_END if request.max_rows is None else first + request.max_rows
-    job = LoadJob(
+    job = LoadJob.of(
+        request,
         table=table,
         cluster_name=cluster.name,
         sources=sources,
-        dialect=request.dialect,
-        text=request.text,
         base_us=_base_us(request, most_records(estimates)),
         unit_bytes=request.unit_bytes
         or unit_bytes_auto(
@@ -99,22 +97,9 @@ def plan_load(
             bytes_per_s=request.bytes_per_s,
             bounds=destination.unit_bounds(transformed=bool(request.transforms)),
         ),
-        ttl_s=request.ttl_s,
-        nulls=request.nulls,
-        consistency=settings.cluster.consistency,
-        strategy=request.strategy,
         ordinal_first=first,
-        ordinal_end=end,
-        bounds_per_source=request.rows_per_file,
-        block_bytes=settings.load.block_bytes,
-        transforms=tuple(request.transforms),
-        where=request.where,
-        kind=request.kind,
+        ordinal_end=ORDINAL_END if request.max_rows is None else first + request.max_rows,
         destination=destination,
-        sstable_bytes=settings.sstables.size_bytes,
-        exact_timestamps=request.exact_timestamps,
-        in_flight_requests_max=settings.load.in_flight_requests_max,
-        batch_rows_max=settings.load.batch_rows_max,
     )
     if not job.repeatable:
         # A batch that is refused would be sent again as rows.
@@ -132,7 +117,7 @@ def plan_load(
     return replace(job, sources=with_empty(request, files, planned, job.sources))
 
 
-def _table(request: LoadRequest, cluster: ClusterView) -> TableSchema:
+def _table(request: LoadDraft, cluster: ClusterView) -> TableSchema:
     try:
         return find_table(cluster, request.keyspace, request.table)
     except TableMissing as error:
@@ -152,7 +137,7 @@ def _refuse_counters(table: TableSchema) -> None:
             )
 
 
-def _refuse_two_times(request: LoadRequest, sources: Sequence[LoadSource]) -> None:
+def _refuse_two_times(request: LoadDraft, sources: Sequence[LoadSource]) -> None:
     """Raise `UsageError` for an option that says for all rows what a constant also says."""
     given = {"--timestamp": request.timestamp is not None, "--ttl": bool(request.ttl_s)}
     for source in sources:
@@ -163,7 +148,7 @@ def _refuse_two_times(request: LoadRequest, sources: Sequence[LoadSource]) -> No
                 )
 
 
-def _transforms(request: LoadRequest, settings: Settings) -> tuple[Transform, ...]:
+def _transforms(request: LoadDraft, settings: Settings) -> tuple[Transform, ...]:
     """Load the transforms. Raises `UsageError` for a transform that this host does not allow."""
     if not request.transforms:
         return ()
@@ -213,7 +198,7 @@ def _estimate(source: LoadSource, dialect: CsvDialect) -> Estimate:
     return estimate(source.file, dialect)
 
 
-def _base_us(request: LoadRequest, records_max: int) -> int:
+def _base_us(request: LoadDraft, records_max: int) -> int:
     """Return the row timestamp of the first record.
 
     Without --timestamp, it is as many microseconds before now as there may be records: so the last

@@ -6,14 +6,14 @@ from producer.notes import warnings
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.field_notes import field_notes
 from producer.plan.plan import Plan
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from producer.text import bytes_text, count_text
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
 
 
-def load_plan(request: LoadRequest, job: LoadJob, workers: str) -> Plan:
+def load_plan(request: LoadDraft, job: LoadJob, workers: str) -> Plan:
     """Return the plan for a job that `plan_load` returned. `workers`: who will do it, as a text.
 
     Reads the beginning of the first file of text.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from producer.plan.files import first_block
-from producer.request.load import LoadRequest
+from producer.request.input_draft import InputDraft
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.nested import encode_column
 from ringhaul.errors import UsageError
@@ -17,15 +17,16 @@ from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.suffixes import format_of
 from ringhaul.option_names import input_option
 from ringhaul.records.blanks import without_empties
-from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.job import LoadSource
+from ringhaul.statements.values import StatementValues
 
 
-def orders_by_markers(request: LoadRequest) -> bool:
+def orders_by_markers(request: InputDraft) -> bool:
     """Return whether only the order of the statement's markers decides which field is which."""
     return not request.header and not request.columns and not request.mapping
 
 
-def refuse_unsaid_order(request: LoadRequest, names: Sequence[str]) -> None:
+def refuse_unsaid_order(request: InputDraft, names: Sequence[str]) -> None:
     """Raise `UsageError` for an update of counters, which cannot be undone by writing the right
     rows."""
     if orders_by_markers(request):
@@ -37,7 +38,7 @@ def refuse_unsaid_order(request: LoadRequest, names: Sequence[str]) -> None:
 
 
 def order_warning(
-    request: LoadRequest, job: LoadJob, names: Sequence[str], usual: Sequence[str]
+    request: InputDraft, job: StatementValues, names: Sequence[str], usual: Sequence[str]
 ) -> str:
     """Return a warning if the first records also fit the table's order of columns; empty if not.
 
@@ -56,11 +57,13 @@ def order_warning(
     )
 
 
-def _is_csv(request: LoadRequest, source: LoadSource) -> bool:
+def _is_csv(request: InputDraft, source: LoadSource) -> bool:
     return format_of(source.file.path, request.file_format) == "csv"
 
 
-def _fits(job: LoadJob, source: LoadSource, names: Sequence[str], usual: Sequence[str]) -> bool:
+def _fits(
+    job: StatementValues, source: LoadSource, names: Sequence[str], usual: Sequence[str]
+) -> bool:
     skips = source is job.sources[0] or job.bounds_per_source
     block = first_block(source.file, job.dialect, job.ordinal_first if skips else 0)
     if block.defect is not None:

@@ -15,7 +15,7 @@ from producer.notes import Note
 from producer.plan.column_types import UserTypes, as_given, check_arrow, given_types, misfits
 from producer.plan.files import each_file
 from producer.plan.table_sample import ArrowColumn, Sample, read_sample
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from producer.text import count_text
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cluster.tables import TableMissing, find_keyspace, find_table
@@ -39,7 +39,7 @@ class Planned:
 
 
 def wanted_table(
-    request: LoadRequest, files: Sequence[SourceFile], cluster: ClusterView
+    request: LoadDraft, files: Sequence[SourceFile], cluster: ClusterView
 ) -> Planned | Note:
     """Return the table to create, or a note that it exists as it would be created.
 
@@ -70,7 +70,7 @@ def _has_vectors(cluster: ClusterView) -> bool:
 
 
 def plan_new_table(
-    request: LoadRequest,
+    request: LoadDraft,
     files: Sequence[SourceFile],
     *,
     user_types: UserTypes = (),
@@ -188,7 +188,7 @@ def _notes(table: TableSchema, samples: Sequence[Sample], files: int) -> list[st
 
 
 def _misfit_notes(
-    request: LoadRequest,
+    request: LoadDraft,
     table: TableSchema,
     samples: Sequence[Sample],
     given: Mapping[str, str],

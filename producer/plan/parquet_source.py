@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from producer.plan.files import _refuse_columns, settled
-from producer.request.load import LoadRequest
+from producer.request.input_draft import InputDraft
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.typed import refusal
 from ringhaul.errors import SourceCorrupt, UsageError
@@ -25,7 +25,7 @@ from ringhaul.sources.source import SourceFile
 _EXTENSION, _PERIOD = b"ARROW:extension:name", b"pandas.period"
 
 
-def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
+def plan_parquet(request: InputDraft, file: SourceFile, table: TableSchema) -> LoadSource:
     """Plan a Parquet source, whose columns have names and types."""
     _refuse_columns(request, file, "the names of its columns")
     try:
@@ -83,7 +83,7 @@ def _check_readable(footer: Footer, names: Sequence[str], file: SourceFile) -> N
 
 
 def _targets_of(
-    request: LoadRequest,
+    request: InputDraft,
     names: Sequence[str],
     row: RowFields,
     file: SourceFile,

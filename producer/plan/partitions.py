@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from producer.notes import Note
-from producer.request.load import LoadRequest
+from producer.request.input_draft import InputDraft
+from producer.request.load import LoadDraft
 from ringhaul.cluster.schema import TableSchema, nearest
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.hive import values_of
-from ringhaul.ledger.kinds import JobKind
 from ringhaul.mapping.field_columns import other_case
 from ringhaul.mapping.language import Entry, Term
 from ringhaul.records.job import LoadSource
@@ -31,9 +31,9 @@ OPTION = "--hive-partitioning"
 SHOWN_MAX = 3
 
 #: plan(request, file) -> the source of the file.
-PlanSource = Callable[[LoadRequest, SourceFile], LoadSource]
+PlanSource = Callable[[InputDraft, SourceFile], LoadSource]
 #: present(request, source) -> the fields that the file of a source has.
-Present = Callable[[LoadRequest, LoadSource], Collection[str]]
+Present = Callable[[InputDraft, LoadSource], Collection[str]]
 
 
 class FoundPartitions:
@@ -45,7 +45,7 @@ class FoundPartitions:
         #: What the last file lacked: the next one probably does as well.
         self._expected: tuple[str, ...] = ()
 
-    def source(self, request: LoadRequest, file: SourceFile, present: Present) -> LoadSource:
+    def source(self, request: InputDraft, file: SourceFile, present: Present) -> LoadSource:
         """Return the source of a file. Raises as `plan` and `with_partitions` do."""
         offered = {} if _decides_itself(request) else offered_columns(request, file, self._table)
         if not offered:
@@ -73,21 +73,21 @@ class FoundPartitions:
         return self._planned_with(request, file, lacks) if lacks else source
 
     def _planned_with(
-        self, request: LoadRequest, file: SourceFile, columns: tuple[str, ...]
+        self, request: InputDraft, file: SourceFile, columns: tuple[str, ...]
     ) -> LoadSource:
         source = self._plan(with_partitions(request, file, self._table, columns), file)
         self._expected = columns
         return with_nulls(request, source, self._table, columns)
 
 
-def _decides_itself(request: LoadRequest) -> bool:
+def _decides_itself(request: InputDraft) -> bool:
     """Return whether the request says by other means what is loaded."""
     listed = bool(request.mapping) and not request.mapping.rest
     return listed or bool(request.transforms) or request.by_name
 
 
 def offered_columns(
-    request: LoadRequest, file: SourceFile, table: TableSchema
+    request: InputDraft, file: SourceFile, table: TableSchema
 ) -> dict[str, str | None]:
     """Return the values that the folders of a file have for columns of the table, by column."""
     if "=" not in posixpath.dirname(file.path):
@@ -113,7 +113,7 @@ def _columns_of(fields: Sequence[str], table: TableSchema) -> set[str]:
 
 
 def partition_notes(
-    request: LoadRequest, sources: Sequence[LoadSource], table: TableSchema
+    request: LoadDraft, sources: Sequence[LoadSource], table: TableSchema
 ) -> list[Note]:
     """Return notes about columns that were taken from the names of folders without the option, and
     about columns that were left out although names of folders have values."""
@@ -169,11 +169,11 @@ def _named(columns: Collection[str]) -> str:
 
 
 def with_partitions(
-    request: LoadRequest,
+    request: InputDraft,
     file: SourceFile,
     table: TableSchema,
     columns: Collection[str] | None = None,
-) -> LoadRequest:
+) -> InputDraft:
     """Return the request for one file, with the values of its folders; `columns`: only for these.
 
     Raises `UsageError` for a folder that names no column, unless `columns` are given, and for null
@@ -215,14 +215,14 @@ def with_partitions(
 
 
 def with_nulls(
-    request: LoadRequest,
+    request: InputDraft,
     source: LoadSource,
     table: TableSchema,
     only: Collection[str] | None = None,
 ) -> LoadSource:
     """Return a source with the columns that its folders make null, if nulls are written. `only`:
     leave all other columns as they are."""
-    if request.nulls != "tombstone" or request.kind is not JobKind.LOAD:
+    if request.nulls != "tombstone" or request.verifies:
         return source
     values = _values(source.file)
     columns = other_case(values, table.column_names)

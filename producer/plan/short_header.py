@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from producer.plan.files import LOOK_BYTES, first_fields, without_first
-from producer.request.load import LoadRequest
+from producer.request.input_draft import InputDraft
 from producer.text import count_text
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.formats.split import Position, read_blocks
@@ -28,7 +28,7 @@ _NAME = "row"
 
 
 def short_header(
-    request: LoadRequest,
+    request: InputDraft,
     file: SourceFile,
     names: Sequence[str],
     start: Position,
@@ -56,7 +56,7 @@ def short_header(
 
 
 def _longer_records(
-    request: LoadRequest, file: SourceFile, count: int, start: Position
+    request: InputDraft, file: SourceFile, count: int, start: Position
 ) -> list[list[bytes]]:
     """Return the fields of the first loaded records if each has `count` of them; else nothing."""
     dialect, skip = request.dialect, request.skip_rows

@@ -22,7 +22,8 @@ from producer.plan.partitions import (
 )
 from producer.plan.short_header import short_header
 from producer.plan.titles import SEPARATOR_LINE, header_position, skip_bytes
-from producer.request.load import LoadRequest, refuse_unread
+from producer.request.input_draft import InputDraft
+from producer.request.load import refuse_unread
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.fixed_read import fixed_dialect
@@ -42,7 +43,7 @@ _DELIMITERS = {"\t": "\\t", ";": ";", "|": "|", ",": ","}
 
 
 def plan_sources(
-    request: LoadRequest, files: Sequence[SourceFile], table: TableSchema
+    request: InputDraft, files: Sequence[SourceFile], table: TableSchema
 ) -> list[LoadSource | None]:
     """Return a source for each file; None for one without any record, which sets of part files may
     contain.
@@ -81,7 +82,7 @@ def plan_sources(
 
     sources: list[LoadSource | None] = []
     left = request.skip_rows
-    if not request.rows_per_file:
+    if not request.bounds_per_source:
         while left and len(sources) < len(files):
             source = planned(files[len(sources)], left)
             sources.append(source)
@@ -93,7 +94,7 @@ def plan_sources(
     return sources
 
 
-def _present(request: LoadRequest, source: LoadSource, table: TableSchema) -> Collection[str]:
+def _present(request: InputDraft, source: LoadSource, table: TableSchema) -> Collection[str]:
     """Return the fields that the first records of a file have."""
     if source.format == "jsonl":
         return names_seen(request, source.file, table)
@@ -119,7 +120,7 @@ def _others_hint(file: SourceFile, files: Sequence[SourceFile]) -> str:
 
 
 def with_empty(
-    request: LoadRequest,
+    request: InputDraft,
     files: Sequence[SourceFile],
     planned: Sequence[LoadSource | None],
     sources: Sequence[LoadSource],
@@ -139,7 +140,7 @@ def with_empty(
     )
 
 
-def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
+def plan_source(request: InputDraft, file: SourceFile, table: TableSchema) -> LoadSource:
     """Plan one source: its fields, its mapping, and where its records start."""
     file_format = format_of(file.path, request.file_format)
     if file_format == "jsonl":
@@ -185,7 +186,7 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
 
 
 def _targets_of(
-    request: LoadRequest, fields: Sequence[str], file: SourceFile, table: TableSchema
+    request: InputDraft, fields: Sequence[str], file: SourceFile, table: TableSchema
 ) -> Targets:
     """Return what the fields of a text file fill."""
     row = request.row_fields(fields, file.path)
@@ -205,13 +206,13 @@ def _targets_of(
     return settled(request, targets, table, file)
 
 
-def counts_fields(request: LoadRequest) -> bool:
+def counts_fields(request: InputDraft) -> bool:
     """Return whether a file without names has fields that count from 0, however many it has: the
     mapping names positions alone, or lists columns."""
     return request.mapping.positional or request.mapping.listed
 
 
-def fields_count(block: Block, request: LoadRequest) -> int:
+def fields_count(block: Block, request: InputDraft) -> int:
     """Return the number of fields that records have, by the first record of a block.
 
     Where records may have fewer, there are as many as the mapping needs; also where there is no
@@ -227,7 +228,7 @@ def fields_count(block: Block, request: LoadRequest) -> int:
 
 
 def read_fields(
-    request: LoadRequest, file: SourceFile, table: TableSchema
+    request: InputDraft, file: SourceFile, table: TableSchema
 ) -> tuple[Sequence[str], Position]:
     """Return the fields of a file with a header, and where its records start."""
     try:
@@ -257,7 +258,7 @@ def read_fields(
     return fields, start
 
 
-def _refuse_separator(request: LoadRequest, names: Sequence[str]) -> None:
+def _refuse_separator(request: InputDraft, names: Sequence[str]) -> None:
     """Refuse a line in place of the header that names the delimiter, as Excel writes it."""
     if request.header_at is None and len(names) <= 2 and SEPARATOR_LINE.fullmatch("".join(names)):
         raise UsageError(
@@ -267,7 +268,7 @@ def _refuse_separator(request: LoadRequest, names: Sequence[str]) -> None:
         )
 
 
-def _check_delimiter(request: LoadRequest, file: SourceFile, name: str) -> None:
+def _check_delimiter(request: InputDraft, file: SourceFile, name: str) -> None:
     """Refuse a header that is a single field because it has another delimiter."""
     named = {name, "0"} & {*request.mapping.named}
     if request.transforms or named or len(request.columns) == 1:

@@ -24,7 +24,7 @@ from producer.plan.marker_order import order_warning, refuse_unsaid_order
 from producer.plan.plan import Plan
 from producer.plan.sources import plan_sources, with_empty
 from producer.request.conflicts import refuse_stdout_detach
-from producer.request.load import LoadRequest
+from producer.request.input_draft import InputDraft
 from producer.request.output import STDOUT, refuse_two_on_stdout, wants_header
 from producer.text import count_text
 from ringhaul.cluster.errors import translate_error
@@ -37,13 +37,14 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.write import refuse_blank_lines
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import Output
-from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
+from ringhaul.records.job import ORDINAL_END, LoadSource
 from ringhaul.sources.source import SourceFile
 from ringhaul.statements.exec import APPLIED
 from ringhaul.statements.idempotence import Effect, effect_of
 from ringhaul.statements.job import SpanUnit, StatementJob
 from ringhaul.statements.parameter_ranges import Span, parse_span, rows_count
 from ringhaul.statements.result import split_extra
+from ringhaul.statements.values import StatementValues
 from tasks.cluster_settings import cluster_config
 
 #: Bounds of a unit: bytes of a file, rows of ranges. Small, because all rows of a unit that must
@@ -83,7 +84,7 @@ class StatementFacts:
     repeatable: bool = True
     keyspace: str | None = None  #: keyspace of an exec's table, if known
     dated: bool = False  #: rows are written, at fixed times
-    nulls: str = "tombstone"  #: see `LoadJob`: how a field without a value is bound
+    nulls: str = "tombstone"  #: see `InputRules`: how a field without a value is bound
     #: Name of a marker that repeats an earlier marker's value -> the earlier marker's name.
     repeated: tuple[tuple[str, str], ...] = ()
     #: Names of markers that are write times and TTLs.
@@ -102,7 +103,7 @@ class StatementFacts:
 
 def plan_statements(
     options: StatementOptions,
-    request: LoadRequest,
+    request: InputDraft,
     facts: StatementFacts,
     output: Output,
     sources: Sequence[SourceFile],
@@ -157,7 +158,7 @@ def plan_statements(
     )
 
 
-def _value_notes(request: LoadRequest, facts: StatementFacts, values: LoadJob) -> list[Note]:
+def _value_notes(request: InputDraft, facts: StatementFacts, values: StatementValues) -> list[Note]:
     """Return the notes about the files of values."""
     notes = warnings(dialect_warnings(request, values.sources, values.table))
     if facts.usual_order and values.sources:
@@ -178,13 +179,13 @@ def _printer(options: StatementOptions, job: StatementJob, output: Output) -> St
 
 
 def values_job(
-    request: LoadRequest,
+    request: InputDraft,
     facts: StatementFacts,
     sources: Sequence[SourceFile],
     spans: Sequence[Span],
     slots: int,
-) -> LoadJob:
-    """Return the rows of values as a load into a table whose columns are the markers."""
+) -> StatementValues:
+    """Return the rows of values, read into a table whose columns are the markers."""
     names = [name for name, _ in facts.markers]
     if spans and sorted(span.name for span in spans) != sorted(names):
         raise UsageError(
@@ -192,8 +193,8 @@ def values_job(
             f"{', '.join(names)}"
         )
     table = TableSchema(
-        keyspace=request.keyspace,
-        table=request.table,
+        keyspace=facts.kind,
+        table="values",
         columns=tuple(ColumnSchema(name=name, cql_type=kind) for name, kind in facts.markers),
         partition_key=(),
         clustering_key=(),
@@ -203,13 +204,10 @@ def values_job(
         refuse_unsaid_order(request, facts.fields)
     total = sum(file.size_bytes for file in sources)
     first = request.skip_rows
-    job = LoadJob(
+    values = StatementValues.of(
+        request,
         table=table,
-        cluster_name="",
         sources=_planned(request, sources, table, facts),
-        dialect=request.dialect,
-        text=request.text,
-        base_us=0,
         unit_bytes=_between(total // (UNITS_PER_SLOT * slots), UNIT_BYTES),
         nulls=facts.nulls,
         marker_timestamps=facts.timestamps,
@@ -217,13 +215,12 @@ def values_job(
         block_bytes=256 << 10,
         ordinal_first=first,
         ordinal_end=ORDINAL_END if request.max_rows is None else first + request.max_rows,
-        bounds_per_source=request.rows_per_file,
     )
-    return with_empties(job, request)
+    return with_empties(values, request)
 
 
 def _planned(
-    request: LoadRequest,
+    request: InputDraft,
     files: Sequence[SourceFile],
     table: TableSchema,
     facts: StatementFacts,

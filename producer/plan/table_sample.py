@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from producer.plan.sources import read_fields
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.nested import parse_json
 from ringhaul.errors import SourceCorrupt, UsageError
@@ -65,12 +65,10 @@ class Sample:
     records: int  #: 0: only types were read
 
 
-def read_sample(
-    request: LoadRequest, file: SourceFile, first: bool, vectors: bool
-) -> Sample | None:
+def read_sample(request: LoadDraft, file: SourceFile, first: bool, vectors: bool) -> Sample | None:
     """Return the sample of a file; None if it has no records. `first`: it holds the records that
     --skip-rows skips."""
-    skip = request.skip_rows if first or request.rows_per_file else 0
+    skip = request.skip_rows if first or request.bounds_per_source else 0
     by_format = {
         "csv": _sample_csv,
         "fixed": _sample_csv,
@@ -83,7 +81,7 @@ def read_sample(
         return None
 
 
-def _sample_csv(request: LoadRequest, file: SourceFile, skip: int, _: bool) -> Sample | None:
+def _sample_csv(request: LoadDraft, file: SourceFile, skip: int, _: bool) -> Sample | None:
     fields: Sequence[str] = request.columns
     start = START
     if request.header:
@@ -117,9 +115,7 @@ def _sample_csv(request: LoadRequest, file: SourceFile, skip: int, _: bool) -> S
     )
 
 
-def _sample_jsonl(
-    request: LoadRequest, file: SourceFile, skip: int, vectors: bool
-) -> Sample | None:
+def _sample_jsonl(request: LoadDraft, file: SourceFile, skip: int, vectors: bool) -> Sample | None:
     dialect = line_dialect(request.dialect)
     blocks = _first_blocks(file, dialect, START, skip)
     if not blocks:
@@ -148,7 +144,7 @@ def _sample_jsonl(
     return Sample(file, columns, infer, len(rows))
 
 
-def _sample_parquet(request: LoadRequest, file: SourceFile, _: int, vectors: bool) -> Sample | None:
+def _sample_parquet(request: LoadDraft, file: SourceFile, _: int, vectors: bool) -> Sample | None:
     try:
         with open_parquet(file) as opened:
             schema, footer = opened.schema_arrow, opened.footer
@@ -172,7 +168,7 @@ def _first_values(file: SourceFile, group: int, wanted: Sequence[str]) -> dict[s
     return {name: batch.column(batch.schema.names.index(name)) for name in wanted}
 
 
-def _pairs(request: LoadRequest, fields: Sequence[str], file: SourceFile) -> list[tuple[str, str]]:
+def _pairs(request: LoadDraft, fields: Sequence[str], file: SourceFile) -> list[tuple[str, str]]:
     """Return the fields that get a column, each with the column's name."""
     row = NO_ROW_FIELDS
     if format_of(file.path, request.file_format) == "jsonl":

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from producer.plan.files import each_file
-from producer.request.load import AUTO, LoadRequest
+from producer.request.input_draft import AUTO, AnyDraft, InputDraft
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
 from ringhaul.formats.csv_read import decode_bytes, parse_fields
@@ -33,7 +33,7 @@ _SEP = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 SEPARATOR_LINE = re.compile("sep=.?", re.IGNORECASE)
 
 
-def with_separator(request: LoadRequest, files: Sequence[SourceFile]) -> LoadRequest:
+def with_separator(request: AnyDraft, files: Sequence[SourceFile]) -> AnyDraft:
     """Return the request with the delimiter that lines `sep=` name, if --header-at is given.
 
     Raises `UsageError` for files with different ones, and for another --delimiter.
@@ -63,7 +63,7 @@ def with_separator(request: LoadRequest, files: Sequence[SourceFile]) -> LoadReq
     return replace(request, dialect=replace(request.dialect, delimiter=separator))
 
 
-def header_position(request: LoadRequest, file: SourceFile, table: TableSchema) -> Position:
+def header_position(request: InputDraft, file: SourceFile, table: TableSchema) -> Position:
     """Return where the header of a file begins. Raises `UsageError` if it cannot be found."""
     assert request.header_at is not None
     option = input_option("header-at")
@@ -99,7 +99,7 @@ def skip_bytes(stream: Stream, count: int) -> None:
         count -= len(piece)
 
 
-def _separator(file: SourceFile, request: LoadRequest) -> str | None:
+def _separator(file: SourceFile, request: InputDraft) -> str | None:
     """Return the delimiter that the first line of a file names; None if it names none."""
     with open_whole(file, request.dialect) as stream:
         _, text = next(_lines(stream, request.dialect), (0, ""))

@@ -18,7 +18,7 @@ import pyarrow as pa
 from config.settings import Settings
 from producer.outputs.stdout import prints_to_stderr
 from producer.plan.files import LOOK_BYTES
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from producer.text import count_text
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SetupUnusable, UsageError
@@ -53,7 +53,7 @@ def plan_transforms(names: Sequence[str], settings: Settings) -> tuple[Transform
 
 
 @prints_to_stderr()
-def with_results(job: LoadJob, request: LoadRequest, transforms: tuple[Transform, ...]) -> LoadJob:
+def with_results(job: LoadJob, request: LoadDraft, transforms: tuple[Transform, ...]) -> LoadJob:
     """Return the job with the transforms' results known for each source: their names and where they
     go.
 
@@ -113,7 +113,7 @@ def _with_result(
     job: LoadJob,
     source: LoadSource,
     batch: pa.RecordBatch,
-    request: LoadRequest,
+    request: LoadDraft,
     transforms: tuple[Transform, ...],
 ) -> LoadSource:
     """Return the source with the result of `batch`, its first records."""
@@ -150,7 +150,7 @@ def _with_result(
 
 
 def _mapped(
-    results: tuple[str, ...], source: LoadSource, request: LoadRequest, table: TableSchema
+    results: tuple[str, ...], source: LoadSource, request: LoadDraft, table: TableSchema
 ) -> LoadSource:
     place = f"{source.file.path}: after {' and '.join(request.transforms)}"
     row = request.row_fields(results, place)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from ringhaul.formats.parquet_read import row_groups
 from ringhaul.formats.split import Position, Stream, split_units
-from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.job import Input, LoadSource
 from ringhaul.records.reading import open_records, parquet_footer
 from ringhaul.records.unit import TO_THE_END, UNCOUNTED, LoadUnit
 
@@ -20,7 +20,7 @@ class _Stopped(Exception):
 
 
 def split_sources(
-    job: LoadJob,
+    job: Input,
     stopped: threading.Event | None = None,
     on_read: Callable[[int], None] | None = None,
 ) -> Iterator[LoadUnit]:
@@ -68,7 +68,7 @@ class Counted:
 
 
 def _split(
-    job: LoadJob,
+    job: Input,
     source: LoadSource,
     start: Position,
     unit_bytes: int,
@@ -102,7 +102,7 @@ def _split(
 
 
 def _count_records(
-    job: LoadJob,
+    job: Input,
     source: LoadSource,
     start: Position,
     stopped: threading.Event | None,

@@ -10,7 +10,6 @@ from collections.abc import Collection
 
 from config.settings import Loaded
 from producer.options.job import Following
-from producer.request.settings import is_embedded
 from ringhaul.errors import UsageError
 
 _NO_JOB = "needs a job, and --dry-run starts none: leave one of them out"
@@ -61,7 +60,7 @@ def refuse_together(given: Collection[str]) -> None:
 def refuse_embedded_detach(loaded: Loaded, options: Following) -> None:
     """Raise `UsageError` for --detach, or `--on-interrupt detach`, if no worker would remain to
     continue the job."""
-    if is_embedded(loaded) and (given := _detaching(options)):
+    if loaded.is_embedded and (given := _detaching(options)):
         raise UsageError(f"{given} needs workers that stay: configure a broker and start some")
 
 
@@ -81,7 +80,7 @@ def _detaching(options: Following) -> str:
 
 def refuse_workers_of_others(loaded: Loaded, options: Following) -> None:
     """Raise `UsageError` for -c if the workers do not belong to this command."""
-    if not is_embedded(loaded) and options.workers is not None:
+    if not loaded.is_embedded and options.workers is not None:
         raise UsageError(
             "-c applies to embedded workers, and a broker is configured: its workers have the "
             "processes that `ringhaul worker -c` started (--broker none: embedded workers all the "

@@ -10,6 +10,7 @@ from typing import Any
 
 from producer.options.spelling import Spelling
 from producer.options.values import ValueSpelling
+from producer.request.input_draft import InputDraft
 from producer.request.values import comma_list, refuse_blank
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.value_words import ACCEPTED
@@ -28,6 +29,32 @@ from tasks.command_line import option_name, spelled_with
 #: Options that are fields of a `CsvDialect`, and of a `TextFormat`.
 _OF_DIALECT = CsvDialect.__dataclass_fields__.keys() & Spelling.__dataclass_fields__.keys()
 _OF_VALUES = tuple(field.name for field in fields(ValueSpelling))
+
+
+def input_of(options: Spelling, prefix: str = "") -> dict[str, Any]:
+    """Return field of an `InputDraft` -> its value. `prefix`: see `dialect_of`.
+
+    Raises `UsageError`, which names the option as the user wrote it.
+    """
+    layout = layout_of(options, prefix)
+    return values_of(InputDraft, options) | {
+        "header": options.header and not layout,
+        "header_at": header_at_of(options, prefix),
+        "columns": fields_of(options, layout, prefix),
+        "layout": layout,
+        "mapping": mapping_of(options, prefix),
+        "empty": empty_of(options, prefix),
+        "skip_columns": comma_list(options.skip_columns),
+        "dialect": dialect_of(options, prefix),
+        "text": text_of(options, prefix),
+        "bounds_per_source": rows_per_file(options, prefix),
+    }
+
+
+def values_of(draft: type[InputDraft], given: Any) -> dict[str, Any]:
+    """Return field of a draft -> the value of the option or the setting with its name, as far as
+    `given`, a record of options or a section of settings, has one."""
+    return {one.name: getattr(given, one.name) for one in fields(draft) if hasattr(given, one.name)}
 
 
 def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:

@@ -1,4 +1,4 @@
-"""The request of a load, checked before any file or server is touched."""
+"""The draft of a load, checked before any file or server is touched."""
 
 from __future__ import annotations
 
@@ -13,102 +13,56 @@ from producer.options.load import LoadOptions
 from producer.options.option import options_of
 from producer.options.spelling import Spelling
 from producer.request.destination import Wanted, wanted_destination
-from producer.request.input_format import (
-    dialect_of,
-    empty_of,
-    fields_of,
-    header_at_of,
-    layout_of,
-    mapping_of,
-    rows_per_file,
-    text_of,
-)
+from producer.request.input_draft import AUTO, InputDraft
+from producer.request.input_format import input_of, values_of
 from producer.request.preserved_times import preserving
-from producer.request.values import comma_list, refuse_blank, table_names
-from ringhaul.cql.text import TextFormat
+from producer.request.values import refuse_blank, table_names
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.fixed_layout import FixedField
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.mapping.field_columns import RowFields, find_row_fields, row_functions
-from ringhaul.mapping.language import MappingText
+from ringhaul.mapping.field_columns import RowFields
 from ringhaul.option_names import input_option
+from ringhaul.records.load_rules import LoadRules
 from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
-
-#: A `header_at` that finds the line by the names of columns.
-AUTO = "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadRequest:
-    """What a load should do."""
+class LoadDraft(LoadRules, InputDraft):
+    """A load before its job: the rules of the job, and what only planning asks.
+
+    A field with the name of an option, or of a setting of loads, has its value, unless
+    `load_draft` reads it.
+    """
 
     keyspace: str
     table: str
-    kind: JobKind = JobKind.LOAD  #: or VERIFY: compare the rows with the table
-    file_format: str = "auto"  #: csv | jsonl | parquet | fixed | auto: by each file's suffix
-    #: fixed: where the fields are. Their names are `columns`, and there is no header.
-    layout: Sequence[FixedField] = ()
-    header: bool = True
-    #: The line of each CSV file with the header, from 1, or `AUTO`; None: the first record.
-    header_at: int | str | None = None
-    partitioned: bool = False  #: the names of folders give columns their values, as in Hive
-    columns: Sequence[str] = ()
-    mapping: MappingText = field(default_factory=MappingText)
-    skip_columns: Sequence[str] = ()
-    #: Without `mapping`, a column is filled by the field of its name, other fields are unused.
-    by_name: bool = False
-    #: Columns -> whether an empty field is a text there; None: all others (--empty).
-    empty: Mapping[str | None, bool] = field(default_factory=dict)
-    dialect: CsvDialect = field(default_factory=CsvDialect)
-    text: TextFormat = field(default_factory=TextFormat)
-    skip_rows: int = 0
-    max_rows: int | None = None
-    rows_per_file: bool = False  #: `skip_rows` and `max_rows` count in each file
-    nulls: str = "unset"
-    ttl_s: int = 0
     timestamp: str | None = None
-    strategy: str = "pipeline"
-    unit_bytes: int = 0
     rows_per_s: int = 0  #: The job's limit at its start; 0: none
     bytes_per_s: int = 0  #: The job's limit in bytes, as `ringhaul throttle` counts them
     max_errors: str = "1000"
-    transforms: Sequence[str] = ()  #: `module:function`, in the order in which they run
-    where: str = ""
     #: Fields with the rows' write times and TTLs, by name or position.
     timestamp_field: str | None = None
     ttl_field: str | None = None
     times: bool = False  #: a verification compares the write times and TTLs in fields named so
-    exact_timestamps: bool = False  #: no row is written at another time than its own
     #: The table is created first, for what the files hold; with this key, or the usual one.
     create_table: bool = False
     primary_key: str | None = None
     types: Mapping[str, str] = field(default_factory=dict)  #: column -> its type, of --type
-    destination: Wanted = field(default_factory=Wanted)
+    wanted: Wanted = field(default_factory=Wanted)  #: the destination
+
+    @property
+    def verifies(self) -> bool:
+        """Whether rows are compared with the table's instead of written."""
+        return self.kind is JobKind.VERIFY
 
     @property
     def wanted_row_fields(self) -> RowFields:
-        """Return the fields with write times and TTLs, as the options name them."""
+        """The fields with write times and TTLs, as the options name them."""
         return RowFields(self.timestamp_field, self.ttl_field)
 
-    def skipped(self, fields: Collection[str], columns: Collection[str]) -> Sequence[str]:
-        """Return the fields to leave out: --skip-columns and, in a verification, write times and
-        TTLs, which it does not read. `columns`: columns of the table."""
-        if self.kind is not JobKind.VERIFY or self.mapping or self.by_name:
-            return self.skip_columns
-        own = (name for name in row_functions(fields, columns) if name not in self.skip_columns)
-        return [*self.skip_columns, *own]
 
-    def row_fields(
-        self, fields: Sequence[str], source: str, *, positions: bool = True
-    ) -> RowFields:
-        """Return the fields with write times and TTLs in a source. Raises `UsageError` for a
-        missing field."""
-        return find_row_fields(fields, self.wanted_row_fields, source=source, positions=positions)
-
-
-def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
+def refuse_unread(request: InputDraft, formats: Collection[str]) -> None:
     """Raise `UsageError` for an option about text that no file of these formats uses: the data
     probably has another format than the user thinks."""
     dialect, usual = request.dialect, CsvDialect()
@@ -130,7 +84,7 @@ def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
 TIMESTAMP_US_MAX = 2**62
 
 
-def check_request(request: LoadRequest) -> None:
+def check_draft(request: LoadDraft) -> None:
     """Raise `UsageError` or `QueryError` for what cannot work with any table or file, before any of
     them is accessed."""
     ErrorLimit.parse(request.max_errors)
@@ -177,7 +131,7 @@ def check_request(request: LoadRequest) -> None:
         parse_condition(request.where)
 
 
-def _refuse_untyped(request: LoadRequest) -> None:
+def _refuse_untyped(request: LoadDraft) -> None:
     """Raise `UsageError` for a request whose files do not show the table's columns."""
     if request.transforms:
         raise UsageError(
@@ -217,58 +171,38 @@ def parse_timestamp_us(text: str) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
-def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
-    """Make the request from the options. Raises `UsageError`, which names the wrong option."""
+def load_draft(options: LoadOptions, loaded: Loaded) -> LoadDraft:
+    """Make the draft from the options. Raises `UsageError`, which names the wrong option."""
     keyspace, table = table_names(options.table, options.keyspace)
     refuse_blank("--where", options.where, "a condition")
     refuse_blank("--columns", options.columns, "some columns")
     refuse_blank("--skip-columns", options.skip_columns, "some columns")
-    load = loaded.settings.load
-    layout = layout_of(options)
-    request = LoadRequest(
-        kind=options.kind,
-        keyspace=keyspace,
-        table=table,
-        file_format=options.file_format,
-        header=options.header and not layout,
-        header_at=header_at_of(options),
-        partitioned=options.hive_partitioning,
-        columns=fields_of(options, layout),
-        layout=layout,
-        mapping=preserving(mapping_of(options), options),
-        empty=empty_of(options),
-        skip_columns=comma_list(options.skip_columns),
-        dialect=dialect_of(options),
-        text=text_of(options),
-        skip_rows=options.skip_rows,
-        max_rows=options.max_rows,
-        rows_per_file=rows_per_file(options),
-        nulls=options.nulls,
-        ttl_s=options.ttl,
-        timestamp=options.timestamp,
-        strategy=load.strategy,
-        unit_bytes=load.unit_bytes,
-        rows_per_s=options.pace.limits.rows_per_s,
-        bytes_per_s=options.pace.limits.bytes_per_s,
-        max_errors=load.max_errors,
-        transforms=options.transforms,
-        where=options.where or "",
-        timestamp_field=options.timestamp_field,
-        ttl_field=options.ttl_field,
-        exact_timestamps=options.exact_timestamps,
-        times=options.times,
-        create_table=options.create_table,
-        primary_key=options.primary_key,
-        types=_column_types(options.types),
-        destination=wanted_destination(options),
-    )
+    settings = loaded.settings
+    read = input_of(options)
+    # A setting counts before the option with its name, which is a flag of it.
+    given = values_of(LoadDraft, options) | values_of(LoadDraft, settings.load) | read
+    given |= {
+        "keyspace": keyspace,
+        "table": table,
+        "mapping": preserving(read["mapping"], options),
+        "partitioned": options.hive_partitioning,
+        "where": options.where or "",
+        "ttl_s": options.ttl,
+        "rows_per_s": options.pace.limits.rows_per_s,
+        "bytes_per_s": options.pace.limits.bytes_per_s,
+        "types": _column_types(options.types),
+        "wanted": wanted_destination(options),
+        "consistency": settings.cluster.consistency,
+        "sstable_bytes": settings.sstables.size_bytes,
+    }
+    draft = LoadDraft(**given)
     refuse_blank("--primary-key", options.primary_key, "A,B or (A,B),C")
     for name in ("primary_key", "types", "yes"):
         if name in options.given and not options.create_table:
             option = "--type" if name == "types" else f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} needs --create-table: give both, or leave it out")
-    check_request(request)
-    return request
+    check_draft(draft)
+    return draft
 
 
 def _column_types(given: Sequence[str]) -> dict[str, str]:

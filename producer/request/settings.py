@@ -99,9 +99,3 @@ def settings_with(options: JobOptions) -> Loaded:
     both = CONNECTION_FLAGS | LOAD_FLAGS
     flags = {key: getattr(options, flag, None) for flag, key in both.items()}
     return load_settings(_with_cqlshrc(flags, options), None, _OPTIONS)
-
-
-def is_embedded(loaded: Loaded) -> bool:
-    """Return whether flags, environment and file configure no broker, or say `none`."""
-    configured = loaded.origins["broker.url"] not in ("default", "local stack")
-    return not (configured and loaded.settings.broker.url)

@@ -7,18 +7,8 @@ import shlex
 
 from producer.options.spelling import Spelling
 from producer.options.statements import ExecOptions, LookupOptions
-from producer.request.input_format import (
-    dialect_of,
-    empty_of,
-    fields_of,
-    header_at_of,
-    layout_of,
-    mapping_of,
-    rows_per_file,
-    text_of,
-)
-from producer.request.load import LoadRequest
-from producer.request.values import comma_list
+from producer.request.input_draft import InputDraft
+from producer.request.input_format import input_of
 from ringhaul.cql.names import read_names
 from ringhaul.errors import UsageError
 from tasks.command_line import VALUES_PREFIX
@@ -70,24 +60,6 @@ def check_inputs(options: ExecOptions) -> None:
         )
 
 
-def values_request(values: Spelling, kind: str) -> LoadRequest:
+def values_draft(values: Spelling) -> InputDraft:
     """Return how the rows of values are read. Raises `UsageError`, which names the wrong option."""
-    layout = layout_of(values, VALUES_PREFIX)
-    return LoadRequest(
-        keyspace=kind,
-        table="values",
-        file_format=values.file_format,
-        header=values.header and not layout,
-        header_at=header_at_of(values, VALUES_PREFIX),
-        columns=fields_of(values, layout, VALUES_PREFIX),
-        layout=layout,
-        mapping=mapping_of(values, VALUES_PREFIX),
-        skip_columns=comma_list(values.skip_columns),
-        skip_rows=values.skip_rows,
-        max_rows=values.max_rows,
-        rows_per_file=rows_per_file(values, VALUES_PREFIX),
-        empty=empty_of(values, VALUES_PREFIX),
-        by_name=True,
-        dialect=dialect_of(values, VALUES_PREFIX),
-        text=text_of(values, VALUES_PREFIX),
-    )
+    return InputDraft(by_name=True, **input_of(values, VALUES_PREFIX))

@@ -20,7 +20,7 @@ from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import LedgerRefused
 from ringhaul.ledger.ledger import BATCH_UNITS, Ledger
 from ringhaul.ledger.reading import JobMissing
-from ringhaul.records.job import LoadJob
+from ringhaul.records.job import Input
 from ringhaul.records.unit import TO_THE_END
 
 #: Units are appended when there are `BATCH_UNITS`, or when this much time has passed: about the
@@ -36,7 +36,7 @@ class Feeder:
     A job that has ended takes no more units; `stop` also ends the long reads between them.
     """
 
-    def __init__(self, ledger: Ledger, job_id: str, epoch: int, job: LoadJob) -> None:
+    def __init__(self, ledger: Ledger, job_id: str, epoch: int, job: Input) -> None:
         self._ledger, self._job_id, self._epoch, self._job = ledger, job_id, epoch, job
         self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
         self._stopped = threading.Event()

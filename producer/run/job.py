@@ -19,7 +19,6 @@ from producer.plan.plan import Plan
 from producer.report.reporter import Shown
 from producer.request.command_line import COMMAND_LABEL, command_line
 from producer.request.fingerprint import FINGERPRINT_LABEL
-from producer.request.settings import is_embedded
 from producer.run.finish import PublishedEnd
 from producer.run.follow import Followed, cancelled_by_interrupt, follow_job, leave_job
 from producer.run.lost_job import reporting_lost_job
@@ -76,7 +75,7 @@ class JobRun:
 
 def plan_slots(loaded: Loaded, *, own_workers: bool) -> int:
     """Return the number of worker processes that will share the job."""
-    if own_workers or is_embedded(loaded):
+    if own_workers or loaded.is_embedded:
         return loaded.settings.worker.concurrency or default_workers()
     return max(1, Workers(open_ledger(loaded.settings, READ_PATIENCE_MS).caller).slots())
 

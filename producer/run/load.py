@@ -23,7 +23,7 @@ from producer.plan.load_plan import load_plan
 from producer.plan.new_table import Planned, wanted_table
 from producer.plan.titles import with_separator
 from producer.report.reporter import Shown
-from producer.request.load import load_request
+from producer.request.load import load_draft
 from producer.run.create_table import create_table
 from producer.run.job import run_plan
 from producer.run.spool_cleanup import SpooledInput
@@ -40,7 +40,7 @@ def run_load(options: LoadOptions, services: Services) -> int:
     completed = complete_load(options)
     shown.show(completed.notes)
     options = completed.options
-    request = load_request(options, services.loaded)
+    request = load_draft(options, services.loaded)
     with SpooledInput(settings.state_dir, services.job_id, options.sources) as spooled:
         spool = spooled.path
         if pipe := pipe_note(options.sources):

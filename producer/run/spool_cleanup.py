@@ -13,7 +13,7 @@ from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, EXIT_STILL_RUNNING
 from ringhaul.ledger.keys import JOB_TTL_S
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
-from ringhaul.records.job import LoadJob
+from ringhaul.records.job import Input
 from ringhaul.storage.streams import is_stream
 
 #: With more rejects than this, the file is kept without checking which of them need it.
@@ -47,7 +47,7 @@ class SpooledInput:
             forget_spooled(ledger, self._state_dir)
 
 
-def drop_spooled(state_dir: Path, job_id: str, job: LoadJob) -> None:
+def drop_spooled(state_dir: Path, job_id: str, job: Input) -> None:
     """Remove what was spooled for a job, by whichever command."""
     for path in _spooled(state_dir, job_id, job):
         path.unlink(missing_ok=True)
@@ -57,7 +57,7 @@ def drop_if_done(
     ledger: Ledger,
     state_dir: Path,
     job_id: str,
-    job: LoadJob,
+    job: Input,
     code: int,
     *,
     resumable: bool,
@@ -97,7 +97,7 @@ def _are_kept(ledger: Ledger, job_id: str) -> bool:
     return True
 
 
-def _spooled(state_dir: Path, job_id: str, job: LoadJob) -> list[Path]:
+def _spooled(state_dir: Path, job_id: str, job: Input) -> list[Path]:
     folder = Path(os.path.abspath(spool_folder_of(state_dir)))  # as sources are named
     paths = [Path(source.file.path) for source in job.sources]
     return [p for p in paths if p.parent == folder and p.name.startswith(f"{job_id}.")]

@@ -22,12 +22,11 @@ from producer.plan.statements import StatementFacts, plan_statements
 from producer.plan.titles import with_separator
 from producer.report.reporter import Shown
 from producer.request.output import STDOUT, check_empty, output_of
-from producer.request.statements import check_inputs, values_request, wanted_names
+from producer.request.statements import check_inputs, values_draft, wanted_names
 from producer.run.job import plan_and_run, plan_slots
 from producer.run.spool_cleanup import SpooledInput
 from producer.services.start import Services
 from ringhaul.cluster.view import ClusterView
-from ringhaul.ledger.kinds import JobKind
 from ringhaul.statements.parameter_ranges import parse_span
 
 
@@ -38,7 +37,7 @@ def run_lookup(options: LookupOptions, services: Services) -> int:
     def find_facts(cluster: ClusterView) -> StatementFacts:
         return lookup_facts(options, key, columns, cluster)
 
-    return _run(options, services, JobKind.LOOKUP, [options.keys], [], find_facts)
+    return _run(options, services, [options.keys], [], find_facts)
 
 
 def run_exec(options: ExecOptions, services: Services) -> int:
@@ -49,19 +48,18 @@ def run_exec(options: ExecOptions, services: Services) -> int:
     def find_facts(cluster: ClusterView) -> StatementFacts:
         return exec_facts(options, cluster, services.loaded)
 
-    return _run(options, services, JobKind.EXEC, files, options.ranges, find_facts)
+    return _run(options, services, files, options.ranges, find_facts)
 
 
 def _run(
     options: StatementOptions,
     services: Services,
-    kind: JobKind,
     files: Sequence[str],
     ranges: Sequence[str],
     find_facts: Callable[[ClusterView], StatementFacts],
 ) -> int:
     loaded, job_id = services.loaded, services.job_id
-    request = values_request(options.values, kind)
+    request = values_draft(options.values)
     to_stdout = options.output == STDOUT
     spooled = SpooledInput(loaded.settings.state_dir, job_id, files)
     spool, shown = spooled.path, Shown.from_options(options)

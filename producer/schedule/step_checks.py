@@ -9,13 +9,12 @@ from producer.options.job import JobOptions
 from producer.options.load import LoadOptions
 from producer.options.reads import CountOptions, QueryOptions, UnloadOptions
 from producer.options.statements import ExecOptions, LookupOptions
-from producer.request.load import load_request
+from producer.request.load import load_draft
 from producer.request.output import output_of, refuse_two_on_stdout
 from producer.request.scan import Wanted, check_wanted, count_wanted
-from producer.request.statements import check_inputs, values_request, wanted_names
+from producer.request.statements import check_inputs, values_draft, wanted_names
 from producer.request.unload import unload_request
 from ringhaul.errors import UsageError
-from ringhaul.ledger.kinds import JobKind
 from ringhaul.statements.parameter_ranges import parse_span, rows_count
 from ringhaul.transform.loading import check_names
 
@@ -31,7 +30,7 @@ def check_kind(options: JobOptions, loaded: Loaded) -> None:
 
 @check_kind.register
 def _check_load(options: LoadOptions, loaded: Loaded) -> None:
-    load_request(options, loaded)
+    load_draft(options, loaded)
     check_names(options.transforms)
 
 
@@ -59,7 +58,7 @@ def _check_query(options: QueryOptions, loaded: Loaded) -> None:
 
 @check_kind.register
 def _check_lookup(options: LookupOptions, loaded: Loaded) -> None:
-    values_request(options.values, JobKind.LOOKUP)
+    values_draft(options.values)
     wanted_names(options)
     check_wanted(Wanted(keyspace=options.keyspace, table=options.table))
     output_of(options, loaded, _NO_JOB)
@@ -68,6 +67,6 @@ def _check_lookup(options: LookupOptions, loaded: Loaded) -> None:
 @check_kind.register
 def _check_exec(options: ExecOptions, loaded: Loaded) -> None:
     check_inputs(options)
-    values_request(options.values, JobKind.EXEC)
+    values_draft(options.values)
     rows_count([parse_span(text) for text in options.ranges])
     output_of(options, loaded, _NO_JOB)

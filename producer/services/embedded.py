@@ -22,7 +22,6 @@ from typing import IO, Self
 from config.cores import usable_cores
 from config.settings import Loaded
 from producer.outputs.state_folder import using_state
-from producer.request.settings import is_embedded
 from ringhaul.errors import RinghaulError, UsageError, WorkersUnavailable
 from ringhaul.ledger.reading import JobTaken
 from ringhaul.ledger.workers import Worker
@@ -87,7 +86,7 @@ def enter_broker(stack: ExitStack, loaded: Loaded) -> tuple[Loaded, EmbeddedBrok
     """Start the embedded broker, which `stack` ends, unless a broker is configured. Return the
     settings with it, which Celery in this process uses from now on, and the broker."""
     broker = None
-    if is_embedded(loaded):
+    if loaded.is_embedded:
         broker = stack.enter_context(EmbeddedBroker(loaded.settings.state_dir))
         loaded = broker.in_settings(loaded)
     use_settings(loaded)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from config.celery_config import QUEUE_LOAD, dc_queue
-from producer.request.settings import is_embedded
 from producer.services.embedded import default_workers
 from producer.services.ledger import READ_PATIENCE_MS
 from producer.services.start import Services
@@ -40,7 +39,7 @@ class JobWorkers:
 
 def standing_ledger(services: Services) -> Ledger | None:
     """Return the ledger that lists running workers; None if the command has its own workers."""
-    if services.worker is not None or is_embedded(services.loaded):
+    if services.worker is not None or services.loaded.is_embedded:
         return None
     return open_ledger(services.loaded.settings, READ_PATIENCE_MS)
 

@@ -19,7 +19,7 @@ from producer.plan.json_layout import with_layout
 from producer.plan.load import plan_load
 from producer.plan.titles import with_separator
 from producer.report.reporter import Shown
-from producer.request.load import load_request
+from producer.request.load import load_draft
 from producer.services.embedded import default_workers
 from producer.services.preflight import Visibility
 from producer.services.start import Services
@@ -189,7 +189,7 @@ def _plan(options: TuneOptions, services: Services, shown: Shown) -> tuple[LoadJ
         raise UsageError(f"a trial reads its sources again and again: give files, not {source}")
     completed = complete_load(options)
     shown.show(completed.notes)
-    request = load_request(completed.options, loaded)
+    request = load_draft(completed.options, loaded)
     spool = spool_path(loaded.settings.state_dir, services.job_id)
     files = spool_sources(
         completed.options.sources, request.dialect, request.file_format, spool, completed.places

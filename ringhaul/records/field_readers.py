@@ -24,7 +24,7 @@ from ringhaul.formats.parquet_read import RowBlock, wild_times
 from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.split import Block
 from ringhaul.records.blanks import TEXTS
-from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.job import Input, LoadSource
 from ringhaul.records.row_fields import (
     ColumnEncoder,
 )
@@ -100,7 +100,7 @@ class CsvFields(_Lines):
 
     encode = staticmethod(encode_column)
 
-    def __init__(self, job: LoadJob, source: LoadSource) -> None:
+    def __init__(self, job: Input, source: LoadSource) -> None:
         self._fields, self._wanted = source.fields, source.wanted(job)
         self._dialect = source.dialect(job)
         #: Fields in which nothing is the empty text, or later null if the type has no such value.
@@ -130,7 +130,7 @@ class CsvFields(_Lines):
 class FixedFields(CsvFields):
     """Fixed-width text: like CSV, but a field is found by its position."""
 
-    def __init__(self, job: LoadJob, source: LoadSource) -> None:
+    def __init__(self, job: Input, source: LoadSource) -> None:
         super().__init__(job, source)
         self._layout = source.layout
 
@@ -143,7 +143,7 @@ class JsonFields(_Lines):
 
     encode = staticmethod(encode_json)
 
-    def __init__(self, job: LoadJob, source: LoadSource) -> None:
+    def __init__(self, job: Input, source: LoadSource) -> None:
         self._wanted = source.wanted(job)
         self._dialect = source.dialect(job)
         #: Names that an object may have although they are not loaded; None: any name.
@@ -167,7 +167,7 @@ class ParquetFields:
 
     encode = staticmethod(encode_typed)
 
-    def __init__(self, job: LoadJob, source: LoadSource) -> None:
+    def __init__(self, job: Input, source: LoadSource) -> None:
         self._kinds, self._text = source.wanted_types(job), job.text
 
     def parse(self, block: RowBlock, chosen: Mask) -> Parsed:
@@ -206,7 +206,7 @@ def _parse_faults(rejects: Sequence[FieldReject], chosen: Mask) -> dict[int, Fau
     return faults
 
 
-_READERS: dict[str, Callable[[LoadJob, LoadSource], FieldReader]] = {
+_READERS: dict[str, Callable[[Input, LoadSource], FieldReader]] = {
     "csv": CsvFields,
     "fixed": FixedFields,
     "jsonl": JsonFields,
@@ -214,6 +214,6 @@ _READERS: dict[str, Callable[[LoadJob, LoadSource], FieldReader]] = {
 }
 
 
-def field_reader(job: LoadJob, source: LoadSource) -> FieldReader:
+def field_reader(job: Input, source: LoadSource) -> FieldReader:
     """Return the reader for the blocks of a source."""
     return _READERS[source.format](job, source)

@@ -19,9 +19,8 @@ from ringhaul.cql.typed import refusal
 from ringhaul.records.blanks import without_blanks, without_empties
 from ringhaul.records.column_times import TABLE_TTL, Group, grouped
 from ringhaul.records.field_readers import Fault, Mask
-from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.job import Input, LoadSource
 from ringhaul.records.row_fields import (
-    TTL,
     WRITETIME,
     ColumnEncoder,
     cell_integers,
@@ -53,7 +52,7 @@ class TableColumns:
     how a row is written (`row_fields.py`), and a column of it (`column_times.py`). The last columns
     may be constants, which no field fills. After the columns come the arguments of functions."""
 
-    def __init__(self, job: LoadJob, source: LoadSource) -> None:
+    def __init__(self, job: Input, source: LoadSource) -> None:
         columns, arguments = source.columns, source.arguments
         self.names = [*columns, *(argument.label for argument in arguments)]
         self.kinds = [job.table.parsed_type(column) for column in columns]
@@ -67,10 +66,7 @@ class TableColumns:
             kind.name == "list" and kind.of[0].name in EMPTIABLE for kind in self.kinds
         ]
         self._text = job.text
-        meant = dict.fromkeys(job.marker_timestamps, WRITETIME) | dict.fromkeys(
-            job.marker_ttls, TTL
-        )
-        self._markers = [meant.get(name) for name in self.names]
+        self._markers = [job.meanings.get(name) for name in self.names]
         self._row_fields = source.row_fields
         self._marks = [*self._row_fields, *((name, m) for name, m, _ in source.column_fields)]
         #: Field with times of a column whose elements have their own -> what to give instead.
@@ -91,7 +87,7 @@ class TableColumns:
         self._lists = [at for at, name in enumerate(columns) if appends(job.table.type_of(name))]
         self._constants = [self._constant(job, column, text) for column, text in source.constants]
         self._constants_at = len(source.mapping)
-        self._ttl_s = job.ttl_s
+        self._ttl_s = job.times.ttl_s
         wanted = source.wanted(job)
         self._read_at = [] if job.transforms else [wanted.index(name) for name in source.loaded]
 
@@ -102,7 +98,7 @@ class TableColumns:
             found[meant is not WRITETIME][self.names.index(column)] = at
         return found
 
-    def _constant(self, job: LoadJob, column: str, text: str) -> Cells:
+    def _constant(self, job: Input, column: str, text: str) -> Cells:
         kind = job.table.parsed_type(column)
         values = pa.array([text.encode()], pa.binary())
         return encode_column(kind, values, TextFormat(), null_length=NULL_LENGTH).cells

@@ -6,13 +6,12 @@ own settings and refuse a job made for another cluster.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from ringhaul.cluster.schema import TableSchema, appends
-from ringhaul.cql.text import TextFormat
 from ringhaul.cql.types import CqlType
 from ringhaul.destination.base import Destination
 from ringhaul.destination.cql import Cql
@@ -25,7 +24,9 @@ from ringhaul.ledger.kinds import ClosingStep, JobKind
 from ringhaul.ledger.labels import PUBLISHES_LABEL
 from ringhaul.ledger.lost import RUN_AGAIN
 from ringhaul.option_names import job_option
+from ringhaul.records.load_rules import InputRules, LoadRules, rules_of
 from ringhaul.records.row_fields import TTL, WRITETIME, RowField
+from ringhaul.records.spec import spec, values_in, written
 from ringhaul.records.wildcard import EVERY
 from ringhaul.sources.source import Archive, SourceFile
 
@@ -122,11 +123,11 @@ class LoadSource:
         fields += [field for field, _ in self.row_fields]
         return fields + [field for field, _, _ in self.column_fields]
 
-    def wanted(self, job: LoadJob) -> Sequence[str]:
+    def wanted(self, job: Input) -> Sequence[str]:
         """Return the fields to read, each once: the loaded fields, or all for transforms."""
         return self.fields if job.transforms else list(dict.fromkeys(self.loaded))
 
-    def wanted_types(self, job: LoadJob) -> Sequence[CqlType | None]:
+    def wanted_types(self, job: Input) -> Sequence[CqlType | None]:
         """Return the types of `wanted`, preferably the types of their columns; None: not known."""
         if job.transforms:
             return [None] * len(self.fields)
@@ -136,7 +137,7 @@ class LoadSource:
         kinds |= {field: job.table.parsed_type(column) for field, column in self.mapping}
         return [kinds[field] for field in self.wanted(job)]
 
-    def dialect(self, job: LoadJob) -> CsvDialect:
+    def dialect(self, job: Input) -> CsvDialect:
         """Return how the text of the source is cut into records; has no meaning for Parquet."""
         if self.format == "fixed":
             return fixed_dialect(job.dialect)
@@ -205,51 +206,66 @@ _PAIRS = ("column_times", "column_ttls", "constants", "filled")
 _LATER_PAIRS = ("fixed_times", "fixed_ttls")
 
 
+class RowTimes(NamedTuple):
+    """When the rows of a job are written, and when they expire, unless they say so themselves."""
+
+    #: Write time of ordinal 0 in microseconds since the epoch; record n is written at base_us + n.
+    base_us: int = 0
+    ttl_s: int = 0
+    exact: bool = False  #: see `LoadRules.exact_timestamps`
+
+
 @dataclass(frozen=True, kw_only=True)
-class LoadJob:
+class Input(InputRules):
+    """Files whose records make the units of a job, and the columns that these fill."""
+
+    table: TableSchema = field(metadata=spec(TableSchema.from_json))
+    sources: tuple[LoadSource, ...] = field(
+        metadata=spec(lambda data: tuple(LoadSource.from_json(source) for source in data))
+    )
+    #: Records with an ordinal outside [first, end) are skipped.
+    ordinal_first: int = 0
+    ordinal_end: int = ORDINAL_END
+    #: Columns of texts in which an empty field of CSV is the empty text, not null.
+    empty_texts: tuple[str, ...] = ()
+
+    @property
+    def times(self) -> RowTimes:
+        """When its rows are written: of no meaning unless the job writes rows by their ordinals."""
+        return RowTimes()
+
+    @property
+    def meanings(self) -> Mapping[str, RowField]:
+        """Columns that stand for the write time or the TTL of a row, and are read as such."""
+        return {}
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes on disk of all sources."""
+        return sum(source.file.size_bytes for source in self.sources)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadJob(LoadRules, Input):
     """A load, or the verification of a load, as requested by the user. Fixed at submit, so that a
     repeat means what the first run meant."""
 
-    table: TableSchema
     cluster_name: str
-    sources: tuple[LoadSource, ...]
-    dialect: CsvDialect
-    text: TextFormat
     #: Row timestamp of ordinal 0 in microseconds since the epoch; record n is written at
     #: base_us + n, so that the later of two records with one key wins. A record whose source has a
     #: timestamp field is written at the time in this field.
     base_us: int
-    unit_bytes: int  #: a unit ends with the first record that makes it at least this long
-    ttl_s: int = 0  #: TTL of rows without their own; 0: the table's default
-    nulls: str = "unset"  #: unset | tombstone
-    consistency: str = "LOCAL_QUORUM"
-    strategy: str = "pipeline"
-    #: Records with an ordinal outside [first, end) are skipped.
-    ordinal_first: int = 0
-    ordinal_end: int = ORDINAL_END
-    #: Whether `ordinal_first` and `ordinal_end` count from the first record of each source.
-    bounds_per_source: bool = False
-    block_bytes: int = 2**21
-    #: Functions that records go through, as `module:function`, in this order.
-    transforms: tuple[str, ...] = ()
-    where: str = ""  #: condition over columns that loaded rows meet; empty: all rows
-    kind: JobKind = JobKind.LOAD  #: or VERIFY
     destination: Destination = field(default_factory=Cql)
-    sstable_bytes: int = 2**30  #: bytes of Data.db after which the next SSTable starts
-    #: Columns of texts in which an empty field of CSV is the empty text, not null.
-    empty_texts: tuple[str, ...] = ()
-    #: Markers of a statement that are write times and TTLs, so that their values are read as such.
-    marker_timestamps: tuple[str, ...] = ()
-    marker_ttls: tuple[str, ...] = ()
-    #: Rows with a list are written at their times exactly, hence once.
-    exact_timestamps: bool = False
-    #: The command's own bounds on requests in flight and on rows of a request; 0: no bound. A
-    #: worker's bounds may be lower.
-    in_flight_requests_max: int = 0
-    batch_rows_max: int = 0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", JobKind(self.kind))  # a spec has its value
+    @classmethod
+    def of(cls, rules: LoadRules, **facts: Any) -> LoadJob:
+        """Return the job that states these rules, and `facts`: fields that planning found out."""
+        return cls(**rules_of(LoadRules, rules) | facts)
+
+    @property
+    def times(self) -> RowTimes:
+        """When its rows are written."""
+        return RowTimes(self.base_us, self.ttl_s, self.exact_timestamps)
 
     @property
     def repeatable(self) -> bool:
@@ -324,55 +340,17 @@ class LoadJob:
         """The table, for people."""
         return self.table.name
 
-    @property
-    def total_bytes(self) -> int:
-        """Bytes on disk of all sources."""
-        return sum(source.file.size_bytes for source in self.sources)
-
     def to_json(self) -> dict[str, Any]:
-        data = {name: getattr(self, name) for name in (*_PLAIN, *_LATER)}
-        return data | {
-            "table": self.table.to_json(),
-            "sources": [source.to_json() for source in self.sources],
-            "dialect": self.dialect.to_json(),
-            "text": self.text.to_json(),
-            "transforms": list(self.transforms),
-            **self.destination.to_spec(),
-            **{name: list(getattr(self, name)) for name in _NAMES},
-        }
+        once: dict[str, Any] = {name: [] for name in _ONCE_OF_VALUES}
+        return written(self, without=_OF_DESTINATION) | self.destination.to_spec() | once
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LoadJob:
-        return cls(
-            table=TableSchema.from_json(data["table"]),
-            sources=tuple(LoadSource.from_json(source) for source in data["sources"]),
-            dialect=CsvDialect.from_json(data["dialect"]),
-            text=TextFormat.from_json(data["text"]),
-            transforms=tuple(data["transforms"]),
-            destination=destination_of(data),
-            empty_texts=tuple(data["empty_texts"]),
-            marker_timestamps=tuple(data["marker_timestamps"]),
-            marker_ttls=tuple(data["marker_ttls"]),
-            **{name: data[name] for name in _PLAIN},
-            **{name: data[name] for name in _LATER if name in data},
-        )
+        own = values_in(cls, data, without=_OF_DESTINATION)
+        return cls(destination=destination_of(data), **own)
 
 
-#: Fields that jobs of older versions lack.
-_LATER = ("in_flight_requests_max", "batch_rows_max", "bounds_per_source", "sstable_bytes")
-_NAMES = ("empty_texts", "marker_timestamps", "marker_ttls")
-_PLAIN = (
-    "cluster_name",
-    "base_us",
-    "unit_bytes",
-    "ttl_s",
-    "nulls",
-    "consistency",
-    "strategy",
-    "ordinal_first",
-    "ordinal_end",
-    "block_bytes",
-    "where",
-    "kind",
-    "exact_timestamps",
-)
+#: A destination has keys of its own in the spec.
+_OF_DESTINATION = ("destination",)
+#: Keys that workers of older versions read in a load's spec, for the values of statements.
+_ONCE_OF_VALUES = ("marker_timestamps", "marker_ttls")

@@ -11,7 +11,7 @@ from ringhaul.formats.parquet_read import parquet_errors, read_batches
 from ringhaul.formats.record_end import Tick, no_tick
 from ringhaul.formats.split import Position, Stream, read_blocks
 from ringhaul.records.field_readers import AnyBlock
-from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.job import Input, LoadSource
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.sources.files import check_unchanged, open_parquet, open_range, open_whole
 from ringhaul.sources.source import SourceFile
@@ -19,7 +19,7 @@ from ringhaul.sources.source import SourceFile
 SKIP_BYTES = 1 << 20
 
 
-def read_unit(unit: LoadUnit, job: LoadJob, tick: Tick = no_tick) -> Iterator[AnyBlock]:
+def read_unit(unit: LoadUnit, job: Input, tick: Tick = no_tick) -> Iterator[AnyBlock]:
     """Yield the blocks of a unit.
 
     Calls `tick` while a block takes long to read. Raises `SourceMissing`, `SourceChanged`,
@@ -30,7 +30,7 @@ def read_unit(unit: LoadUnit, job: LoadJob, tick: Tick = no_tick) -> Iterator[An
     return read_records(source, job, start, unit.length_bytes, job.block_bytes, tick)
 
 
-def check_source(unit: LoadUnit, job: LoadJob) -> None:
+def check_source(unit: LoadUnit, job: Input) -> None:
     """Raise `SourceChanged` if a unit's source has changed since it was planned: call it before
     the unit is committed."""
     check_unchanged(job.sources[unit.source].file)
@@ -38,7 +38,7 @@ def check_source(unit: LoadUnit, job: LoadJob) -> None:
 
 def read_records(
     source: LoadSource,
-    job: LoadJob,
+    job: Input,
     start: Position,
     length_bytes: int,
     block_bytes: int,

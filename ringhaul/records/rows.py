@@ -21,7 +21,7 @@ from ringhaul.option_names import input_option
 from ringhaul.records.blanks import TEXTS
 from ringhaul.records.field_readers import AnyBlock, Fault, field_reader
 from ringhaul.records.fields import TableColumns
-from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.job import Input, LoadSource
 from ringhaul.records.rejects import KEPT_BYTES_MAX, Reject
 from ringhaul.records.shape import Shaper
 
@@ -90,7 +90,7 @@ class RowEncoder:
 
     def __init__(
         self,
-        job: LoadJob,
+        job: Input,
         source: LoadSource,
         transforms: tuple[Transform, ...] = (),
         later_us: int = 0,
@@ -112,7 +112,7 @@ class RowEncoder:
         #: Places of the columns of partitions without rows; empty: there are no such partitions.
         self._alone = [self._columns.index(name) for name in alone]
         self._alone_appends = self._appending(alone)
-        self._later_us = 0 if job.exact_timestamps else later_us
+        self._later_us = 0 if job.times.exact else later_us
         self._shaper = None
         if job.transforms or job.where:
             self._shaper = Shaper(job, source, self._fields, self._table, transforms)
@@ -277,7 +277,7 @@ class RowEncoder:
     ) -> list[EncodedRows]:
         if not len(records):
             return []
-        timestamps = self._job.base_us + block.position.ordinal + records
+        timestamps = self._job.times.base_us + block.position.ordinal + records
         keys = self._routing_keys(cells, len(records))
         found = []
         for rows, bound, appending in self._table.statements(cells, timestamps):
@@ -293,7 +293,7 @@ class RowEncoder:
                 block=block,
                 timestamp_at=columns_count if appending else None,
                 static=static,
-                exact=self._job.exact_timestamps,
+                exact=self._job.times.exact,
             )
             found.append(encoded.later(self._later_us))
         return found

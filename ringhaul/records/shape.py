@@ -24,7 +24,7 @@ from ringhaul.cql.types import CqlType
 from ringhaul.formats.json_text import text_column
 from ringhaul.records.field_readers import Fault, FieldReader, Parsed
 from ringhaul.records.fields import TableColumns
-from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.job import Input, LoadSource
 from ringhaul.records.row_fields import ColumnEncoder, filtered
 from ringhaul.transform.chain import Applied, Chain, Transform
 from ringhaul.transform.errors import TransformError
@@ -59,7 +59,7 @@ class Shaper:
 
     def __init__(
         self,
-        job: LoadJob,
+        job: Input,
         source: LoadSource,
         fields: FieldReader,
         columns: TableColumns,

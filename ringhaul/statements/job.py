@@ -14,11 +14,12 @@ from ringhaul.cql.types import CqlType
 from ringhaul.ledger.kinds import ClosingStep, JobKind
 from ringhaul.ledger.lost import lost_files_advice
 from ringhaul.output.job import Output
-from ringhaul.records.job import LoadJob
+from ringhaul.records.job import Input
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.statements.idempotence import effect_of
 from ringhaul.statements.parameter_ranges import parse_span, rows_count
 from ringhaul.statements.result import LISTED_MAX
+from ringhaul.statements.values import StatementValues
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +28,8 @@ class StatementJob:
 
     kind: JobKind  #: LOOKUP or EXEC
     cluster_name: str
-    #: Rows of values: files, dialect and formats. Its table is a stand-in with a column for each
-    #: marker. If it has no sources, the rows come from `spans`.
-    values: LoadJob
+    #: Rows of values: files, dialect and formats. If it has no sources, the rows come from `spans`.
+    values: StatementValues
     spans: tuple[str, ...] = ()
     statement: str = ""  #: statement of an exec
     table: TableSchema | None = None  #: table of a lookup, with its key and requested columns
@@ -101,7 +101,7 @@ class StatementJob:
         return False
 
     @property
-    def input(self) -> LoadJob | None:
+    def input(self) -> Input | None:
         """The files of values whose records make the units; None for values of ranges."""
         return None if self.spans else self.values
 
@@ -147,7 +147,7 @@ class StatementJob:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> StatementJob:
         return cls(
-            values=LoadJob.from_json(data["values"]),
+            values=StatementValues.from_json(data["values"]),
             spans=tuple(data["spans"]),
             table=data["table"] and TableSchema.from_json(data["table"]),
             key=tuple(data["key"]),

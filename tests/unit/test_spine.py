@@ -30,6 +30,8 @@ def load(session: Session, job, escape_style):
         getattr(job, "output", None)
     if job.stream is not None or job.via == "cql":
         follow_job(job)
+    draft = LoadDraft(where=options.where, ttl_s=options.ttl, table="t")
+    LoadJob(where=draft.where or "", ttl_s=draft.ttl_s, table=found, base_us=0)
 '''
     )
     engine = tmp_path / "ringhaul" / "engine.py"
@@ -42,6 +44,7 @@ def load(session: Session, job, escape_style):
 
     assert counts == {
         "modules that name escape_style": 1,
+        "fields copied by name into the draft and into the job": 2,
         "callers of follow_job": 1,
         "comparisons of a kind with a text": 2,
         "getattr on jobs": 1,

@@ -19,17 +19,17 @@ from ringhaul.errors import (
 from ringhaul.ledger.answers import Claimed
 from ringhaul.ledger.labels import KIND_LABEL
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.records.job import LoadJob
 from ringhaul.records.rejects import Reject, RejectLog
 from ringhaul.statements.job import StatementJob
 from ringhaul.statements.result import join_extra
-from tests.loads import load_job, load_source, table_schema
+from ringhaul.statements.values import StatementValues
+from tests.loads import load_source, statement_values, table_schema
 
 JOB = "lk-000001"
 TABLE = table_schema({"id": "int"}, ["id"])
 
 
-def listed(ledger: Ledger, values: LoadJob, data: bytes | None) -> None:
+def listed(ledger: Ledger, values: StatementValues, data: bytes | None) -> None:
     """Create a lookup in the ledger that lists one key, with or without its bytes."""
     job = StatementJob(kind="lookup", cluster_name="test", values=values, table=TABLE, key=("id",))
     ledger.create(JOB, {KIND_LABEL: "lookup"}, json.dumps(job.to_json()))
@@ -72,7 +72,7 @@ def test_a_spool_file_stays_while_it_may_be_needed(
     spool = spool_path(tmp_path, JOB)
     spool.parent.mkdir()
     spool.write_text("1\n")
-    values = load_job(TABLE, load_source(["id"], path=str(spool), size_bytes=2))
+    values = statement_values(TABLE, load_source(["id"], path=str(spool), size_bytes=2))
     listed(ledger, values, data)
     drop_if_done(ledger, tmp_path, JOB, values, code, resumable=resumable)
     assert spool.exists() == kept

@@ -21,7 +21,7 @@ from ringhaul.statements.run import (
     run_statement_unit,
 )
 from tests.integration.statements.client import Client, reading_client, table_of
-from tests.loads import load_job, table_schema
+from tests.loads import statement_values, table_schema
 from tests.throttles import Limited
 
 ROWS = 3000
@@ -59,7 +59,7 @@ def statement_run(request: pytest.FixtureRequest, client: Client, keyspace: str)
     facts: dict[str, Any] = {
         "kind": request.param,
         "cluster_name": "test",
-        "values": load_job(table_schema({"id": "int"}, [])),
+        "values": statement_values(table_schema({"id": "int"}, [])),
         "spans": (f"id:0..{ROWS - 1}",),
         "consistency": "ONE",
     }

@@ -28,7 +28,7 @@ from ringhaul.statements.run import StatementHooks, StatementTarget, run_stateme
 from tests.integration.load.pipeline_client import KEYSPACE, connected_client
 from tests.integration.statements.client import Client
 from tests.integration.statements.test_request_faults import INVALID, READ_FAILURE, answer_rows
-from tests.loads import load_job, load_source, table_schema
+from tests.loads import load_source, statement_values, table_schema
 from tests.scripted_server import Answer, Execute, ScriptedServer, error, query_id
 
 TABLE = table_schema({"id": "bigint", "v": "bigint"}, ["id"])
@@ -138,7 +138,7 @@ def test_every_reported_key_is_counted(
     job = StatementJob(
         kind="lookup",
         cluster_name="test",
-        values=load_job(stand_in, source),
+        values=statement_values(stand_in, source),
         table=TABLE,
         key=PLAN.key,
         columns=PLAN.columns,

@@ -30,7 +30,7 @@ from tasks.child.unit import Attempt, Done, UnitStopped, work
 from tasks.child.verify import run_verify
 from tests.integration.load.conftest import make_table
 from tests.integration.tasks.conftest import MakeJob
-from tests.loads import load_job, load_source
+from tests.loads import load_source, statement_values
 
 JOB = "ld-000002"
 LEASE_MS = 60_000
@@ -83,7 +83,7 @@ def statement_job(
     job = StatementJob(
         kind=request.param.split()[0],
         cluster_name=cassandra_session.cluster.metadata.cluster_name,
-        values=load_job(KEYS, source),
+        values=statement_values(KEYS, source),
         table=table if request.param == "lookup" else None,
         key=("id",),
         columns=("id", "v"),

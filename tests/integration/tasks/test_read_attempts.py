@@ -37,7 +37,7 @@ from tasks.child.scan import run_read
 from tasks.child.statements import run_statements
 from tasks.child.unit import Attempt, Done, Runner, work
 from tests.integration.load.conftest import make_table
-from tests.loads import load_job, load_source
+from tests.loads import load_source, statement_values
 
 JOB = "ul-000001"
 ROWS = 500
@@ -155,7 +155,7 @@ def answers(child: Child, cassandra_session: Session, keyspace: str, tmp_path: P
     job = StatementJob(
         kind="exec",
         cluster_name=cassandra_session.cluster.metadata.cluster_name,
-        values=load_job(MARKER),
+        values=statement_values(MARKER),
         spans=(f"id:0..{ROWS - 1}",),
         statement=f"SELECT id, v FROM {keyspace}.t WHERE id = ?",
         result=tuple((name, table.types[name]) for name in ("id", "v")),
@@ -197,7 +197,7 @@ def nearly_all(
 ) -> StatementJob:
     """A job of 100 existing rows, or of 100 keys without a row, in units of 75 and 25."""
     table = make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
-    name, values, facts = f"{keyspace}.t", load_job(MARKER), dict[str, Any]()
+    name, values, facts = f"{keyspace}.t", statement_values(MARKER), dict[str, Any]()
     units = [SpanUnit(0, 75).pack(), SpanUnit(75, 100).pack()]
     if request.param == "exec of ranges":
         for i in range(100):
@@ -207,7 +207,7 @@ def nearly_all(
     else:
         path = tmp_path / "keys.csv"
         path.write_text("".join(f"{i:02}\n" for i in range(100)))
-        values = load_job(MARKER, load_source(["id"], path=str(path), size_bytes=300))
+        values = statement_values(MARKER, load_source(["id"], path=str(path), size_bytes=300))
         units = [LoadUnit(0, 0, 225, 0, 1, 75).pack(), LoadUnit(0, 225, 75, 75, 76, 25).pack()]
         facts = {"kind": "lookup", "table": table, "key": ("id",), "columns": ("id", "v")}
     job = StatementJob(

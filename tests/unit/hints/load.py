@@ -10,7 +10,7 @@ from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.empties import with_empties
 from producer.plan.sources import plan_sources
 from producer.plan.titles import with_separator
-from producer.request.load import load_request
+from producer.request.load import load_draft
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
 from ringhaul.formats.split import Position
@@ -51,7 +51,7 @@ def load(path: Path, table: TableSchema, *arguments: str) -> Outcome:
 
 def _load(path: Path, table: TableSchema, arguments: tuple[str, ...]) -> Outcome:
     options = parse_options("load", str(path), "-t", table.name, *arguments)
-    request = load_request(options, load_settings())
+    request = load_draft(options, load_settings())
     files = find_sources([str(path)], request.dialect, request.file_format)
     request = with_separator(request, files)
     (source,) = plan_sources(request, files, table)

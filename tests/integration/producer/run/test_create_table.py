@@ -12,7 +12,7 @@ from cassandra.cluster import Session
 from config.settings import load_settings
 from producer.notes import Note
 from producer.plan.new_table import Planned, plan_new_table, wanted_table
-from producer.request.load import LoadRequest, load_request
+from producer.request.load import LoadDraft, load_draft
 from producer.run import create_table as module
 from producer.run.create_table import create_table
 from ringhaul.cluster.driver_view import DriverView
@@ -36,8 +36,8 @@ def options(keyspace: str) -> Any:
 
 
 @pytest.fixture
-def request_(options: Any) -> LoadRequest:
-    return load_request(options, load_settings())
+def request_(options: Any) -> LoadDraft:
+    return load_draft(options, load_settings())
 
 
 def planned_job(planned: Planned) -> LoadJob:
@@ -45,7 +45,7 @@ def planned_job(planned: Planned) -> LoadJob:
 
 
 def test_the_job_gets_the_table_as_the_cluster_has_it(
-    cassandra_session: Session, options: Any, request_: LoadRequest, files: list[SourceFile]
+    cassandra_session: Session, options: Any, request_: LoadDraft, files: list[SourceFile]
 ) -> None:
     planned = wanted_table(request_, files, DriverView(cassandra_session))
     assert isinstance(planned, Planned)
@@ -57,7 +57,7 @@ def test_the_job_gets_the_table_as_the_cluster_has_it(
 
 
 def test_a_table_that_somebody_else_creates_meanwhile_is_not_taken_for_ours(
-    cassandra_session: Session, options: Any, request_: LoadRequest, files: list[SourceFile]
+    cassandra_session: Session, options: Any, request_: LoadDraft, files: list[SourceFile]
 ) -> None:
     planned = wanted_table(request_, files, DriverView(cassandra_session))
     assert isinstance(planned, Planned)
@@ -71,7 +71,7 @@ def test_a_table_that_somebody_else_creates_meanwhile_is_not_taken_for_ours(
 def test_nodes_that_do_not_agree_end_the_command(
     cassandra_session: Session,
     options: Any,
-    request_: LoadRequest,
+    request_: LoadDraft,
     files: list[SourceFile],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -26,14 +26,14 @@ from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.output.job import Output, ResultOutput
-from ringhaul.records.job import LoadJob
+from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.scan.job import ReadJob
 from ringhaul.sstables.layout import Layout
 from ringhaul.statements.job import StatementJob
 from ringhaul.storage.hidden import MANIFEST
 from tasks.kinds import Job, read_job
 from tests.integration.conftest import Settle
-from tests.loads import load_job, load_source, table_schema
+from tests.loads import load_job, load_source, statement_values, table_schema
 from tests.options import parse_options
 
 JOB = "xx-000001"
@@ -61,11 +61,14 @@ def services(ledger: Ledger, broker_url: str, monkeypatch: pytest.MonkeyPatch) -
     )
 
 
-def load_of(folder: Path, **options: Any) -> LoadJob:
+def source_of(folder: Path) -> LoadSource:
     path = folder / "in.csv"
     path.write_bytes(ROWS)
-    source = load_source(["id"], path=str(path), size_bytes=len(ROWS), start=Position(0, 0, 1))
-    return load_job(TABLE, source, **options)
+    return load_source(["id"], path=str(path), size_bytes=len(ROWS), start=Position(0, 0, 1))
+
+
+def load_of(folder: Path, **options: Any) -> LoadJob:
+    return load_job(TABLE, source_of(folder), **options)
 
 
 def read_of(kind: JobKind, **options: Any) -> ReadJob:
@@ -78,7 +81,7 @@ def exec_of(folder: Path, **options: Any) -> StatementJob:
     return StatementJob(
         kind=JobKind.EXEC,
         cluster_name="c",
-        values=load_of(folder),
+        values=statement_values(TABLE, source_of(folder)),
         statement="UPDATE shop.orders SET n = n + 1 WHERE id = ?",
         **options,
     )

@@ -17,7 +17,7 @@ from tasks.child.unit import Attempt, Done
 from tasks.child.unit import work as work_on
 from tests.integration.tasks.child.messages import JOB, work
 from tests.integration.tasks.conftest import MakeJob
-from tests.loads import load_job, table_schema
+from tests.loads import statement_values, table_schema
 
 
 def test_a_unit_of_a_paused_job_is_released_at_once(
@@ -51,7 +51,7 @@ def test_a_unit_that_must_not_run_twice_is_finished_in_a_pause(
     job = StatementJob(
         kind="exec",
         cluster_name=cassandra_session.cluster.metadata.cluster_name,
-        values=load_job(table_schema({"id": "int"}, [])),
+        values=statement_values(table_schema({"id": "int"}, [])),
         spans=("id:1..2",),
         statement="UPDATE shop.visits SET n = n + 1 WHERE id = ?",
         repeatable=False,

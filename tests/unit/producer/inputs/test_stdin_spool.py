@@ -30,7 +30,7 @@ from producer.inputs.stdin_spool import (
 )
 from producer.inputs.urlfile import read_urlfile
 from producer.plan.sources import plan_sources
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from producer.run.spool_cleanup import drop_spooled
 from producer.spool_names import path_as_given
 from ringhaul.errors import OutputUnusable, SourceMissing, UsageError
@@ -220,7 +220,7 @@ def test_errors_of_standard_input_do_not_name_the_spool_file(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'[{"id": 1}]')))
     spool = spool_path(Path("state"), JOB)
-    request = LoadRequest(keyspace="shop", table="orders", file_format="jsonl")
+    request = LoadDraft(keyspace="shop", table="orders", file_format="jsonl")
     files = spool_sources(["-"], request.dialect, "jsonl", spool)
     # When it is planned
     with pytest.raises(UsageError) as refusal, naming_standard_input(spool):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from producer.plan.sources import plan_sources, with_empty
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from ringhaul.records.job import LoadSource
 from ringhaul.sources.find import find_sources
 from tests.loads import table_schema
@@ -24,7 +24,7 @@ def plan(tmp_path: Path) -> Plan:
     """Plans a load of the files of `tmp_path`."""
 
     def planned(**options: Any) -> tuple[LoadSource, ...]:
-        request = LoadRequest(keyspace="shop", table="orders", **options)
+        request = LoadDraft(keyspace="shop", table="orders", **options)
         files = find_sources([str(tmp_path)], request.dialect, request.file_format)
         found = plan_sources(request, files, TABLE)
         return with_empty(request, files, found, [source for source in found if source])

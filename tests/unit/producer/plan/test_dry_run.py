@@ -17,7 +17,7 @@ from producer.plan import dry_run, unit_count
 from producer.plan.dry_run import dry_run_code, dry_run_json, dry_run_text
 from producer.plan.sources import plan_source, plan_sources, with_empty
 from producer.plan.units import split_sources
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from producer.text import count_text
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import ORDINAL_END, LoadJob
@@ -29,7 +29,7 @@ TABLE = table_schema({"id": "int", "v": "text"}, ["id"])
 
 
 def planned(folder: Path, skip: int = 0, most: int | None = None, unit_bytes: int = 40) -> LoadJob:
-    request = LoadRequest(keyspace="shop", table="orders")
+    request = LoadDraft(keyspace="shop", table="orders")
     sources = [plan_source(request, file, TABLE) for file in find_sources([str(folder)])]
     end = ORDINAL_END if most is None else skip + most
     return load_job(TABLE, *sources, ordinal_first=skip, ordinal_end=end, unit_bytes=unit_bytes)
@@ -62,7 +62,7 @@ def test_skipped_records_are_not_in_the_sample(tmp_path: Path, name: str, unit_b
 
 def test_json_has_the_same_plan(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("id,v,x\n1,a,?\nno,b,?\n")
-    request = LoadRequest(keyspace="shop", table="orders", skip_columns=["x"])
+    request = LoadDraft(keyspace="shop", table="orders", skip_columns=["x"])
     source = plan_source(request, find_sources([str(tmp_path)])[0], TABLE)
     job = load_job(TABLE, source, unit_bytes=40)
 
@@ -113,7 +113,7 @@ def test_the_exit_code_says_whether_the_load_would_do(
 def test_reasons_are_grouped_by_column(tmp_path: Path) -> None:
     rows = "".join(f"x{n},{n}\n{n},{2**70 + n}\n\n" for n in range(500))
     (tmp_path / "in.csv").write_text(f"id,n\n{rows}1,2,3\n")
-    request = LoadRequest(keyspace="shop", table="orders")
+    request = LoadDraft(keyspace="shop", table="orders")
     numbers = table_schema({"id": "int", "n": "int"}, ["id"])
     source = plan_source(request, find_sources([str(tmp_path)])[0], numbers)
     (shown,) = dry_run_json(load_job(numbers, source), 1)["samples"]
@@ -176,7 +176,7 @@ def test_parts_without_records_are_skipped_as_by_the_load(
     (tmp_path / "part-1.csv").write_text("id,v\n" + "1,x\n" * 10_000)
     monkeypatch.setattr(unit_count, "READ_BYTES_MAX", 1 << 12)
     monkeypatch.setattr("ringhaul.formats.split.SPLIT_CHUNK_BYTES", 1 << 10)
-    request = LoadRequest(keyspace="shop", table="orders", max_rows=5000)
+    request = LoadDraft(keyspace="shop", table="orders", max_rows=5000)
     files = find_sources([str(tmp_path)])
     found = plan_sources(request, files, TABLE)
     sources = with_empty(request, files, found, [source for source in found if source])
@@ -279,7 +279,7 @@ def test_row_groups_beyond_those_that_are_counted(
 def test_a_write_time_that_is_a_column_too_is_read_once(tmp_path: Path) -> None:
     table = pa.table({"v": ["x", "y"], "id": pa.array([1, 2**40])})
     pq.write_table(table, tmp_path / "in.parquet")
-    request = LoadRequest(keyspace="shop", table="orders", timestamp_field="id")
+    request = LoadDraft(keyspace="shop", table="orders", timestamp_field="id")
     source = plan_source(request, find_sources([str(tmp_path)])[0], TABLE)
     plan = dry_run_json(load_job(TABLE, source), 2)
     assert plan["timestamp_field"] == "id"

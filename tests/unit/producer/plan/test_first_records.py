@@ -12,7 +12,7 @@ import pytest
 
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.sources import plan_sources
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty
@@ -49,7 +49,7 @@ def test_fields_without_names_are_those_of_the_first_loaded_record(
     (tmp_path / "x.csv").write_text(text)
     with gzip.open(tmp_path / "y.csv.gz", "wb") as file:
         file.write(text.encode())
-    sources = plan(header=False, mapping=mapping, **{"rows_per_file": True, **options})
+    sources = plan(header=False, mapping=mapping, **{"bounds_per_source": True, **options})
     assert [source.fields for source in sources] == [tuple(map(str, range(count)))] * 2
     assert sources[0].mapping == (("0", "id"), ("1", "n"))
 
@@ -86,7 +86,7 @@ def test_records_are_skipped_over_all_files(plan: Plan, tmp_path: Path) -> None:
         plan(header=False, mapping=POSITIONS, skip_rows=4)
     # Each file may have its own
     sources = plan(header=False, mapping=POSITIONS, skip_rows=1, dialect=LENIENT,
-                   rows_per_file=True)  # fmt: skip
+                   bounds_per_source=True)  # fmt: skip
     assert [len(source.fields) for source in sources] == [2, 2, 2, 2]
 
 
@@ -109,7 +109,7 @@ def test_the_first_object_that_is_loaded_has_the_names(plan: Plan, tmp_path: Pat
         plan(skip_rows=2)
 
 
-def warnings_of(path: Path, request: LoadRequest) -> list[str]:
+def warnings_of(path: Path, request: LoadDraft) -> list[str]:
     """Return the warnings about a file."""
     files = find_sources([str(path)])
     sources = [source for source in plan_sources(request, files, TABLE) if source is not None]
@@ -129,7 +129,7 @@ def test_warnings_are_about_loaded_records(
 ) -> None:
     path = tmp_path / "x.csv"
     path.write_text(text)
-    request = LoadRequest(keyspace="shop", table="orders", **options)
+    request = LoadDraft(keyspace="shop", table="orders", **options)
     assert warnings_of(path, request) == []
     path.write_text(f"{text}3,\\N\n")
     (warning,) = warnings_of(path, request)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from producer.plan.json_layout import with_layout
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.sources.find import find_sources
 
 
 def layout(folder: Path, **dialect: str) -> tuple[str, str | None]:
-    request = LoadRequest(keyspace="k", table="t", dialect=CsvDialect(**dialect))
+    request = LoadDraft(keyspace="k", table="t", dialect=CsvDialect(**dialect))
     found, note = with_layout(request, find_sources([str(folder)], request.dialect))
     return found.dialect.json_layout, note
 

@@ -8,7 +8,7 @@ import pytest
 
 from producer.plan.dry_run import sample
 from producer.plan.sources import plan_source, plan_sources
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import START
@@ -26,7 +26,7 @@ def plan(folder: Path, text: str, mapping: str, dialect: CsvDialect) -> LoadSour
     path = folder / "x.jsonl"
     path.write_text(text)
     parsed = parse_mapping(mapping)
-    request = LoadRequest(keyspace="k", table="t", mapping=parsed, dialect=dialect)
+    request = LoadDraft(keyspace="k", table="t", mapping=parsed, dialect=dialect)
     (file,) = find_sources([str(path)])
     source = plan_source(request, file, TABLE)
     assert LoadSource.from_json(source.to_json()) == source
@@ -99,6 +99,6 @@ def test_a_name_with_a_dot_is_a_name_first(tmp_path: Path) -> None:
 def test_a_misspelt_path_is_refused(tmp_path: Path, mapping: str, meant: str) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"id": 1}\n{"id": 2, "user": {"s": "x", "deep": {"n": 1}}}\n')
-    request = LoadRequest(keyspace="k", table="t", mapping=parse_mapping(mapping))
+    request = LoadDraft(keyspace="k", table="t", mapping=parse_mapping(mapping))
     with pytest.raises(UsageError, match=f"did you mean '{meant}'"):
         plan_sources(request, find_sources([str(path)]), TABLE)

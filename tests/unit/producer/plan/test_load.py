@@ -12,7 +12,7 @@ import pytest
 from config.settings import load_settings
 from producer.options.load import LoadOptions
 from producer.plan.load import unit_bytes_auto
-from producer.request.load import TIMESTAMP_US_MAX, load_request, parse_timestamp_us
+from producer.request.load import TIMESTAMP_US_MAX, load_draft, parse_timestamp_us
 from ringhaul.destination.base import UnitBounds, sstable_unit_bounds
 from ringhaul.destination.cql import Cql
 from ringhaul.errors import UsageError
@@ -140,7 +140,7 @@ def options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> LoadOptions:
 
 
 def test_defaults_are_those_of_rfc_4180(options: LoadOptions) -> None:
-    request = load_request(options, load_settings())
+    request = load_draft(options, load_settings())
     assert (request.keyspace, request.table, request.header) == ("shop", "orders", True)
     dialect = request.dialect
     assert (dialect.delimiter, dialect.quote, dialect.escape, dialect.comment) == (
@@ -174,7 +174,7 @@ def test_options_reach_the_request(options: LoadOptions) -> None:
         "ttl_field": "3",
     }
     options = replace(options, **given)
-    request = load_request(options, load_settings({"load.max_errors": "5%"}))
+    request = load_draft(options, load_settings({"load.max_errors": "5%"}))
     assert (request.columns, request.skip_columns) == (["a", "b", "c"], ["b"])
     assert request.mapping.plain == {"a": "id", "2": "total"}
     assert request.rows_per_s == 500
@@ -197,7 +197,7 @@ def test_options_reach_the_request(options: LoadOptions) -> None:
 def test_the_table_may_name_its_keyspace(
     options: LoadOptions, table: str, keyspace: str | None, found: tuple[str, str]
 ) -> None:
-    request = load_request(replace(options, table=table, keyspace=keyspace), load_settings())
+    request = load_draft(replace(options, table=table, keyspace=keyspace), load_settings())
     assert (request.keyspace, request.table) == found
 
 
@@ -227,6 +227,6 @@ def test_unusable_options_are_named(
     options: LoadOptions, given: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError) as refusal:
-        load_request(replace(options, **given), load_settings())
+        load_draft(replace(options, **given), load_settings())
     assert message in str(refusal.value)
     assert refusal.value.exit_code == 2

@@ -15,7 +15,7 @@ import pytest
 
 from producer.plan.column_types import UserTypes
 from producer.plan.new_table import Planned, plan_new_table
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
@@ -31,7 +31,7 @@ def plan(tmp_path: Path) -> Plan:
     """Plans a table for the files of `tmp_path`."""
 
     def planned(user_types: UserTypes = (), vectors: bool = True, **options: Any) -> Planned:
-        request = LoadRequest(keyspace="shop", table="orders", create_table=True, **options)
+        request = LoadDraft(keyspace="shop", table="orders", create_table=True, **options)
         files = find_sources([str(tmp_path)], request.dialect, request.file_format)
         return plan_new_table(request, files, user_types=user_types, vectors=vectors)
 

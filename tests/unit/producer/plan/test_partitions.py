@@ -11,7 +11,7 @@ import pytest
 
 from producer.plan.partitions import partition_notes
 from producer.plan.sources import plan_sources
-from producer.request.load import LoadRequest, check_request
+from producer.request.load import LoadDraft, check_draft
 from ringhaul.errors import UsageError
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.mapping.language import parse_mapping
@@ -25,8 +25,8 @@ TABLE = table_schema(TYPES, ["id", "year"])
 
 def plan(folder: Path, **options: Any) -> list[LoadSource]:
     known: dict[str, Any] = {"partitioned": True} | options
-    request = LoadRequest(keyspace="shop", table="orders", **known)
-    check_request(request)
+    request = LoadDraft(keyspace="shop", table="orders", **known)
+    check_draft(request)
     found = plan_sources(request, find_sources([str(folder)], request.dialect), TABLE)
     return [source for source in found if source is not None]
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_loaded_is_refused(tmp_path: Path, folder: str, why: str)
 def found(folder: Path, **options: Any) -> tuple[list[LoadSource], str]:
     """What is planned without the option, and the lines that say so."""
     sources = plan(folder, partitioned=False, **options)
-    request = LoadRequest(keyspace="shop", table="orders", **options)
+    request = LoadDraft(keyspace="shop", table="orders", **options)
     return sources, "\n".join(note.text for note in partition_notes(request, sources, TABLE))
 
 
@@ -201,4 +201,4 @@ def test_records_without_a_header_have_all_columns_or_none_of_the_folders(tmp_pa
 @pytest.mark.parametrize("options", [{"transforms": ("a:b",)}, {"create_table": True}])
 def test_it_is_not_combined_with_what_changes_columns(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="--hive-partitioning gives columns of the table"):
-        check_request(LoadRequest(keyspace="k", table="t", partitioned=True, **options))
+        check_draft(LoadDraft(keyspace="k", table="t", partitioned=True, **options))

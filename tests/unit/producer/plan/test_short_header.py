@@ -11,7 +11,7 @@ import pytest
 
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.dry_run import sample
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from ringhaul.cql.cells import Cells
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
@@ -31,7 +31,7 @@ def said(plan: Plan, options: dict[str, Any]) -> str:
         sources = plan(**options)
     except UsageError as error:
         return str(error)
-    request = LoadRequest(keyspace="shop", table="orders", **options)
+    request = LoadDraft(keyspace="shop", table="orders", **options)
     return "".join(dialect_warnings(request, sources, TABLE))
 
 

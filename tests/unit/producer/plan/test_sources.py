@@ -15,7 +15,7 @@ import pytest
 
 from producer.plan.dry_run import dry_run_text
 from producer.plan.units import split_sources
-from producer.request.load import LoadRequest, check_request, refuse_unread
+from producer.request.load import LoadDraft, check_draft, refuse_unread
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty
@@ -48,7 +48,7 @@ def test_options_of_text_that_apply_to_no_file_are_refused(
     name: str, form: str, given: dict[str, Any], message: str
 ) -> None:
     dialect = CsvDialect(**given)
-    request = LoadRequest(keyspace="shop", table="orders", dialect=dialect, file_format=form)
+    request = LoadDraft(keyspace="shop", table="orders", dialect=dialect, file_format=form)
     formats = {format_of(name, form)}
     refuse_unread(request, {*formats, "csv"})
     if message:
@@ -56,13 +56,13 @@ def test_options_of_text_that_apply_to_no_file_are_refused(
             refuse_unread(request, formats)
         if form != "auto":  # before any file is opened
             with pytest.raises(UsageError, match=message):
-                check_request(request)
+                check_draft(request)
     else:
         refuse_unread(request, formats)
 
 
 def test_such_an_option_of_values_is_named() -> None:
-    request = LoadRequest(keyspace="lookup", table="values", dialect=CsvDialect(quote=None))
+    request = LoadDraft(keyspace="lookup", table="values", dialect=CsvDialect(quote=None))
     with spelled_as(JobKind.LOOKUP), pytest.raises(UsageError, match="--values-quote has no"):
         refuse_unread(request, {"parquet"})
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from producer.plan.field_notes import left_out_notes, shifted_times_notes
-from producer.request.load import LoadRequest, check_request
+from producer.request.load import LoadDraft, check_draft
 from ringhaul.errors import UsageError
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.mapping.language import parse_mapping
@@ -59,7 +59,7 @@ def test_a_field_without_a_name_is_refused(option: str) -> None:
     """An unset shell variable gives an empty name."""
     message = f"--{option.replace('_', '-')} is empty: give the name of a field, or leave it out"
     with pytest.raises(UsageError, match=message):
-        check_request(LoadRequest(keyspace="shop", table="orders", **{option: ""}))
+        check_draft(LoadDraft(keyspace="shop", table="orders", **{option: ""}))
 
 
 def test_a_field_in_one_file_of_json_lines_is_enough(plan: Plan, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_verification_leaves_out_write_times_and_ttls(plan: Plan, tmp_path: Pa
         plan()
     sources = plan(kind=JobKind.VERIFY)
     assert sources[0].mapping == (("id", "id"), ("n", "n"))
-    request = LoadRequest(keyspace="shop", table="orders", kind=JobKind.VERIFY)
+    request = LoadDraft(keyspace="shop", table="orders", kind=JobKind.VERIFY)
     assert left_out_notes(request, sources, TABLE) == [
         "not compared: writetime(n), ttl(n), TTL(note) and 1 more (--times compares write "
         "times and TTLs)"
@@ -143,7 +143,7 @@ def test_write_times_that_a_list_shifts_are_named(plan: Plan, tmp_path: Path) ->
     (tmp_path / "x.csv").write_text("id,n\n1,2\n")
     (source,) = plan()
     kinds = {"id": "int", "n": "list<int>", "other": "list<int>"}
-    table, request = table_schema(kinds, ["id"]), LoadRequest(keyspace="shop", table="orders")
+    table, request = table_schema(kinds, ["id"]), LoadDraft(keyspace="shop", table="orders")
     dated = replace(request, timestamp="5")
     (note,) = shifted_times_notes(dated, [source], table)
     assert note.startswith("write times are not kept exactly: n of shop.orders is a list ")

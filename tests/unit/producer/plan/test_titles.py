@@ -11,7 +11,7 @@ import pytest
 
 from producer.plan.sources import plan_sources
 from producer.plan.titles import with_separator
-from producer.request.load import LoadRequest, check_request
+from producer.request.load import LoadDraft, check_draft
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty
@@ -25,9 +25,9 @@ from tests.options import parse_options
 TABLE = table_schema({"id": "int", "n": "bigint", "note": "text"}, ["id"])
 
 
-def plan(folder: Path, **options: Any) -> tuple[LoadSource, LoadRequest]:
+def plan(folder: Path, **options: Any) -> tuple[LoadSource, LoadDraft]:
     """Plan a load of the only file of a folder."""
-    request = LoadRequest(keyspace="shop", table="orders", **options)
+    request = LoadDraft(keyspace="shop", table="orders", **options)
     files = find_sources([str(folder)], request.dialect)
     request = with_separator(request, files)
     (source,) = plan_sources(request, files, TABLE)
@@ -95,7 +95,7 @@ def test_a_line_sep_names_the_delimiter(tmp_path: Path, sep: str) -> None:
 
 def test_without_the_option_nothing_is_read(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("sep=;\nid;n;note\n")
-    request = LoadRequest(keyspace="shop", table="orders")
+    request = LoadDraft(keyspace="shop", table="orders")
     assert with_separator(request, find_sources([str(tmp_path)])) is request
 
 
@@ -133,22 +133,22 @@ def test_an_empty_file_is_empty(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], why: str) -> None:
     from config.settings import load_settings
-    from producer.request.load import load_request
+    from producer.request.load import load_draft
 
     with pytest.raises(UsageError, match=why):
-        load_request(parse_options("load", "a.csv", "-t", "k.t", *arguments), load_settings())
+        load_draft(parse_options("load", "a.csv", "-t", "k.t", *arguments), load_settings())
 
 
 def test_lookup_names_its_own_option() -> None:
-    from producer.request.statements import values_request
+    from producer.request.statements import values_draft
 
     lookup = ("lookup", "-t", "k.t", "--keys", "k.csv", "--values-header-at")
-    assert values_request(parse_options(*lookup, "3").values, "lookup").header_at == 3
+    assert values_draft(parse_options(*lookup, "3").values).header_at == 3
     with pytest.raises(UsageError, match="--values-header-at 'x'"):
-        values_request(parse_options(*lookup, "x").values, "lookup")
+        values_draft(parse_options(*lookup, "x").values)
 
 
 def test_a_request_without_csv_is_refused() -> None:
-    request = LoadRequest(keyspace="k", table="t", header_at=2)
+    request = LoadDraft(keyspace="k", table="t", header_at=2)
     with pytest.raises(UsageError, match="--header-at has no effect"):
-        check_request(replace(request, file_format="parquet"))
+        check_draft(replace(request, file_format="parquet"))

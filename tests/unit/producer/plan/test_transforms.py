@@ -16,7 +16,7 @@ from config.settings import Settings
 from producer.plan.dry_run import dry_run_text
 from producer.plan.sources import plan_source
 from producer.plan.transforms import plan_transforms, with_results
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from ringhaul.errors import UsageError
 from ringhaul.mapping.language import parse_mapping
 from ringhaul.records.job import LoadJob
@@ -35,7 +35,7 @@ def plan(tmp_path: Path) -> Plan:
 
     def planned(*functions: Any, **options: Any) -> LoadJob:
         names = tuple(f"t:{number}" for number in range(len(functions)))
-        request = LoadRequest(keyspace="shop", table="orders", transforms=names, **options)
+        request = LoadDraft(keyspace="shop", table="orders", transforms=names, **options)
         files = find_sources([str(tmp_path)], request.dialect, request.file_format)
         sources = [plan_source(request, file, TABLE) for file in files]
         job = load_job(TABLE, *sources, transforms=names, ordinal_first=request.skip_rows)

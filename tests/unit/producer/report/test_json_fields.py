@@ -14,7 +14,7 @@ from producer.figures.scan_summary import report_closing
 from producer.figures.snapshot import Snapshot
 from producer.plan.dry_run import dry_run_json
 from producer.plan.sources import plan_source
-from producer.request.load import LoadRequest
+from producer.request.load import LoadDraft
 from ringhaul.ledger.states import JobState
 from ringhaul.sources.find import find_sources
 from tests.loads import load_job
@@ -27,7 +27,7 @@ PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "json.md").read_text(
 
 def plan_fields(folder: Path) -> Iterable[str]:
     (folder / "in.csv").write_text("id\nno\n")
-    request = LoadRequest(keyspace="shop", table="orders")
+    request = LoadDraft(keyspace="shop", table="orders")
     source = plan_source(request, find_sources([str(folder)])[0], TABLE)
     plan = dry_run_json(load_job(TABLE, source), 1)
     (shown,) = plan["samples"]

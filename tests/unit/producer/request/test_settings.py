@@ -16,7 +16,7 @@ from config.settings import Loaded, load_settings
 from producer.cli import cli
 from producer.commands.options import ledger_options
 from producer.options.connection import LedgerPlace
-from producer.request.settings import CONNECTION_FLAGS, connection_flags, is_embedded, settle
+from producer.request.settings import CONNECTION_FLAGS, connection_flags, settle
 from producer.request.values import comma_list
 from producer.services.embedded import enter_broker
 from producer.services.ledger import settings_of
@@ -123,20 +123,20 @@ def test_broker_none_replaces_the_configured_broker(
     path.write_text(FILE_OF_ANOTHER)
     os.environ["RINGHAUL_BROKER_TLS_CERT"] = os.environ["RINGHAUL_BROKER_TLS_KEY"] = "own.pem"
     os.environ["RINGHAUL_STATE_DIR"] = str(tmp_path / "state")
-    assert not is_embedded(settle({}, path))
+    assert not settle({}, path).is_embedded
 
     loaded = settle({"broker.url": "none"}, path)
 
-    assert is_embedded(loaded)
+    assert loaded.is_embedded
     worker = in_a_worker(loaded, monkeypatch)
-    assert is_embedded(worker)
+    assert worker.is_embedded
     assert loaded.settings.broker == worker.settings.broker == BrokerSettings()
     # And while the embedded broker runs, workers and this process's Celery use it
     with ExitStack() as stack:
         with_it, broker = enter_broker(stack, loaded)
         assert broker is not None
         for one in (with_it, in_a_worker(with_it, monkeypatch)):
-            assert not is_embedded(one)
+            assert not one.is_embedded
             assert one.settings.broker == process_settings().broker
             assert one.settings.broker.url.startswith("redis://127.0.0.1:")
             assert one.settings.broker.tls_ca is None
@@ -153,7 +153,7 @@ def test_a_configured_broker_is_handed_to_celery_as_it_is() -> None:
 def test_an_empty_url_in_a_file_means_no_broker(tmp_path: Path) -> None:
     path = tmp_path / "ringhaul.toml"
     path.write_text('[broker]\nurl = ""\n')
-    assert is_embedded(settle({}, path))
+    assert settle({}, path).is_embedded
 
 
 def test_an_empty_broker_is_refused() -> None:

@@ -14,7 +14,7 @@ from ringhaul.output.job import Output
 from ringhaul.scan.job import ReadJob
 from ringhaul.statements.job import StatementJob
 from tasks.kinds import Job
-from tests.loads import load_job, table_schema
+from tests.loads import load_job, statement_values, table_schema
 
 TABLE = table_schema({"id": "int"}, ["id"])
 OUT = Output(url="/out", format=OutputFormat())
@@ -26,7 +26,7 @@ def read_of(kind: JobKind, **options: Any) -> ReadJob:
 
 
 def statement_of(kind: JobKind, **options: Any) -> StatementJob:
-    return StatementJob(kind=kind, cluster_name="c", values=load_job(TABLE), **options)
+    return StatementJob(kind=kind, cluster_name="c", values=statement_values(TABLE), **options)
 
 
 NOTHING = "Nothing was written to a table: run the command again."
