@@ -10,6 +10,7 @@ from cassandra.cluster import NoHostAvailable, Session
 from cassandra.protocol import ErrorMessage, SyntaxException
 
 from producer.plan.computed import said_by_server
+from producer.plan.heads import Heads
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cluster.markers import markers_of
 from ringhaul.cluster.schema import TableSchema
@@ -18,13 +19,12 @@ from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
 from ringhaul.load.statement import insert_statement
 from ringhaul.records.job import Argument, LoadSource
-from ringhaul.sources.files import open_parquet
 
 Filled = tuple[tuple[str, str], ...]
 
 
 def with_arguments(
-    session: Session, table: TableSchema, sources: Sequence[LoadSource]
+    session: Session, heads: Heads, table: TableSchema, sources: Sequence[LoadSource]
 ) -> tuple[LoadSource, ...]:
     """Return the sources with the types that functions of their mappings take.
 
@@ -40,7 +40,7 @@ def with_arguments(
         arguments = [
             one._replace(type=kind) for one, kind in zip(source.arguments, types, strict=True)
         ]
-        _check_parquet(source, arguments)
+        _check_parquet(heads, source, arguments)
         found.append(replace(source, arguments=tuple(arguments)))
     return tuple(found)
 
@@ -75,11 +75,10 @@ def _types(session: Session, table: TableSchema, source: LoadSource) -> list[Cql
     return types
 
 
-def _check_parquet(source: LoadSource, arguments: Sequence[Argument]) -> None:
+def _check_parquet(heads: Heads, source: LoadSource, arguments: Sequence[Argument]) -> None:
     if source.format != "parquet" or not arguments or source.results:
         return
-    with open_parquet(source.file) as opened:
-        schema = opened.schema_arrow
+    schema = heads[source.file].columns().schema
     for one in arguments:
         arrow = schema.field(one.field).type
         if refusal(one.type, arrow) is not None:

@@ -16,6 +16,7 @@ from cassandra.metadata import Metadata
 from producer.notes import Note
 from producer.plan.column_types import UserTypes, as_given, check_arrow, given_types, misfits
 from producer.plan.files import each_file
+from producer.plan.heads import Heads
 from producer.plan.table_sample import ArrowColumn, Sample, read_sample
 from producer.request.load import LoadRequest
 from producer.text import count_text
@@ -30,7 +31,6 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.records.infer import Inferred, NoType, widened
 from ringhaul.records.new_table import NewTable, differences, new_table, repeated_keys
-from ringhaul.sources.source import SourceFile
 
 #: The first release of Cassandra that has vectors.
 VECTORS_SINCE = 5
@@ -44,9 +44,7 @@ class Planned:
     notes: tuple[str, ...]
 
 
-def wanted_table(
-    request: LoadRequest, files: Sequence[SourceFile], session: Session
-) -> Planned | Note:
+def wanted_table(request: LoadRequest, heads: Heads, session: Session) -> Planned | Note:
     """Return the table to create, or a note that it exists as it would be created.
 
     Raises `UsageError` if it exists with other columns or another key, and as `plan_new_table` and
@@ -55,7 +53,7 @@ def wanted_table(
     metadata = session.cluster.metadata
     keyspace = find_keyspace(metadata, request.keyspace)
     planned = plan_new_table(
-        request, files, user_types=user_types_of(keyspace), vectors=_has_vectors(metadata)
+        request, heads, user_types=user_types_of(keyspace), vectors=_has_vectors(metadata)
     )
     try:
         found = find_table(metadata, request.keyspace, request.table)
@@ -78,7 +76,7 @@ def _has_vectors(metadata: Metadata) -> bool:
 
 def plan_new_table(
     request: LoadRequest,
-    files: Sequence[SourceFile],
+    heads: Heads,
     *,
     user_types: UserTypes = (),
     vectors: bool = True,
@@ -89,11 +87,12 @@ def plan_new_table(
     `UsageError` for files without names of fields, without records, or whose types differ, and for
     values that no type holds.
     """
+    files = heads.files
     sampled = [*dict.fromkeys([files[0], files[len(files) // 2], files[-1]])]
     samples = [
         sample
         for sample in each_file(
-            sampled, lambda file: read_sample(request, file, file == files[0], vectors)
+            sampled, lambda file: read_sample(request, heads[file], file == files[0], vectors)
         )
         if sample is not None
     ]

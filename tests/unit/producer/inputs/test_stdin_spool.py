@@ -30,11 +30,11 @@ from producer.inputs.stdin_spool import (
     spool_sources,
 )
 from producer.inputs.urlfile import read_urlfile
-from producer.plan.sources import plan_sources
 from producer.request.load import LoadRequest
 from producer.run.spool_cleanup import drop_spooled
 from ringhaul.errors import OutputUnusable, SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
+from tests.heads import plan_sources
 from tests.loads import load_job, load_source, table_schema
 
 JOB = "ld-7f3a9c"

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from producer.plan.dry_run import dry_run_json
-from producer.plan.sources import plan_source
 from producer.report.load_summary import summary_json
 from producer.report.scan_summary import report_closing
 from producer.report.snapshot import Snapshot
 from producer.request.load import LoadRequest
 from ringhaul.ledger.states import JobState
 from ringhaul.sources.find import find_sources
+from tests.heads import dry_run_json, plan_source
 from tests.loads import load_job
 from tests.unit.producer.report.test_load_summary import TABLE, summary, verified
 from tests.unit.producer.report.test_scan_summary import REPORT, job
