@@ -7,6 +7,7 @@ import io
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -47,10 +48,11 @@ TITLES = "sep=;\nReport of May\n\nid;n;note\n" + "".join(f"{a};{b};{c}\n" for a,
 FIXED = "".join(f"{one:>5}{n:>7}{note:<12}\n" for one, n, note in ROWS)
 
 
-def parquet() -> bytes:
+def parquet(**options: bool) -> bytes:
     buffer = io.BytesIO()
-    table = pa.table({"id": [one for one, *_ in ROWS], "note": [note for *_, note in ROWS]})
-    pq.write_table(table, buffer, write_page_index=True)
+    notes = [random.Random(number).randbytes(40).hex() for number in range(5000)]
+    table = pa.table({"id": range(len(notes)), "note": notes})
+    pq.write_table(table, buffer, **options)
     return buffer.getvalue()
 
 
@@ -60,6 +62,7 @@ LOADS: dict[str, tuple[bytes, tuple[str, ...]]] = {
     "latin.csv": (CSV.encode("latin-1"), ("--encoding", "latin-1")),
     "wide.csv": (CSV.encode("utf-16"), ("--encoding", "utf-16")),
     "titles.csv": (TITLES.encode(), ("--header-at", "auto")),
+    "numbered.csv": (TITLES.encode(), ("--header-at", "4")),
     "behind.csv": (CSV.encode(), ("--skip-rows", "20")),
     "bare.csv": (
         CSV.partition("\n")[2].encode(),
@@ -77,14 +80,15 @@ LOADS: dict[str, tuple[bytes, tuple[str, ...]]] = {
     "packed.jsonl.gz": (gzip.compress(JSON.encode()), ("--mapping", "id=id,total=n")),
     "columns.txt": (
         FIXED.encode(),
-        ("--format", "fixed", "--layout", "id,1,5 n,6,12 note,13,24"),
+        ("--format", "fixed", "--columns-at", "id:1-5,n:6-12,note:13-24"),
     ),
     "columns.parquet": (parquet(), ()),
+    "indexed.parquet": (parquet(write_page_index=True), ()),
 }
 NEW = ("--create-table", "--primary-key", "id")
 
 
-def asked(path: str, *arguments: str, again: int = 1) -> tuple[list[LoadSource], list[Estimate]]:
+def asked(path: str, *arguments: str) -> tuple[list[LoadSource], list[Estimate]]:
     """Ask what the plan of a load asks, in the order of the command, with a dry run."""
     options = parse_options("load", path, "-t", TABLE.name, *arguments)
     request = load_request(options, load_settings())
@@ -145,13 +149,18 @@ def contents(server: WebServer) -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", LOADS)
 def test_a_plan_requests_a_file_once(server: WebServer, name: str, new: tuple[str, ...]) -> None:
     data, arguments = LOADS[name]
-    if new and "--no-header" in arguments:
-        pytest.skip("such a file has no names for columns")
+    if new and {"--no-header", "auto"} & {*arguments}:
+        pytest.skip("a new table has its names from the header, and none tells the header")
     server.files[name] = data
     asked(f"{server.url}/{name}", *arguments, *new)
-    assert {name: len(requests) for name, requests in contents(server).items()} == {name: 1}
-    # One look when it is found, and one when it is opened
-    assert len(server.requests) == 3
+    # The footer of a Parquet file is read once. The types of a new table need values, which are in
+    # another place, and so would be a file that an index before the footer hides.
+    most = 1 + (bool(new) and name.endswith("parquet")) + (name == "indexed.parquet")
+    (ranges,) = contents(server).values()
+    assert 1 <= len(ranges) <= most
+    # One look at the version when it is found, and one when it is opened
+    if not name.endswith("parquet"):
+        assert len(server.requests) == 3
 
 
 def test_a_plan_reads_no_byte_of_a_larger_file_twice(server: WebServer) -> None:
@@ -159,10 +168,15 @@ def test_a_plan_reads_no_byte_of_a_larger_file_twice(server: WebServer) -> None:
     server.files["large.csv"] = text.encode()
     asked(f"{server.url}/large.csv", "--skip-rows", "3000")
     ranges = contents(server)["large.csv"]
-    ends = [tuple(map(int, one.removeprefix("bytes=").split("-"))) for one in ranges]
-    assert len(ends) > 1 and all(
-        before[1] < after[0] for before, after in zip(ends, ends[1:], strict=False)
-    )
+    assert len(ranges) > 1 and not overlap(ranges)
+
+
+def overlap(ranges: Sequence[str]) -> bool:
+    """Whether requests (`bytes=0-99`, or none for the whole) are for the same bytes."""
+    if len(ranges) == 1:
+        return False
+    ends = sorted(tuple(map(int, one.removeprefix("bytes=").split("-"))) for one in ranges)
+    return any(before[1] >= after[0] for before, after in pairwise(ends))
 
 
 @pytest.fixture
@@ -227,7 +241,7 @@ def test_numbers_of_records_are_kept_of_a_file_that_is_forgotten(
         for _ in range(2):
             assert heads[b].estimate(CsvDialect()).records == 202
             heads[c].columns()
-            assert heads[c].rows_count == 200 and not heads[b].held_bytes
+            assert heads[c].rows_count == 5000 and not heads[b].held_bytes
     assert opened["b.csv"] == 1
 
 
