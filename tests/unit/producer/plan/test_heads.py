@@ -32,7 +32,7 @@ from ringhaul.records.job import LoadSource
 from ringhaul.sources import beginning
 from ringhaul.sources.beginning import Beginning
 from ringhaul.sources.estimate import Estimate
-from ringhaul.sources.files import open_stored, open_whole
+from ringhaul.sources.files import open_parquet, open_stored, open_whole
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import Access, access, set_access
@@ -190,9 +190,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     def parquet_counted(source: SourceFile, *arguments: object) -> object:
         counts[Path(source.path).name] += 1
-        return real(source, *arguments)  # type: ignore[arg-type]
+        return open_parquet(source, *arguments)  # type: ignore[arg-type]
 
-    real = plan_heads.open_parquet
     monkeypatch.setattr(beginning, "open_stored", counted)
     monkeypatch.setattr(plan_heads, "open_parquet", parquet_counted)
     return counts
