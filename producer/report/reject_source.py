@@ -18,7 +18,8 @@ from ringhaul.records.field_readers import AnyBlock
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import Reject
 from ringhaul.records.unit import TO_THE_END
-from ringhaul.units.reading import SKIP_BYTES, open_records, parquet_footer, read_records
+from ringhaul.sources.beginning import SKIP_BYTES
+from ringhaul.units.reading import open_records, parquet_footer, read_records
 
 
 @dataclass

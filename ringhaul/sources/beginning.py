@@ -11,7 +11,7 @@ from ringhaul.sources.files import check_unchanged, decoded, open_stored
 from ringhaul.sources.source import SourceFile
 
 #: Bytes read at a time of text that nobody wants, to get behind it.
-_SKIP_BYTES = 1 << 20
+SKIP_BYTES = 1 << 20
 
 
 class Beginning:
@@ -99,7 +99,7 @@ class Beginning:
         if self._at != at and not self.source.whole:
             assert isinstance(self._stream, io.BufferedReader)
             self._at = self._stream.seek(min(at, self.source.size_bytes))
-        while self._at < at and self._next(min(at - self._at, _SKIP_BYTES)):
+        while self._at < at and self._next(min(at - self._at, SKIP_BYTES)):
             pass
 
     def _open(self) -> None:

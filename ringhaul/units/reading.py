@@ -15,10 +15,9 @@ from ringhaul.formats.split import Position, Stream, read_blocks
 from ringhaul.records.field_readers import AnyBlock
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.unit import TO_THE_END, LoadUnit
+from ringhaul.sources.beginning import SKIP_BYTES
 from ringhaul.sources.files import check_unchanged, open_parquet, open_range, open_whole
 from ringhaul.sources.source import SourceFile
-
-SKIP_BYTES = 1 << 20
 
 
 class Opener(Protocol):
