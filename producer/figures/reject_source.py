@@ -16,9 +16,10 @@ from ringhaul.formats.parquet_read import RowBlock, row_groups
 from ringhaul.formats.split import Position, Stream
 from ringhaul.records.field_readers import AnyBlock
 from ringhaul.records.job import Input, LoadSource
-from ringhaul.records.reading import SKIP_BYTES, open_records, parquet_footer, read_records
+from ringhaul.records.reading import open_records, parquet_footer, read_records
 from ringhaul.records.rejects import Reject
 from ringhaul.records.unit import TO_THE_END
+from ringhaul.sources.beginning import SKIP_BYTES
 
 
 @dataclass

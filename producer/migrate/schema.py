@@ -14,6 +14,7 @@ from producer.options.job import JobOptions
 from producer.options.load import LoadOptions
 from producer.options.reads import CountOptions, UnloadOptions
 from producer.options.statements import ExecOptions
+from producer.plan.heads import Heads
 from producer.plan.scan import read_select
 from producer.plan.sources import plan_sources
 from producer.plan.statements import prepare_statement
@@ -237,4 +238,5 @@ def _refuse_load(cluster: ClusterView, loaded: Loaded, options: LoadOptions) -> 
         files = find_sources(options.sources, request.dialect, request.file_format)
     except SourceMissing:
         return  # they are where the command will run
-    plan_sources(request, files, table)
+    with Heads(files) as heads:
+        plan_sources(request, heads, table)

@@ -9,6 +9,7 @@ from cassandra import DriverException, InvalidRequest
 from cassandra.cluster import NoHostAvailable
 from cassandra.protocol import ErrorMessage, SyntaxException
 
+from producer.plan.heads import Heads
 from producer.plan.item_descriptions import said_by_server
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cluster.prepared import marked
@@ -19,13 +20,12 @@ from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
 from ringhaul.load.statement import insert_statement
 from ringhaul.records.job import Argument, LoadSource
-from ringhaul.sources.files import open_parquet
 
 Filled = tuple[tuple[str, str], ...]
 
 
 def with_arguments(
-    cluster: ClusterView, table: TableSchema, sources: Sequence[LoadSource]
+    cluster: ClusterView, heads: Heads, table: TableSchema, sources: Sequence[LoadSource]
 ) -> tuple[LoadSource, ...]:
     """Return the sources with the types that functions of their mappings take.
 
@@ -41,7 +41,7 @@ def with_arguments(
         arguments = [
             one._replace(type=kind) for one, kind in zip(source.arguments, types, strict=True)
         ]
-        _check_parquet(source, arguments)
+        _check_parquet(heads, source, arguments)
         found.append(replace(source, arguments=tuple(arguments)))
     return tuple(found)
 
@@ -73,11 +73,10 @@ def _types(cluster: ClusterView, table: TableSchema, source: LoadSource) -> list
     return types
 
 
-def _check_parquet(source: LoadSource, arguments: Sequence[Argument]) -> None:
+def _check_parquet(heads: Heads, source: LoadSource, arguments: Sequence[Argument]) -> None:
     if source.format != "parquet" or not arguments or source.results:
         return
-    with open_parquet(source.file) as opened:
-        schema = opened.schema_arrow
+    schema = heads[source.file].columns().schema
     for one in arguments:
         arrow = schema.field(one.field).type
         if refusal(one.type, arrow) is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from producer.outputs.stdout import prints_to_stderr
+from producer.plan.heads import Heads
 from producer.plan.new_table import Planned
 from producer.plan.table_sample import SAMPLE_BLOCKS_MAX
 from producer.plan.transforms import first_records
@@ -22,7 +23,7 @@ from ringhaul.load.statement import insert_statement
 from ringhaul.optional_pandas import put_off_pandas
 from ringhaul.plain_text import lines_of
 from ringhaul.records.job import LoadJob, LoadSource
-from ringhaul.records.reading import parquet_footer, read_records
+from ringhaul.records.reading import read_records
 from ringhaul.records.rejects import Reject
 from ringhaul.records.rows import Part, RowEncoder
 from ringhaul.records.unit import TO_THE_END
@@ -46,6 +47,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def dry_run_json(
     job: LoadJob,
+    heads: Heads,
     slots: int,
     transforms: tuple[Transform, ...] = (),
     planned: Planned | None = None,
@@ -60,7 +62,7 @@ def dry_run_json(
         put_off_pandas()
     table, source = job.table, job.sources[0]
     given = source.results or source.fields
-    counted = count_units(job)
+    counted = count_units(job, heads)
     return {
         "message_type": "plan",
         "kind": "load",
@@ -97,7 +99,7 @@ def dry_run_json(
         "first_timestamp_us": job.base_us,
         "new_table": _new_table_json(planned),
         "samples": [
-            _sample_json(job, sampled, _wanted_start(job, index, counted), transforms)
+            _sample_json(job, heads, sampled, _wanted_start(job, heads, index, counted), transforms)
             for index, sampled in enumerate(job.sources[:SAMPLE_SOURCES])
         ],
     }
@@ -134,14 +136,12 @@ def _new_table_json(planned: Planned | None) -> dict[str, Any] | None:
 
 def dry_run_text(
     job: LoadJob,
-    slots: int,
+    plan: dict[str, Any],
     transforms: tuple[Transform, ...] = (),
     planned: Planned | None = None,
-    plan: dict[str, Any] | None = None,
 ) -> str:
     """Return what the load would do, for people; arguments as for `dry_run_json`. `plan`: what that
     returned."""
-    plan = plan or dry_run_json(job, slots, transforms)
     through = f"through {' and '.join(plan['transforms'])} " if plan["transforms"] else ""
     only = f" where {plan['where']}" if plan["where"] else ""
     before = [] if planned is None else [*planned.notes, planned.table.text, ""]
@@ -227,11 +227,17 @@ def _part_of_key(table: TableSchema, column: str) -> str | None:
 
 @prints_to_stderr()
 def _sample_json(
-    job: LoadJob, source: LoadSource, start: Position | None, transforms: tuple[Transform, ...]
+    job: LoadJob,
+    heads: Heads,
+    source: LoadSource,
+    start: Position | None,
+    transforms: tuple[Transform, ...],
 ) -> dict[str, Any]:
-    parts = [] if start is None else sample(job, source, start, transforms)
+    parts = [] if start is None else sample(job, heads, source, start, transforms)
     rejects = [reject for part in parts for reject in part.rejects]
-    results = _results(job, source, start, transforms) if transforms and start is not None else ()
+    results: Iterable[dict[str, str]] = ()
+    if transforms and start is not None:
+        results = _results(job, heads, source, start, transforms)
     return {
         "path": source.file.path,
         "records": sum(part.records for part in parts),
@@ -265,10 +271,15 @@ def _problems(rejects: Sequence[Reject]) -> list[dict[str, Any]]:
 
 
 def _results(
-    job: LoadJob, source: LoadSource, start: Position, transforms: tuple[Transform, ...]
+    job: LoadJob,
+    heads: Heads,
+    source: LoadSource,
+    start: Position,
+    transforms: tuple[Transform, ...],
 ) -> Iterator[dict[str, str]]:
     """Yield the first rows that the transforms produce, by column."""
-    pieces, _ = Chain(transforms, source.results).apply(first_records(job, source, start))
+
+    pieces, _ = Chain(transforms, source.results).apply(first_records(job, heads, source, start))
     shown = 0
     for piece in pieces:
         for row in range(min(len(piece.rows), ROWS_SHOWN - shown)):
@@ -298,9 +309,9 @@ def _sample_lines(shown: dict[str, Any], *, transforms: bool, where: bool) -> It
         yield f"   {', '.join(values)}"[:RESULT_CHARACTERS_MAX]
 
 
-def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position | None:
-    """Return the position of a source's first wanted record, or of a record shortly before it; None
-    if no record is wanted. Its ordinal counts as the job's bounds do."""
+def _wanted_start(job: LoadJob, heads: Heads, index: int, counted: CountedUnits) -> Position | None:
+    """Return the position of a source's first wanted record, or one shortly before it; None if no
+    record is wanted. Its ordinal is the one that the job's bounds are about."""
     for unit in counted.units:
         if unit.source == index:
             ordinal = unit.first_ordinal - unit.source_ordinal
@@ -308,7 +319,7 @@ def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position |
     source = job.sources[index]
     if counted.all_of_them:
         return None
-    if source.format == "parquet" and not parquet_footer(source.file).groups_count:
+    if source.format == "parquet" and not heads.footer(source.file).groups_count:
         return None
     # A later source's ordinal is not known: all earlier records would have to be counted.
     ordinal = job.ordinal_first if index and not job.bounds_per_source else 0
@@ -316,12 +327,16 @@ def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position |
 
 
 def sample(
-    job: LoadJob, source: LoadSource, start: Position, transforms: tuple[Transform, ...] = ()
+    job: LoadJob,
+    heads: Heads,
+    source: LoadSource,
+    start: Position,
+    transforms: tuple[Transform, ...] = (),
 ) -> list[Part]:
     """Convert the wanted records of about `SAMPLE_BYTES` from `start` on. What cannot be read, such
     as a quote that is never closed, also counts as a record, in a block of its own."""
     encoder = RowEncoder(job, source, transforms)
-    blocks = read_records(source, job, start, TO_THE_END, SAMPLE_BYTES)
+    blocks = read_records(source, job, start, TO_THE_END, SAMPLE_BYTES, opener=heads)
     found: list[Part] = []
     read_bytes = 0
     for block in islice(blocks, SAMPLE_BLOCKS_MAX):

@@ -1,4 +1,4 @@
-"""Read the beginnings of source files, several at once."""
+"""Ask the same of all source files, several at once, and read the fields of their records."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from producer.plan.heads import LOOK_BYTES, SourceHead
 from producer.request.input_draft import InputDraft
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
 from ringhaul.formats.csv_read import decode_bytes, parse_fields
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.fixed_read import fixed_dialect
-from ringhaul.formats.header import SourceEmpty, refuse_binary
 from ringhaul.formats.jsonl_read import line_dialect
-from ringhaul.formats.split import START, Block, Position, read_blocks
+from ringhaul.formats.split import Block, Position, read_blocks
 from ringhaul.mapping.targets import Targets
 from ringhaul.option_names import input_option
 from ringhaul.records.job import LoadSource
-from ringhaul.records.reading import open_records, parquet_footer
 from ringhaul.records.unit import TO_THE_END
-from ringhaul.sources.files import open_whole
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import is_url
 
@@ -31,10 +29,6 @@ T = TypeVar("T")
 REMOTE_AT_ONCE = 16
 
 
-#: Bytes read at a time to find out whether a file has any record.
-LOOK_BYTES = 64 * 1024
-
-
 def each_file(files: Sequence[SourceFile], work: Callable[[SourceFile], T]) -> list[T]:
     """Return the results of `work` for each file, in order. Files behind URLs, which mean waiting,
     are processed several at once."""
@@ -42,32 +36,6 @@ def each_file(files: Sequence[SourceFile], work: Callable[[SourceFile], T]) -> l
         return [work(file) for file in files]
     with ThreadPoolExecutor(REMOTE_AT_ONCE) as pool:
         return list(pool.map(work, files))
-
-
-def first_block(file: SourceFile, dialect: CsvDialect, skip: int = 0) -> Block:
-    """Return the first records of a text file behind the first `skip`, or a block that begins with
-    one; a block without records if these are all.
-
-    Raises `SourceEmpty` if the file has no record at all, and `UsageError` if it is not text.
-    """
-    block = None
-    with open_whole(file, dialect) as stream:
-        for block in read_blocks(stream, dialect, block_bytes=LOOK_BYTES, start=START):
-            if block.position.ordinal == 0:
-                _refuse_binary(file, block, dialect)
-            if block.position.ordinal + block.records_count > skip:
-                break
-    if block is None:
-        raise SourceEmpty(f"{file.path} is empty: it has no records")
-    return without_first(block, skip)
-
-
-def without_first(block: Block, skip: int) -> Block:
-    """Return a block without the records of the first `skip` that it has."""
-    skipped = max(0, skip - block.position.ordinal)
-    if not skipped:
-        return block
-    return block._replace(starts=block.starts[skipped:], ends=block.ends[skipped:])
 
 
 def first_fields(block: Block, dialect: CsvDialect) -> Iterator[list[bytes]]:
@@ -81,30 +49,23 @@ def first_fields(block: Block, dialect: CsvDialect) -> Iterator[list[bytes]]:
         yield parse_fields(text, dialect)
 
 
-def records_count(source: LoadSource, dialect: CsvDialect, most: int) -> int:
+def records_count(head: SourceHead, source: LoadSource, dialect: CsvDialect, most: int) -> int:
     """Count the records of a planned source, up to `most`."""
     if source.format == "parquet":
-        return min(most, parquet_footer(source.file).rows_count)
+        return min(most, head.rows_count)
     if source.format == "fixed":
         dialect = fixed_dialect(dialect)
     elif source.format == "jsonl":
         dialect = line_dialect(dialect)
     begin = source.start_offset_bytes
     count = 0
-    with open_records(source.file, begin, TO_THE_END, dialect) as stream:
+    with head.records(begin, TO_THE_END, dialect) as stream:
         start = Position(begin, 0, source.start_line)
         for block in read_blocks(stream, dialect, block_bytes=LOOK_BYTES, start=start):
             count += block.records_count
             if count >= most:
                 return most
     return count
-
-
-def _refuse_binary(file: SourceFile, block: Block, dialect: CsvDialect) -> None:
-    try:
-        refuse_binary(block, dialect)
-    except UsageError as error:
-        raise UsageError(f"{file.path} {error}") from error
 
 
 def _refuse_columns(request: InputDraft, file: SourceFile, has: str) -> None:

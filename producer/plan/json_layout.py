@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from producer.plan.files import each_file
+from producer.plan.heads import Heads, SourceHead
 from producer.request.input_draft import AnyDraft
 from producer.text import count_text
 from ringhaul.formats.csv_read import decode_bytes
@@ -14,8 +14,6 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.pieces import BOM
 from ringhaul.formats.suffixes import format_of
 from ringhaul.option_names import input_option
-from ringhaul.sources.files import open_whole
-from ringhaul.sources.source import SourceFile
 
 #: What precedes the first object of a file, with room to spare.
 _LOOK_BYTES = 4096
@@ -23,15 +21,15 @@ _LOOK_BYTES = 4096
 _ARRAY = re.compile(rb"\s*\[\s*(?:[{\]]|\Z)")
 
 
-def with_layout(request: AnyDraft, files: Sequence[SourceFile]) -> tuple[AnyDraft, str | None]:
+def with_layout(request: AnyDraft, heads: Heads) -> tuple[AnyDraft, str | None]:
     """Return the request for arrays of JSON, if a file begins as one, and a line that says so.
 
     Other files of the load are then read as documents as well, which JSON Lines are.
     """
     if request.dialect.json_layout != "lines":
         return request, None
-    json = [file for file in files if format_of(file.path, request.file_format) == "jsonl"]
-    starts = each_file(json, lambda file: _begins_array(file, request.dialect))
+    json = [file for file in heads.files if format_of(file.path, request.file_format) == "jsonl"]
+    starts = each_file(json, lambda file: _begins_array(heads[file], request.dialect))
     arrays = [file for file, begins in zip(json, starts, strict=True) if begins]
     if not arrays:
         return request, None
@@ -43,9 +41,9 @@ def with_layout(request: AnyDraft, files: Sequence[SourceFile]) -> tuple[AnyDraf
     return replace(request, dialect=replace(request.dialect, json_layout="documents")), note
 
 
-def _begins_array(file: SourceFile, dialect: CsvDialect) -> bool:
+def _begins_array(head: SourceHead, dialect: CsvDialect) -> bool:
     data = b""
-    with open_whole(file, dialect) as stream:
+    with head.text(dialect) as stream:
         while len(data) < _LOOK_BYTES and (piece := stream.read(_LOOK_BYTES - len(data))):
             data += piece
     if dialect.decoding == "block":

@@ -6,7 +6,8 @@ import codecs
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from producer.plan.files import _refuse_columns, each_file, first_block, settled
+from producer.plan.files import _refuse_columns, each_file, settled
+from producer.plan.heads import Heads, SourceHead
 from producer.request.input_draft import InputDraft
 from ringhaul.cluster.schema import TableSchema, nearest
 from ringhaul.cql.nested import parse_json
@@ -22,15 +23,16 @@ from ringhaul.records.job import LoadSource
 from ringhaul.sources.source import SourceFile
 
 
-def plan_jsonl(request: InputDraft, file: SourceFile, table: TableSchema) -> LoadSource:
+def plan_jsonl(request: InputDraft, head: SourceHead, table: TableSchema) -> LoadSource:
     """Plan a JSON Lines source. Its fields are all that the mapping may name."""
+    file = head.file
     _refuse_columns(request, file, "a name with each value")
     dialect = line_dialect(request.dialect)
-    block = first_block(file, dialect, request.skip_rows)
+    block = head.first_block(dialect, request.skip_rows)
     row = request.wanted_row_fields
     if request.transforms:
         if not block.records_count:  # no transform will see what it has
-            block = first_block(file, dialect)
+            block = head.first_block(dialect)
         return LoadSource(
             file=file,
             fields=tuple(request.columns or _names_in(block, file, dialect)),
@@ -69,7 +71,7 @@ def plan_jsonl(request: InputDraft, file: SourceFile, table: TableSchema) -> Loa
     return targets.of_source(source)
 
 
-def refuse_misspelt(request: InputDraft, sources: Sequence[LoadSource]) -> None:
+def refuse_misspelt(request: InputDraft, heads: Heads, sources: Sequence[LoadSource]) -> None:
     """Raise `UsageError` for a field with write times or TTLs that no JSON Lines file has in its
     first records: a misspelt name would be null in all of them. One file that has it is enough,
     since writers leave out nulls; for files of other formats this was checked before.
@@ -88,7 +90,7 @@ def refuse_misspelt(request: InputDraft, sources: Sequence[LoadSource]) -> None:
 
     def names_of(file: SourceFile) -> list[str]:
         skips = file is first or request.bounds_per_source
-        block = first_block(file, dialect, request.skip_rows if skips else 0)
+        block = heads[file].first_block(dialect, request.skip_rows if skips else 0)
         return _names_of(block, dialect, {name for source in sources for name in source.paths})
 
     names, where = names_of(first), f"{first.path}: in its"
@@ -113,10 +115,10 @@ def _mapped(request: InputDraft, sources: Sequence[LoadSource]) -> tuple[str, ..
     return tuple(name for name in request.mapping.named if name in fields)
 
 
-def names_seen(request: InputDraft, file: SourceFile, table: TableSchema) -> list[str]:
+def names_seen(request: InputDraft, head: SourceHead, table: TableSchema) -> list[str]:
     """Return the names of members in the first records of a file."""
     dialect = line_dialect(request.dialect)
-    return _names_seen(first_block(file, dialect), dialect, table)
+    return _names_seen(head.first_block(dialect), dialect, table)
 
 
 def _names_seen(block: Block, dialect: CsvDialect, table: TableSchema) -> list[str]:

@@ -16,8 +16,9 @@ from producer.destination.ways import plan_destination
 from producer.plan.column_times import with_times
 from producer.plan.empties import with_empties
 from producer.plan.files import each_file
+from producer.plan.heads import Heads
 from producer.plan.sources import plan_sources, with_empty
-from producer.plan.transforms import plan_transforms, with_results
+from producer.plan.transforms import plan_transforms
 from producer.request.load import LoadDraft, parse_timestamp_us
 from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableSchema
@@ -26,13 +27,10 @@ from ringhaul.cluster.view import ClusterView
 from ringhaul.destination.base import UnitBounds
 from ringhaul.destination.cql import UNIT_BYTES_PACED_MIN
 from ringhaul.errors import UsageError
-from ringhaul.formats.dialect import CsvDialect
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
-from ringhaul.records.reading import parquet_footer
 from ringhaul.records.wildcard import EVERY
-from ringhaul.sources.estimate import Estimate, estimate, most_records
-from ringhaul.sources.source import SourceFile
+from ringhaul.sources.estimate import Estimate, most_records
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
@@ -45,7 +43,7 @@ UNIT_PACED_S = 120
 
 def plan_load(
     request: LoadDraft,
-    files: Sequence[SourceFile],
+    heads: Heads,
     cluster: ClusterView,
     settings: Settings,
     slots: int,
@@ -55,12 +53,13 @@ def plan_load(
 
     `request`: checked by `check_draft`. `new_table`: a table that will be created before the job.
     """
+    files = heads.files
     table = new_table or _table(request, cluster)
     if request.times:
         table = with_times(table)
     check_consistency(cluster, table.keyspace, Use(writes=request.kind is JobKind.LOAD))
     transforms = _transforms(request, settings)
-    planned = plan_sources(request, files, table)
+    planned = plan_sources(request, heads, table)
     sources = tuple(source for source in planned if source is not None)
     _refuse_two_times(request, sources)
     total_bytes = sum(file.size_bytes for file in files)
@@ -79,7 +78,7 @@ def plan_load(
     if request.kind is JobKind.LOAD:
         _refuse_counters(table)  # SSTables have their own words for it
     by_file = {source.file: source for source in sources}
-    estimates = each_file(list(by_file), lambda file: _estimate(by_file[file], request.dialect))
+    estimates = each_file(list(by_file), lambda file: _estimate(request, heads, by_file[file]))
     records = sum(found.records for found in estimates)
     first = request.skip_rows
     job = LoadJob.of(
@@ -106,12 +105,14 @@ def plan_load(
         job = replace(job, strategy="single")
     job = with_empties(job, request)
     if transforms:
-        job = with_results(job, request, transforms)
+        from producer.plan.transforms import with_results
+
+        job = with_results(job, request, heads, transforms)
     computed = request.kind is JobKind.LOAD and any(source.filled for source in job.sources)
     if computed and new_table is None:  # nothing is computed for columns of a new one
         from producer.plan.arguments import with_arguments  # most loads do not need it
 
-        job = replace(job, sources=with_arguments(cluster, job.table, job.sources))
+        job = replace(job, sources=with_arguments(cluster, heads, job.table, job.sources))
     if job.where:
         _check_where(job)
     return replace(job, sources=with_empty(request, files, planned, job.sources))
@@ -190,12 +191,12 @@ def unit_bytes_auto(
     return size
 
 
-def _estimate(source: LoadSource, dialect: CsvDialect) -> Estimate:
+def _estimate(request: LoadDraft, heads: Heads, source: LoadSource) -> Estimate:
     """Estimate how many records a source has."""
+    head = heads[source.file]
     if source.format == "parquet":
-        rows_count = parquet_footer(source.file).rows_count
-        return Estimate(rows_count, rows_count)
-    return estimate(source.file, dialect)
+        return Estimate(head.rows_count, head.rows_count)
+    return head.estimate(request.dialect)
 
 
 def _base_us(request: LoadDraft, records_max: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from producer.notes import warnings
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.field_notes import field_notes
+from producer.plan.heads import Heads
 from producer.plan.plan import Plan
 from producer.request.load import LoadDraft
 from producer.text import bytes_text, count_text
@@ -13,10 +14,10 @@ from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
 
 
-def load_plan(request: LoadDraft, job: LoadJob, workers: str) -> Plan:
-    """Return the plan for a job that `plan_load` returned. `workers`: who will do it, as a text.
+def load_plan(request: LoadDraft, heads: Heads, job: LoadJob, workers: str) -> Plan:
+    """Return the plan for a job that `plan_load` returned. `workers`: for people, who will do it.
 
-    Reads the beginning of the first file of text.
+    Looks at the beginning of the first file of text.
     """
     verb = "load ->" if job.kind is JobKind.LOAD else job.kind
     return Plan(
@@ -25,7 +26,7 @@ def load_plan(request: LoadDraft, job: LoadJob, workers: str) -> Plan:
         headline=f"{verb} {job.table.name}   {count_text(len(job.sources), 'file')}"
         f"  {bytes_text(job.total_bytes)}   {workers}",
         notes=[
-            *warnings(dialect_warnings(request, job.sources, job.table)),
+            *warnings(dialect_warnings(request, heads, job.sources, job.table)),
             *field_notes(request, job),
         ],
         error_limit=ErrorLimit.parse(request.max_errors),

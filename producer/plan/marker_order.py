@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from producer.plan.files import first_block
+from producer.plan.heads import Heads
 from producer.request.input_draft import InputDraft
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.nested import encode_column
@@ -38,7 +38,11 @@ def refuse_unsaid_order(request: InputDraft, names: Sequence[str]) -> None:
 
 
 def order_warning(
-    request: InputDraft, job: StatementValues, names: Sequence[str], usual: Sequence[str]
+    request: InputDraft,
+    heads: Heads,
+    job: StatementValues,
+    names: Sequence[str],
+    usual: Sequence[str],
 ) -> str:
     """Return a warning if the first records also fit the table's order of columns; empty if not.
 
@@ -47,7 +51,7 @@ def order_warning(
     if not orders_by_markers(request) or list(names) == list(usual):
         return ""
     source = next((one for one in job.sources if _is_csv(request, one)), None)
-    if source is None or not _fits(job, source, names, usual):
+    if source is None or not _fits(heads, job, source, names, usual):
         return ""
     columns = input_option("columns")
     return (
@@ -62,10 +66,14 @@ def _is_csv(request: InputDraft, source: LoadSource) -> bool:
 
 
 def _fits(
-    job: StatementValues, source: LoadSource, names: Sequence[str], usual: Sequence[str]
+    heads: Heads,
+    job: StatementValues,
+    source: LoadSource,
+    names: Sequence[str],
+    usual: Sequence[str],
 ) -> bool:
     skips = source is job.sources[0] or job.bounds_per_source
-    block = first_block(source.file, job.dialect, job.ordinal_first if skips else 0)
+    block = heads[source.file].first_block(job.dialect, job.ordinal_first if skips else 0)
     if block.defect is not None:
         return False
     read = read_block(block, job.dialect, names, names)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from producer.notes import Note
 from producer.plan.column_types import UserTypes, as_given, check_arrow, given_types, misfits
 from producer.plan.files import each_file
+from producer.plan.heads import Heads
 from producer.plan.table_sample import ArrowColumn, Sample, read_sample
 from producer.request.load import LoadDraft
 from producer.text import count_text
@@ -24,7 +25,6 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.mapping.inference import Inferred, NoType, widened
 from ringhaul.mapping.new_table import NewTable, differences, new_table, repeated_keys
-from ringhaul.sources.source import SourceFile
 
 #: The first release of Cassandra that has vectors.
 VECTORS_SINCE = 5
@@ -38,9 +38,7 @@ class Planned:
     notes: tuple[str, ...]
 
 
-def wanted_table(
-    request: LoadDraft, files: Sequence[SourceFile], cluster: ClusterView
-) -> Planned | Note:
+def wanted_table(request: LoadDraft, heads: Heads, cluster: ClusterView) -> Planned | Note:
     """Return the table to create, or a note that it exists as it would be created.
 
     Raises `UsageError` if it exists with other columns or another key, and as `plan_new_table` and
@@ -48,7 +46,7 @@ def wanted_table(
     """
     keyspace = find_keyspace(cluster, request.keyspace)
     planned = plan_new_table(
-        request, files, user_types=keyspace.user_types, vectors=_has_vectors(cluster)
+        request, heads, user_types=keyspace.user_types, vectors=_has_vectors(cluster)
     )
     try:
         found = find_table(cluster, request.keyspace, request.table)
@@ -71,7 +69,7 @@ def _has_vectors(cluster: ClusterView) -> bool:
 
 def plan_new_table(
     request: LoadDraft,
-    files: Sequence[SourceFile],
+    heads: Heads,
     *,
     user_types: UserTypes = (),
     vectors: bool = True,
@@ -82,11 +80,12 @@ def plan_new_table(
     `UsageError` for files without names of fields, without records, or whose types differ, and for
     values that no type holds.
     """
+    files = heads.files
     sampled = [*dict.fromkeys([files[0], files[len(files) // 2], files[-1]])]
     samples = [
         sample
         for sample in each_file(
-            sampled, lambda file: read_sample(request, file, file == files[0], vectors)
+            sampled, lambda file: read_sample(request, heads[file], file == files[0], vectors)
         )
         if sample is not None
     ]

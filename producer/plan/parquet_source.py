@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from producer.plan.files import _refuse_columns, settled
+from producer.plan.heads import SourceHead
 from producer.request.input_draft import InputDraft
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.typed import refusal
@@ -14,25 +15,21 @@ from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.formats.parquet_footer import Footer
 from ringhaul.formats.parquet_leaves import check_readable
 from ringhaul.formats.parquet_read import parquet_errors
-from ringhaul.formats.parquet_whole import check_one_file
 from ringhaul.mapping.field_columns import RowFields, find_fields, other_case
 from ringhaul.mapping.targets import Targets, find_targets
 from ringhaul.records.job import LoadSource
-from ringhaul.sources.files import open_parquet, open_stored
 from ringhaul.sources.source import SourceFile
 
 #: What a field's metadata says of a type that is not one of Parquet's.
 _EXTENSION, _PERIOD = b"ARROW:extension:name", b"pandas.period"
 
 
-def plan_parquet(request: InputDraft, file: SourceFile, table: TableSchema) -> LoadSource:
+def plan_parquet(request: InputDraft, head: SourceHead, table: TableSchema) -> LoadSource:
     """Plan a Parquet source, whose columns have names and types."""
+    file = head.file
     _refuse_columns(request, file, "the names of its columns")
     try:
-        with open_parquet(file) as opened:
-            schema, footer = opened.schema_arrow, opened.footer
-        with open_stored(file, 0) as stored:
-            check_one_file(stored, file.size_bytes, footer, file.path)
+        footer, schema = head.columns()
     except SourceCorrupt as error:
         raise UsageError(str(error)) from error
     for name, count in Counter(schema.names).items():

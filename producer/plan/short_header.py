@@ -10,16 +10,15 @@ import shlex
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from producer.plan.files import LOOK_BYTES, first_fields, without_first
+from producer.plan.files import first_fields
+from producer.plan.heads import LOOK_BYTES, SourceHead, without_first
 from producer.request.input_draft import InputDraft
 from producer.text import count_text
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.formats.split import Position, read_blocks
 from ringhaul.formats.suffixes import format_of
 from ringhaul.option_names import input_option
-from ringhaul.records.reading import open_records
 from ringhaul.records.unit import TO_THE_END
-from ringhaul.sources.source import SourceFile
 
 #: How many records are looked at.
 RECORDS_MAX = 100
@@ -29,7 +28,7 @@ _NAME = "row"
 
 def short_header(
     request: InputDraft,
-    file: SourceFile,
+    head: SourceHead,
     names: Sequence[str],
     start: Position,
     table: TableSchema,
@@ -41,9 +40,10 @@ def short_header(
     `names`: the names in the header; `start`: the position behind it. `request`: how many records
     of the file are skipped. `table`: the table of the file, or the markers of a statement.
     """
-    if not request.header or request.columns or format_of(file.path, request.file_format) != "csv":
+    is_csv = format_of(head.file.path, request.file_format) == "csv"
+    if not request.header or request.columns or not is_csv:
         return ""
-    records = _longer_records(request, file, len(names) + 1, start)
+    records = _longer_records(request, head, len(names) + 1, start)
     if not any(record[-1] for record in records):
         return ""
     extra = input_option("allow-extra-fields")
@@ -56,12 +56,12 @@ def short_header(
 
 
 def _longer_records(
-    request: InputDraft, file: SourceFile, count: int, start: Position
+    request: InputDraft, head: SourceHead, count: int, start: Position
 ) -> list[list[bytes]]:
     """Return the fields of the first loaded records if each has `count` of them; else nothing."""
     dialect, skip = request.dialect, request.skip_rows
     start = start._replace(ordinal=0)
-    with open_records(file, start.offset_bytes, TO_THE_END, dialect) as stream:
+    with head.records(start.offset_bytes, TO_THE_END, dialect) as stream:
         for block in read_blocks(stream, dialect, block_bytes=LOOK_BYTES, start=start):
             if block.position.ordinal + block.records_count > skip:
                 return _all_of(count, first_fields(without_first(block, skip), dialect))

@@ -10,7 +10,8 @@ import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from producer.plan.files import each_file, first_block, first_fields, records_count, settled
+from producer.plan.files import each_file, first_fields, records_count, settled
+from producer.plan.heads import Heads, SourceHead
 from producer.plan.jsonl_source import names_seen, plan_jsonl, refuse_misspelt
 from producer.plan.parquet_source import plan_parquet
 from producer.plan.partitions import (
@@ -21,7 +22,7 @@ from producer.plan.partitions import (
     with_partitions,
 )
 from producer.plan.short_header import short_header
-from producer.plan.titles import SEPARATOR_LINE, header_position, skip_bytes
+from producer.plan.titles import SEPARATOR_LINE, header_position
 from producer.request.input_draft import InputDraft
 from producer.request.load import refuse_unread
 from ringhaul.cluster.schema import TableSchema
@@ -34,28 +35,27 @@ from ringhaul.mapping.field_columns import find_fields
 from ringhaul.mapping.targets import Targets, find_targets
 from ringhaul.option_names import input_option
 from ringhaul.records.job import LoadSource
-from ringhaul.sources.files import open_whole
 from ringhaul.sources.source import SourceFile
-from ringhaul.storage.access import mask_url
+from ringhaul.storage.access import is_url, mask_url
 
 #: Usual delimiters, and how they are written on a command line.
 _DELIMITERS = {"\t": "\\t", ";": ";", "|": "|", ",": ","}
 
 
-def plan_sources(
-    request: InputDraft, files: Sequence[SourceFile], table: TableSchema
-) -> list[LoadSource | None]:
+def plan_sources(request: InputDraft, heads: Heads, table: TableSchema) -> list[LoadSource | None]:
     """Return a source for each file; None for one without any record, which sets of part files may
     contain.
 
-    Raises `SourceEmpty` if none of them has a record.
+    Estimates the records of files behind URLs meanwhile, if the job wants that: then each of them
+    is read once, however many there are. Raises `SourceEmpty` if none of them has a record.
     """
+    files = heads.files
     refuse_unread(request, {format_of(file.path, request.file_format) for file in files})
     empty: dict[SourceFile, SourceEmpty] = {}
     given = request
 
     found_partitions = FoundPartitions(
-        table, lambda request, file: plan_source(request, file, table)
+        table, lambda request, file: plan_source(request, heads[file], table)
     )
 
     def planned(file: SourceFile, skip: int) -> LoadSource | None:
@@ -63,10 +63,10 @@ def plan_sources(
         request = replace(given, skip_rows=skip)
         try:
             if request.partitioned:
-                found = plan_source(with_partitions(request, file, table), file, table)
+                found = plan_source(with_partitions(request, file, table), heads[file], table)
                 return with_nulls(request, found, table)
             return found_partitions.source(
-                request, file, lambda request, one: _present(request, one, table)
+                request, file, lambda request, one: _present(request, heads[file], one, table)
             )
         except SourceEmpty as error:
             empty[file] = error
@@ -86,21 +86,32 @@ def plan_sources(
         while left and len(sources) < len(files):
             source = planned(files[len(sources)], left)
             sources.append(source)
-            left -= 0 if source is None else records_count(source, request.dialect, left)
-    sources += each_file(files[len(sources) :], lambda file: planned(file, left))
+            if source is not None:
+                left -= records_count(heads[source.file], source, request.dialect, left)
+
+    def planned_and_estimated(file: SourceFile) -> LoadSource | None:
+        source = planned(file, left)
+        text = source is not None and source.format != "parquet"
+        if text and request.estimates and is_url(file.path):
+            heads[file].estimate(request.dialect)
+        return source
+
+    sources += each_file(files[len(sources) :], planned_and_estimated)
     if not any(sources):
         raise empty[files[0]]
-    refuse_misspelt(request, [source for source in sources if source is not None])
+    refuse_misspelt(request, heads, [source for source in sources if source is not None])
     return sources
 
 
-def _present(request: InputDraft, source: LoadSource, table: TableSchema) -> Collection[str]:
+def _present(
+    request: InputDraft, head: SourceHead, source: LoadSource, table: TableSchema
+) -> Collection[str]:
     """Return the fields that the first records of a file have."""
     if source.format == "jsonl":
-        return names_seen(request, source.file, table)
+        return names_seen(request, head, table)
     if source.format == "csv" and not (request.header or request.columns or request.mapping):
         offered = offered_columns(request, source.file, table)
-        count = fields_count(first_block(source.file, request.dialect, request.skip_rows), request)
+        count = fields_count(head.first_block(request.dialect, request.skip_rows), request)
         if count == len(source.fields) - len(offered):
             return [field for field in source.fields if field not in offered]
     return source.fields
@@ -140,21 +151,22 @@ def with_empty(
     )
 
 
-def plan_source(request: InputDraft, file: SourceFile, table: TableSchema) -> LoadSource:
+def plan_source(request: InputDraft, head: SourceHead, table: TableSchema) -> LoadSource:
     """Plan one source: its fields, its mapping, and where its records start."""
+    file = head.file
     file_format = format_of(file.path, request.file_format)
     if file_format == "jsonl":
-        return plan_jsonl(request, file, table)
+        return plan_jsonl(request, head, table)
     if file_format == "parquet":
-        return plan_parquet(request, file, table)
+        return plan_parquet(request, head, table)
     fixed = file_format == "fixed"
     start = START
     fields: Sequence[str] = request.columns
     if request.header:
-        fields, start = read_fields(request, file, table)
+        fields, start = read_fields(request, head, table)
     else:
         dialect = fixed_dialect(request.dialect) if fixed else request.dialect
-        block = first_block(file, dialect, request.skip_rows)
+        block = head.first_block(dialect, request.skip_rows)
         if not fields and not request.transforms and counts_fields(request):
             fields = [str(place) for place in range(fields_count(block, request))]
     if request.transforms:
@@ -169,7 +181,7 @@ def plan_source(request: InputDraft, file: SourceFile, table: TableSchema) -> Lo
         try:
             targets = _targets_of(request, fields, file, table)
         except UsageError as error:
-            found = short_header(request, file, fields, start, table)
+            found = short_header(request, head, fields, start, table)
             if not found:
                 raise
             raise UsageError(f"{error}. But {found}") from error
@@ -228,13 +240,13 @@ def fields_count(block: Block, request: InputDraft) -> int:
 
 
 def read_fields(
-    request: InputDraft, file: SourceFile, table: TableSchema
+    request: InputDraft, head: SourceHead, table: TableSchema
 ) -> tuple[Sequence[str], Position]:
     """Return the fields of a file with a header, and where its records start."""
+    file = head.file
     try:
-        at = START if request.header_at is None else header_position(request, file, table)
-        with open_whole(file, request.dialect) as stream:
-            skip_bytes(stream, at.offset_bytes)
+        at = START if request.header_at is None else header_position(request, head, table)
+        with head.text(request.dialect, at.offset_bytes) as stream:
             names, start = read_header(stream, request.dialect, start=at, known=table.column_names)
         _refuse_separator(request, names)
         # A command that lists the fields, or by --mapping those to load, need not name the others;

@@ -20,6 +20,7 @@ from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.empties import with_empties
 from producer.plan.field_notes import case_notes
+from producer.plan.heads import Heads
 from producer.plan.marker_order import order_warning, refuse_unsaid_order
 from producer.plan.plan import Plan
 from producer.plan.sources import plan_sources, with_empty
@@ -38,7 +39,6 @@ from ringhaul.formats.write import refuse_blank_lines
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import Output
 from ringhaul.records.job import ORDINAL_END, LoadSource
-from ringhaul.sources.source import SourceFile
 from ringhaul.statements.exec import APPLIED
 from ringhaul.statements.idempotence import Effect, effect_of
 from ringhaul.statements.job import SpanUnit, StatementJob
@@ -106,7 +106,7 @@ def plan_statements(
     request: InputDraft,
     facts: StatementFacts,
     output: Output,
-    sources: Sequence[SourceFile],
+    heads: Heads,
     ranges: Sequence[str],
     cluster: ClusterView,
     settings: Settings,
@@ -114,7 +114,7 @@ def plan_statements(
 ) -> Plan:
     """Plan the job of a lookup or an exec, and where its rows go.
 
-    `sources`, `ranges`: the files and the ranges of its values. `output`: where rows go if there
+    `heads`, `ranges`: the files and the ranges of its values. `output`: where rows go if there
     are any. `slots`: worker processes that share the job. Raises `UsageError` for options that do
     not fit the statement, and for values that do not fit its markers.
     """
@@ -124,8 +124,8 @@ def plan_statements(
         if to_stdout:
             refuse_stdout_detach(options)
     spans = [parse_span(text) for text in ranges]
-    values = values_job(request, facts, sources, spans, slots)
-    notes = _value_notes(request, facts, values)
+    values = values_job(request, facts, heads, spans, slots)
+    notes = _value_notes(request, facts, heads, values)
     refuse_blank_lines(output.format, nullable_names(facts))
     job = StatementJob(
         kind=facts.kind,
@@ -158,11 +158,13 @@ def plan_statements(
     )
 
 
-def _value_notes(request: InputDraft, facts: StatementFacts, values: StatementValues) -> list[Note]:
+def _value_notes(
+    request: InputDraft, facts: StatementFacts, heads: Heads, values: StatementValues
+) -> list[Note]:
     """Return the notes about the files of values."""
-    notes = warnings(dialect_warnings(request, values.sources, values.table))
+    notes = warnings(dialect_warnings(request, heads, values.sources, values.table))
     if facts.usual_order and values.sources:
-        line = order_warning(request, values, facts.fields, facts.usual_order)
+        line = order_warning(request, heads, values, facts.fields, facts.usual_order)
         notes += warnings([line] if line else [])
     return [*notes, *(Note(line) for line in case_notes(values.sources, verb="taken for"))]
 
@@ -181,7 +183,7 @@ def _printer(options: StatementOptions, job: StatementJob, output: Output) -> St
 def values_job(
     request: InputDraft,
     facts: StatementFacts,
-    sources: Sequence[SourceFile],
+    heads: Heads,
     spans: Sequence[Span],
     slots: int,
 ) -> StatementValues:
@@ -200,14 +202,18 @@ def values_job(
         clustering_key=(),
         user_types=facts.user_types,
     )
-    if facts.counters and sources:
+    if facts.counters and heads.files:
         refuse_unsaid_order(request, facts.fields)
-    total = sum(file.size_bytes for file in sources)
+    total = sum(file.size_bytes for file in heads.files)
     first = request.skip_rows
     values = StatementValues.of(
         request,
         table=table,
-        sources=_planned(request, sources, table, facts),
+        cluster_name="",
+        sources=_planned(request, heads, table, facts),
+        dialect=request.dialect,
+        text=request.text,
+        base_us=0,
         unit_bytes=_between(total // (UNITS_PER_SLOT * slots), UNIT_BYTES),
         nulls=facts.nulls,
         marker_timestamps=facts.timestamps,
@@ -221,20 +227,20 @@ def values_job(
 
 def _planned(
     request: InputDraft,
-    files: Sequence[SourceFile],
+    heads: Heads,
     table: TableSchema,
     facts: StatementFacts,
 ) -> tuple[LoadSource, ...]:
-    """Plan the files as a load would; an empty tuple if ranges give the values."""
-    if not files:
+    """Plan the files as a load would; an empty tuple if the values are those of ranges."""
+    if not heads.files:
         return ()
     again = dict(facts.repeated)
     once = tuple(column for column in table.columns if column.name not in again)
     planned = [
         source and _with_repeated(source, again)
-        for source in plan_sources(request, files, replace(table, columns=once))
+        for source in plan_sources(request, heads, replace(table, columns=once))
     ]
-    return with_empty(request, files, planned, [source for source in planned if source])
+    return with_empty(request, heads.files, planned, [source for source in planned if source])
 
 
 def _with_repeated(source: LoadSource, again: Mapping[str, str]) -> LoadSource:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from producer.plan.heads import SourceHead
 from producer.plan.sources import read_fields
 from producer.request.load import LoadDraft
 from ringhaul.cluster.schema import TableSchema
@@ -34,9 +35,7 @@ from ringhaul.mapping.arrow_inference import infer_arrow, may_need_values
 from ringhaul.mapping.field_columns import NO_ROW_FIELDS, mapped_fields, refuse_row_functions
 from ringhaul.mapping.inference import TYPED_JSON, Inferred, infer_json, infer_text
 from ringhaul.mapping.new_table import column_names
-from ringhaul.records.reading import open_records
 from ringhaul.records.unit import TO_THE_END
-from ringhaul.sources.files import open_parquet
 from ringhaul.sources.source import SourceFile
 
 #: Bytes of text read at a time from each sampled file.
@@ -65,7 +64,7 @@ class Sample:
     records: int  #: 0: only types were read
 
 
-def read_sample(request: LoadDraft, file: SourceFile, first: bool, vectors: bool) -> Sample | None:
+def read_sample(request: LoadDraft, head: SourceHead, first: bool, vectors: bool) -> Sample | None:
     """Return the sample of a file; None if it has no records. `first`: it holds the records that
     --skip-rows skips."""
     skip = request.skip_rows if first or request.bounds_per_source else 0
@@ -76,12 +75,14 @@ def read_sample(request: LoadDraft, file: SourceFile, first: bool, vectors: bool
         "parquet": _sample_parquet,
     }
     try:
-        return by_format[format_of(file.path, request.file_format)](request, file, skip, vectors)
+        file_format = format_of(head.file.path, request.file_format)
+        return by_format[file_format](request, head, skip, vectors)
     except SourceEmpty:
         return None
 
 
-def _sample_csv(request: LoadDraft, file: SourceFile, skip: int, _: bool) -> Sample | None:
+def _sample_csv(request: LoadDraft, head: SourceHead, skip: int, _: bool) -> Sample | None:
+    file = head.file
     fields: Sequence[str] = request.columns
     start = START
     if request.header:
@@ -92,12 +93,12 @@ def _sample_csv(request: LoadDraft, file: SourceFile, skip: int, _: bool) -> Sam
             partition_key=(),
             clustering_key=(),
         )
-        fields, start = read_fields(request, file, nothing)
+        fields, start = read_fields(request, head, nothing)
     pairs = _pairs(request, fields, file)
     wanted = [field for field, _ in pairs]
     dialect = fixed_dialect(request.dialect) if request.layout else request.dialect
     parts: list[list[pa.Array]] = []
-    for block in _first_blocks(file, dialect, start, skip):
+    for block in _first_blocks(head, dialect, start, skip):
         if request.layout:
             text = read_fixed(block, dialect, request.layout, wanted)
         else:
@@ -115,9 +116,10 @@ def _sample_csv(request: LoadDraft, file: SourceFile, skip: int, _: bool) -> Sam
     )
 
 
-def _sample_jsonl(request: LoadDraft, file: SourceFile, skip: int, vectors: bool) -> Sample | None:
+def _sample_jsonl(request: LoadDraft, head: SourceHead, skip: int, vectors: bool) -> Sample | None:
+    file = head.file
     dialect = line_dialect(request.dialect)
-    blocks = _first_blocks(file, dialect, START, skip)
+    blocks = _first_blocks(head, dialect, START, skip)
     if not blocks:
         return None
     rows: list[dict[str, Any]] = []
@@ -144,25 +146,25 @@ def _sample_jsonl(request: LoadDraft, file: SourceFile, skip: int, vectors: bool
     return Sample(file, columns, infer, len(rows))
 
 
-def _sample_parquet(request: LoadDraft, file: SourceFile, _: int, vectors: bool) -> Sample | None:
+def _sample_parquet(request: LoadDraft, head: SourceHead, _: int, vectors: bool) -> Sample | None:
+    file = head.file
     try:
-        with open_parquet(file) as opened:
-            schema, footer = opened.schema_arrow, opened.footer
+        footer, schema = head.columns()
         pairs = _pairs(request, schema.names, file)
         types = {field: schema.field(schema.names.index(field)).type for field, _ in pairs}
         wanted = [field for field, arrow in types.items() if may_need_values(arrow)]
         group = next((one for one in range(footer.groups_count) if footer.rows_of(one)), None)
-        values = {} if group is None or not wanted else _first_values(file, group, wanted)
+        values = {} if group is None or not wanted else _first_values(head, group, wanted)
     except SourceCorrupt as error:
         raise UsageError(str(error)) from error
     columns = {column: ArrowColumn(types[field], values.get(field)) for field, column in pairs}
     return Sample(file, columns, lambda one: infer_arrow(*one, vectors=vectors), 0)
 
 
-def _first_values(file: SourceFile, group: int, wanted: Sequence[str]) -> dict[str, pa.Array]:
+def _first_values(head: SourceHead, group: int, wanted: Sequence[str]) -> dict[str, pa.Array]:
     """Return the first values of some columns of a row group that has rows."""
     start = Position(group, 0, 0)
-    with open_parquet(file, group, wanted) as opened, parquet_errors(file.path):
+    with head.parquet(group, wanted) as opened, parquet_errors(head.file.path):
         batches = read_batches(opened, wanted, size_bytes=1, start=start, block_bytes=SAMPLE_BYTES)
         batch = next(batches).batch
     return {name: batch.column(batch.schema.names.index(name)) for name in wanted}
@@ -197,14 +199,14 @@ def _pairs(request: LoadDraft, fields: Sequence[str], file: SourceFile) -> list[
     return pairs
 
 
-def _first_blocks(file: SourceFile, dialect: CsvDialect, start: Position, skip: int) -> list[Block]:
+def _first_blocks(head: SourceHead, dialect: CsvDialect, start: Position, skip: int) -> list[Block]:
     """Return the first records of a text file from `start` on, behind the first `skip`.
 
     A block ends before a record of some MiB. So one with few records is not the whole sample.
     """
     found: list[Block] = []
     records = size = 0
-    with open_records(file, start.offset_bytes, TO_THE_END, dialect) as stream:
+    with head.records(start.offset_bytes, TO_THE_END, dialect) as stream:
         blocks = read_blocks(stream, dialect, block_bytes=SAMPLE_BYTES, start=start)
         for block in islice(blocks, SAMPLE_BLOCKS_MAX):
             if block.defect is None and block.position.ordinal + block.records_count > skip:

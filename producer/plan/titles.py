@@ -7,10 +7,11 @@ names the most columns. A first line `sep=;` names the delimiter, as in Excel.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from producer.plan.files import each_file
+from producer.plan.heads import LOOK_BYTES, Heads, SourceHead
 from producer.request.input_draft import AUTO, AnyDraft, InputDraft
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
@@ -21,8 +22,6 @@ from ringhaul.formats.pieces import BOM
 from ringhaul.formats.split import Position, Stream
 from ringhaul.formats.suffixes import format_of
 from ringhaul.option_names import input_option
-from ringhaul.sources.files import open_whole
-from ringhaul.sources.source import SourceFile
 
 #: A header further down is not found; nothing in front of one may be larger.
 LINES_MAX, BYTES_MAX = 1000, 1 << 20
@@ -33,15 +32,17 @@ _SEP = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 SEPARATOR_LINE = re.compile("sep=.?", re.IGNORECASE)
 
 
-def with_separator(request: AnyDraft, files: Sequence[SourceFile]) -> AnyDraft:
+def with_separator(request: AnyDraft, heads: Heads) -> AnyDraft:
     """Return the request with the delimiter that lines `sep=` name, if --header-at is given.
 
     Raises `UsageError` for files with different ones, and for another --delimiter.
     """
     if request.header_at is None:
         return request
-    csv = [file for file in files if format_of(file.path, request.file_format) == "csv"]
-    named = dict(zip(csv, each_file(csv, lambda file: _separator(file, request)), strict=True))
+    csv = [file for file in heads.files if format_of(file.path, request.file_format) == "csv"]
+    named = dict(
+        zip(csv, each_file(csv, lambda file: _separator(heads[file], request)), strict=True)
+    )
     found = {separator for separator in named.values() if separator is not None}
     if not found:
         return request
@@ -63,12 +64,12 @@ def with_separator(request: AnyDraft, files: Sequence[SourceFile]) -> AnyDraft:
     return replace(request, dialect=replace(request.dialect, delimiter=separator))
 
 
-def header_position(request: InputDraft, file: SourceFile, table: TableSchema) -> Position:
+def header_position(request: InputDraft, head: SourceHead, table: TableSchema) -> Position:
     """Return where the header of a file begins. Raises `UsageError` if it cannot be found."""
     assert request.header_at is not None
     option = input_option("header-at")
     lines = []
-    with open_whole(file, request.dialect) as stream:
+    with head.text(request.dialect) as stream:
         for number, (offset, text) in enumerate(_lines(stream, request.dialect), start=1):
             if request.header_at == number:
                 return Position(offset, 0, number)
@@ -93,15 +94,9 @@ def header_position(request: InputDraft, file: SourceFile, table: TableSchema) -
     return Position(lines[place][0], 0, place + 1)
 
 
-def skip_bytes(stream: Stream, count: int) -> None:
-    """Read the first bytes of a stream, which are not needed."""
-    while count and (piece := stream.read(min(count, BYTES_MAX))):
-        count -= len(piece)
-
-
-def _separator(file: SourceFile, request: InputDraft) -> str | None:
+def _separator(head: SourceHead, request: InputDraft) -> str | None:
     """Return the delimiter that the first line of a file names; None if it names none."""
-    with open_whole(file, request.dialect) as stream:
+    with head.text(request.dialect) as stream:
         _, text = next(_lines(stream, request.dialect), (0, ""))
     found = _SEP.fullmatch(text)
     return found[1] if found else None
@@ -117,17 +112,21 @@ def _score(text: str, wanted: Collection[str], dialect: CsvDialect) -> int:
 
 
 def _lines(stream: Stream, dialect: CsvDialect) -> Iterator[tuple[int, str]]:
-    """Yield the first lines: where each begins, and its text without the line end."""
-    data = b""
-    while len(data) < BYTES_MAX and (piece := stream.read(BYTES_MAX - len(data))):
+    """Yield the first lines: where each begins, and its text without the line end. Reads on only
+    while more lines are wanted."""
+    end = re.compile(rb"\n" if dialect.line_end == "lf" else rb"\r\n|\n|\r")
+    data, begin, count, at_end = b"", 0, 0, False
+    while not at_end:
+        piece = stream.read(min(LOOK_BYTES, BYTES_MAX - len(data)))
         data += piece
-    end = rb"\n" if dialect.line_end == "lf" else rb"\r\n|\n|\r"
-    begin = 0
-    for number, found in enumerate(re.finditer(end, data), start=1):
-        yield begin, _text(data[begin : found.start()], dialect)
-        begin = found.end()
-        if number == LINES_MAX:
-            return
+        at_end = not piece or len(data) == BYTES_MAX
+        for found in end.finditer(data, begin):
+            if found.end() == len(data) and not at_end:
+                break  # what follows a CR is not known yet
+            yield begin, _text(data[begin : found.start()], dialect)
+            begin, count = found.end(), count + 1
+            if count == LINES_MAX:
+                return
     if begin < len(data):
         yield begin, _text(data[begin:], dialect)
 

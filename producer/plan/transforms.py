@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from config.settings import Settings
 from producer.outputs.stdout import prints_to_stderr
-from producer.plan.files import LOOK_BYTES
+from producer.plan.heads import LOOK_BYTES, Heads
 from producer.request.load import LoadDraft
 from producer.text import count_text
 from ringhaul.cluster.schema import TableSchema
@@ -27,10 +27,9 @@ from ringhaul.mapping.field_columns import other_case
 from ringhaul.mapping.targets import find_targets
 from ringhaul.records.field_readers import field_reader
 from ringhaul.records.job import LoadJob, LoadSource
-from ringhaul.records.reading import parquet_footer, read_records
+from ringhaul.records.reading import read_records
 from ringhaul.records.shape import misfit, source_batch
 from ringhaul.records.unit import TO_THE_END
-from ringhaul.sources.files import open_parquet
 from ringhaul.transform import RECORD
 from ringhaul.transform.chain import Chain, Transform, declared_columns
 from ringhaul.transform.errors import TransformError
@@ -53,18 +52,20 @@ def plan_transforms(names: Sequence[str], settings: Settings) -> tuple[Transform
 
 
 @prints_to_stderr()
-def with_results(job: LoadJob, request: LoadDraft, transforms: tuple[Transform, ...]) -> LoadJob:
+def with_results(
+    job: LoadJob, request: LoadDraft, heads: Heads, transforms: tuple[Transform, ...]
+) -> LoadJob:
     """Return the job with the transforms' results known for each source: their names and where they
     go.
 
     Raises `UsageError` if the first records yield no row, or if a result has no column.
     """
-    kinds = [(source.format, source.fields, _types(source)) for source in job.sources]
+    kinds = [(source.format, source.fields, _types(heads, source)) for source in job.sources]
     alike: dict[Any, list[LoadSource]] = {}
     for kind, source in zip(kinds, job.sources, strict=True):
         alike.setdefault(kind, []).append(source)
     known = {
-        kind: _with_result(job, *_example(job, sources), request, transforms)
+        kind: _with_result(job, *_example(job, heads, sources), request, transforms)
         for kind, sources in alike.items()
     }
     sources = (
@@ -80,10 +81,12 @@ def with_results(job: LoadJob, request: LoadDraft, transforms: tuple[Transform, 
     return replace(job, sources=tuple(sources))
 
 
-def _example(job: LoadJob, sources: Sequence[LoadSource]) -> tuple[LoadSource, pa.RecordBatch]:
+def _example(
+    job: LoadJob, heads: Heads, sources: Sequence[LoadSource]
+) -> tuple[LoadSource, pa.RecordBatch]:
     """Return the first source that has a record, with its first records; if none has, the first
     source."""
-    examples = ((source, first_records(job, source)) for source in sources)
+    examples = ((source, first_records(job, heads, source)) for source in sources)
     empty = next(examples)
     if empty[1].num_rows:
         return empty
@@ -91,22 +94,23 @@ def _example(job: LoadJob, sources: Sequence[LoadSource]) -> tuple[LoadSource, p
 
 
 def first_records(
-    job: LoadJob, source: LoadSource, wanted_from: Position | None = None
+    job: LoadJob, heads: Heads, source: LoadSource, wanted_from: Position | None = None
 ) -> pa.RecordBatch:
     """Return the first readable records of a source as a transform gets them.
 
     `wanted_from`: position of the first record that the job wants, or of a record shortly before.
     """
-    if source.format != "parquet" or parquet_footer(source.file).groups_count:
+    if source.format != "parquet" or heads.footer(source.file).groups_count:
         start = wanted_from or Position(source.start_offset_bytes, 0, source.start_line)
         skips = wanted_from is not None or source is job.sources[0] or job.bounds_per_source
         first = job.ordinal_first if skips else 0
         fields = field_reader(job, source)
-        for block in islice(read_records(source, job, start, TO_THE_END, LOOK_BYTES), BLOCKS_MAX):
+        blocks = read_records(source, job, start, TO_THE_END, LOOK_BYTES, opener=heads)
+        for block in islice(blocks, BLOCKS_MAX):
             wanted = block.position.ordinal + np.arange(block.records_count) >= first
             if block.defect is None and wanted.any():
                 return source_batch(source, fields.parse(block, wanted))[0]
-    return pa.RecordBatch.from_pylist([], schema=_schema(source))
+    return pa.RecordBatch.from_pylist([], schema=_schema(heads, source))
 
 
 def _with_result(
@@ -189,14 +193,13 @@ def _check_types(columns: Mapping[str, Any], source: LoadSource, table: TableSch
             )
 
 
-def _types(source: LoadSource) -> pa.Schema | None:
+def _types(heads: Heads, source: LoadSource) -> pa.Schema | None:
     """Return the types of the fields; None if all are text."""
-    return _schema(source) if source.format == "parquet" else None
+    return _schema(heads, source) if source.format == "parquet" else None
 
 
-def _schema(source: LoadSource) -> pa.Schema:
+def _schema(heads: Heads, source: LoadSource) -> pa.Schema:
     if source.format == "parquet":
-        with open_parquet(source.file) as opened:
-            schema: pa.Schema = opened.schema_arrow.remove_metadata()
-            return schema
+        schema: pa.Schema = heads[source.file].columns().schema.remove_metadata()
+        return schema
     return pa.schema([pa.field(name, pa.string()) for name in source.fields])

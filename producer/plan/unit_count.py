@@ -6,7 +6,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass
 
-from producer.plan.files import first_block
+from producer.plan.heads import Heads
 from producer.plan.units import split_sources
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.split import Block
@@ -31,7 +31,7 @@ class _Enough(Exception):
     """Enough was read for the count."""
 
 
-def count_units(job: LoadJob) -> CountedUnits:
+def count_units(job: LoadJob, heads: Heads) -> CountedUnits:
     """Return the units in the first `READ_BYTES_MAX` of a job's text, decoded; at most
     `COUNTED_MAX`.
 
@@ -47,16 +47,16 @@ def count_units(job: LoadJob) -> CountedUnits:
 
     units: list[LoadUnit] = []
     try:
-        for unit in split_sources(job, on_read=limit):
+        for unit in split_sources(job, on_read=limit, opener=heads):
             if len(units) == COUNTED_MAX:
                 raise _Enough
             units.append(unit)
     except _Enough:
-        return CountedUnits(units, False, max(1, len(units), _total(job, units)))
+        return CountedUnits(units, False, max(1, len(units), _total(job, heads, units)))
     return CountedUnits(units, True, len(units))
 
 
-def _total(job: LoadJob, units: list[LoadUnit]) -> int:
+def _total(job: LoadJob, heads: Heads, units: list[LoadUnit]) -> int:
     last = units[-1] if units else None
     total = len(units)
     for index, source in enumerate(job.sources):
@@ -70,7 +70,7 @@ def _total(job: LoadJob, units: list[LoadUnit]) -> int:
                 done_bytes = last.offset_bytes + last.length_bytes
         if last is None or index >= last.source:
             total += _units_in(job, source, source.file.size_bytes - done_bytes, units)
-    return min(total, _wanted_max(job))
+    return min(total, _wanted_max(job, heads))
 
 
 def _units_in(job: LoadJob, source: LoadSource, left_bytes: int, units: list[LoadUnit]) -> int:
@@ -84,16 +84,16 @@ def _units_in(job: LoadJob, source: LoadSource, left_bytes: int, units: list[Loa
     return math.ceil(left_bytes / max(1, unit_bytes))
 
 
-def _first_block(job: LoadJob) -> Block | None:
+def _first_block(job: LoadJob, heads: Heads) -> Block | None:
     """Return the first records of the first text source that has any."""
     for source in job.sources:
         if source.format != "parquet" and not source.file.whole:
             with suppress(SourceEmpty):
-                return first_block(source.file, source.dialect(job))
+                return heads[source.file].first_block(source.dialect(job))
     return None
 
 
-def _wanted_max(job: LoadJob) -> int:
+def _wanted_max(job: LoadJob, heads: Heads) -> int:
     """Estimate how many units hold as many records as are wanted, from the first records of the
     input."""
     source = job.sources[0]
@@ -101,7 +101,7 @@ def _wanted_max(job: LoadJob) -> int:
         return ORDINAL_END
     if source.format == "parquet" or source.file.whole:
         return ORDINAL_END
-    block = _first_block(job)
+    block = _first_block(job, heads)
     if block is None:
         return ORDINAL_END
     record_bytes = block.size_bytes / max(1, block.records_count)

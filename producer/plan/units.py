@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from ringhaul.formats.parquet_read import row_groups
 from ringhaul.formats.split import Position, Stream, split_units
 from ringhaul.records.job import Input, LoadSource
-from ringhaul.records.reading import open_records, parquet_footer
+from ringhaul.records.reading import ANEW, Opener
 from ringhaul.records.unit import TO_THE_END, UNCOUNTED, LoadUnit
 
 #: Bytes of a compressed file that are counted between two checks whether the job has ended.
@@ -23,6 +23,7 @@ def split_sources(
     job: Input,
     stopped: threading.Event | None = None,
     on_read: Callable[[int], None] | None = None,
+    opener: Opener = ANEW,
 ) -> Iterator[LoadUnit]:
     """Yield all units of a job in order, as they are found.
 
@@ -30,7 +31,7 @@ def split_sources(
     records, and its unit is yielded before that. Records after the last wanted one are
     not counted: ordinals only have to ascend. An exception ends such a read when `stopped` is
     set. `on_read` gets the number of decoded bytes of each read; an exception from it ends the
-    splitting.
+    splitting. `opener`: opens the sources.
     """
     ordinal = 0
     last = len(job.sources) - 1
@@ -45,9 +46,9 @@ def split_sources(
                 *(index, start.offset_bytes, TO_THE_END, ordinal, start.line, UNCOUNTED, base)
             )
             if index < last:
-                ordinal += _count_records(job, source, start, stopped, on_read)
+                ordinal += _count_records(job, source, start, stopped, on_read, opener)
             continue
-        for unit in _split(job, source, start, job.unit_bytes, on_read):
+        for unit in _split(job, source, start, job.unit_bytes, on_read, opener):
             if ordinal >= end:
                 break
             ordinal = unit.first_ordinal + unit.records_count
@@ -73,9 +74,10 @@ def _split(
     start: Position,
     unit_bytes: int,
     on_read: Callable[[int], None] | None,
+    opener: Opener,
 ) -> Iterator[LoadUnit]:
     if source.format == "parquet":
-        for group in row_groups(parquet_footer(source.file), start.ordinal):
+        for group in row_groups(opener.footer(source.file), start.ordinal):
             yield LoadUnit(
                 0,
                 group.number,
@@ -86,7 +88,7 @@ def _split(
             )
         return
     dialect = source.dialect(job)
-    with open_records(source.file, start.offset_bytes, TO_THE_END, dialect) as opened:
+    with opener.records(source.file, start.offset_bytes, TO_THE_END, dialect) as opened:
         stream = opened if on_read is None else Counted(opened, on_read)
         complete = None if start.offset_bytes else source.file.path
         units = split_units(stream, dialect, unit_bytes=unit_bytes, start=start, complete=complete)
@@ -107,9 +109,10 @@ def _count_records(
     start: Position,
     stopped: threading.Event | None,
     on_read: Callable[[int], None] | None,
+    opener: Opener,
 ) -> int:
     count = 0
-    for unit in _split(job, source, start, COUNT_BYTES, on_read):
+    for unit in _split(job, source, start, COUNT_BYTES, on_read, opener):
         if stopped is not None and stopped.is_set():
             raise _Stopped
         count += unit.records_count

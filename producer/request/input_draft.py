@@ -43,6 +43,11 @@ class InputDraft(InputRules):
         return False
 
     @property
+    def estimates(self) -> bool:
+        """Whether the job needs an estimate of its records, for their write times."""
+        return False
+
+    @property
     def wanted_row_fields(self) -> RowFields:
         """The fields with write times and TTLs, as the options name them."""
         return RowFields(None, None)

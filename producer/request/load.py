@@ -57,6 +57,11 @@ class LoadDraft(LoadRules, InputDraft):
         return self.kind is JobKind.VERIFY
 
     @property
+    def estimates(self) -> bool:
+        """Whether the job needs an estimate of its records, for their write times."""
+        return True
+
+    @property
     def wanted_row_fields(self) -> RowFields:
         """The fields with write times and TTLs, as the options name them."""
         return RowFields(self.timestamp_field, self.ttl_field)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 
 from producer.destination.preparation import prepare_destination
@@ -17,6 +18,7 @@ from producer.notes import Note
 from producer.options.load import LoadOptions
 from producer.outputs.stdout import json_text
 from producer.plan.dry_run import dry_run_code, dry_run_json, dry_run_text
+from producer.plan.heads import Heads
 from producer.plan.json_layout import with_layout
 from producer.plan.load import plan_load
 from producer.plan.load_plan import load_plan
@@ -41,7 +43,8 @@ def run_load(options: LoadOptions, services: Services) -> int:
     shown.show(completed.notes)
     options = completed.options
     request = load_draft(options, services.loaded)
-    with SpooledInput(settings.state_dir, services.job_id, options.sources) as spooled:
+    spooling = SpooledInput(settings.state_dir, services.job_id, options.sources)
+    with spooling as spooled, ExitStack() as planning:
         spool = spooled.path
         if pipe := pipe_note(options.sources):
             shown.say(pipe)
@@ -50,6 +53,7 @@ def run_load(options: LoadOptions, services: Services) -> int:
         )
         shown.show(file_notes(options.sources, files, request.file_format))
         ledger = standing_ledger(services)
+        heads = planning.enter_context(Heads(files))
         with Visibility(ledger) as visibility:
             visibility.start(files)
             cluster = services.opening.view()
@@ -58,17 +62,17 @@ def run_load(options: LoadOptions, services: Services) -> int:
                 shown.warn(job_workers.warning)
             slots = job_workers.slots
             with naming_standard_input(spool):
-                request = with_separator(request, files)
-                request, note = with_layout(request, files)
+                request = with_separator(request, heads)
+                request, note = with_layout(request, heads)
                 if note is not None:
                     shown.say(as_standard_input(note, spool))
-                wanted = wanted_table(request, files, cluster) if request.create_table else None
+                wanted = wanted_table(request, heads, cluster) if request.create_table else None
                 new_table = wanted if isinstance(wanted, Planned) else None
                 if isinstance(wanted, Note):
                     shown.show([wanted])
                 schema = None if new_table is None else new_table.table.schema
-                job = plan_load(request, files, cluster, settings, slots, schema)
-                plan = load_plan(request, job, job_workers.text)
+                job = plan_load(request, heads, cluster, settings, slots, schema)
+                plan = load_plan(request, heads, job, job_workers.text)
                 shown.show(plan.notes)
             if new_table is None or options.dry_run:
                 services.opening.close()
@@ -78,14 +82,15 @@ def run_load(options: LoadOptions, services: Services) -> int:
                 services.opening.close()
         if options.dry_run:
             transforms = transforms_of(settings, job.transforms)
-            found = dry_run_json(job, slots, transforms, new_table)
+            found = dry_run_json(job, heads, slots, transforms, new_table)
             text = (
                 json_text(found)
                 if options.as_json
-                else dry_run_text(job, slots, transforms, new_table, found)
+                else dry_run_text(job, found, transforms, new_table)
             )
             print(as_standard_input(text, spool))
             return dry_run_code(found, ErrorLimit.parse(request.max_errors))
+        planning.close()
         job_id, own_workers = services.job_id, services.worker is not None
         if warning := prepare_destination(
             job, job_id, services.settings, slots, own_workers=own_workers

@@ -15,6 +15,7 @@ from producer.inputs.stdin_spool import (
 from producer.options.statements import ExecOptions, LookupOptions, StatementOptions
 from producer.outputs.stdout_spool import spool_folder
 from producer.plan.exec import exec_facts
+from producer.plan.heads import Heads
 from producer.plan.json_layout import with_layout
 from producer.plan.lookup import lookup_facts
 from producer.plan.plan import Plan
@@ -68,13 +69,14 @@ def _run(
         if not to_stdout:
             check_empty(output.url)
         stack.enter_context(spooled)
-        sources = []
+        sources, heads = [], Heads(())
         if files:
             if pipe := pipe_note(files):
                 shown.say(pipe)
             sources = spool_sources(files, request.dialect, request.file_format, spool)
-            request = with_separator(request, sources)
-            request, note = with_layout(request, sources)
+            heads = stack.enter_context(Heads(sources))
+            request = with_separator(request, heads)
+            request, note = with_layout(request, heads)
             if note is not None:
                 shown.say(as_standard_input(note, spool))
         for text in ranges:
@@ -86,7 +88,7 @@ def _run(
             facts = find_facts(cluster)
             with naming_standard_input(spool):
                 planned = plan_statements(
-                    options, request, facts, output, sources, ranges, cluster, settings, slots
+                    options, request, facts, output, heads, ranges, cluster, settings, slots
                 )
             if planned.printer is not None:
                 stack.enter_context(spool_folder(Path(output.url)))

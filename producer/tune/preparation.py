@@ -15,6 +15,7 @@ from config.cores import usable_cores
 from producer.inputs.completion import complete_load
 from producer.inputs.stdin_spool import spool_path, spool_sources
 from producer.options.tune import TuneOptions
+from producer.plan.heads import Heads
 from producer.plan.json_layout import with_layout
 from producer.plan.load import plan_load
 from producer.plan.titles import with_separator
@@ -191,21 +192,21 @@ def _plan(options: TuneOptions, services: Services, shown: Shown) -> tuple[LoadJ
     shown.show(completed.notes)
     request = load_draft(completed.options, loaded)
     spool = spool_path(loaded.settings.state_dir, services.job_id)
+    ledger = standing_ledger(services)
     files = spool_sources(
         completed.options.sources, request.dialect, request.file_format, spool, completed.places
     )
-    request = with_separator(request, files)
-    request, note = with_layout(request, files)
-    if note is not None:
-        shown.say(note)
-    ledger = standing_ledger(services)
-    with Visibility(ledger) as visibility:
+    with Heads(files) as heads, Visibility(ledger) as visibility:
+        request = with_separator(request, heads)
+        request, note = with_layout(request, heads)
+        if note is not None:
+            shown.say(note)
         visibility.start(files)
         cluster = services.opening.view()
         workers = choose_workers(services, ledger, cluster, request.keyspace)
         if workers.warning:
             shown.warn(workers.warning)
-        job = plan_load(request, files, cluster, loaded.settings, workers.slots)
+        job = plan_load(request, heads, cluster, loaded.settings, workers.slots)
         visibility.judge(workers.workers, shown.warn)
     for statement in left_behind(cluster, request.keyspace):
         shown.warn(f"another run has a scratch table; if it was killed, run: {statement};")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from ringhaul.formats.parquet_footer import Footer, Stored, read_footer
+from ringhaul.formats.parquet_pages import ReadAt
 from ringhaul.storage.file_version import stamp
 
 #: Larger footers are not kept: they take many times their stored size in memory.
@@ -74,6 +75,8 @@ class ParquetSource(pq.ParquetFile):  # type: ignore[misc]
         super().__init__(source, metadata=self.footer.metadata, **options)
         self._source_and_options = source, options
         self.stored, self.look = stored, look
+        #: Reads bytes of the file at some place; None: not known how.
+        self.read_at: ReadAt | None = None if stored is None else stored.read
 
     def with_dictionaries(self, paths: Sequence[str]) -> ParquetSource:
         """Open the same file again without reading its footer again.

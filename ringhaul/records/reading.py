@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
 
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.parquet_footer import Footer
 from ringhaul.formats.parquet_read import parquet_errors, read_batches
 from ringhaul.formats.record_end import Tick, no_tick
@@ -13,10 +15,26 @@ from ringhaul.formats.split import Position, Stream, read_blocks
 from ringhaul.records.field_readers import AnyBlock
 from ringhaul.records.job import Input, LoadSource
 from ringhaul.records.unit import TO_THE_END, LoadUnit
+from ringhaul.sources.beginning import SKIP_BYTES
 from ringhaul.sources.files import check_unchanged, open_parquet, open_range, open_whole
 from ringhaul.sources.source import SourceFile
 
-SKIP_BYTES = 1 << 20
+
+class Opener(Protocol):
+    """Opens sources to read their records."""
+
+    def records(
+        self, file: SourceFile, offset_bytes: int, length_bytes: int, dialect: CsvDialect
+    ) -> AbstractContextManager[Stream]:
+        """Open a text file as `open_records` does."""
+
+    def parquet(
+        self, file: SourceFile, group: int, columns: Sequence[str]
+    ) -> AbstractContextManager[ParquetSource]:
+        """Open a Parquet file as `open_parquet` does."""
+
+    def footer(self, file: SourceFile) -> Footer:
+        """Return the footer of a Parquet file as `parquet_footer` does."""
 
 
 def read_unit(unit: LoadUnit, job: Input, tick: Tick = no_tick) -> Iterator[AnyBlock]:
@@ -43,15 +61,17 @@ def read_records(
     length_bytes: int,
     block_bytes: int,
     tick: Tick = no_tick,
+    opener: Opener | None = None,
 ) -> Iterator[AnyBlock]:
     """Yield the blocks of a source from `start` on; for Parquet, the rows of the row group there.
 
-    `tick`: see `read_pieces`.
+    `tick`: see `read_pieces`. `opener`: None: the source is opened anew.
     """
+    opener = opener or ANEW
     if source.format == "parquet":
         wanted = source.wanted(job)
         group = start.offset_bytes
-        with open_parquet(source.file, group, wanted) as file, parquet_errors(source.file.path):
+        with opener.parquet(source.file, group, wanted) as file, parquet_errors(source.file.path):
             for block in read_batches(
                 file, wanted, size_bytes=length_bytes, start=start, block_bytes=block_bytes
             ):
@@ -60,7 +80,7 @@ def read_records(
         return
     dialect = source.dialect(job)
     complete = source.file.path if (start.offset_bytes, length_bytes) == (0, TO_THE_END) else None
-    with open_records(source.file, start.offset_bytes, length_bytes, dialect) as stream:
+    with opener.records(source.file, start.offset_bytes, length_bytes, dialect) as stream:
         yield from read_blocks(
             stream, dialect, block_bytes=block_bytes, start=start, tick=tick, complete=complete
         )
@@ -92,3 +112,14 @@ def parquet_footer(file: SourceFile) -> Footer:
     """Return the footer. Raises `SourceMissing`, `SourceChanged` and `SourceCorrupt`."""
     with open_parquet(file) as opened:
         return opened.footer
+
+
+class _Anew:
+    """Opens a source anew each time, as workers do."""
+
+    records = staticmethod(open_records)
+    parquet = staticmethod(open_parquet)
+    footer = staticmethod(parquet_footer)
+
+
+ANEW: Opener = _Anew()

@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ringhaul.formats.dialect import RFC_4180, CsvDialect
-from ringhaul.formats.pieces import Stream
 from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.suffixes import compression_of
-from ringhaul.sources.files import decoded, open_stored
-from ringhaul.sources.source import SourceFile
+from ringhaul.sources.beginning import Beginning
 from ringhaul.storage.access import is_url
 
 #: The lines of files up to this size are counted; larger files are sampled.
@@ -44,45 +41,36 @@ def most_records(estimates: Sequence[Estimate]) -> int:
     return max(sum(found.records for found in estimates), min(bound, CAUTION_RECORDS))
 
 
-def estimate(source: SourceFile, dialect: CsvDialect = RFC_4180) -> Estimate:
+def estimate(beginning: Beginning) -> Estimate:
     """Estimate how many records a source holds.
 
-    No record is shorter than a line, so lines are counted: in all of a small file, in samples of a
-    large file, and at the beginning of a compressed file.
+    No record is shorter than a line, so lines are counted: all of a small file, samples of a
+    large one, the beginning of a compressed one. Raises as `Beginning.read` does.
     """
+    source = beginning.source
     most_bytes = ESTIMATE_REMOTE_BYTES if is_url(source.path) else ESTIMATE_WHOLE_BYTES
-    with open_stored(source) as file:
-        if source.whole:
-            stream = decoded(source, file, dialect)
-            data = _read_up_to(stream, most_bytes)
-            lines = _lines(data)
-            used = file.tell()
-            if len(data) < most_bytes or used == 0:
-                return Estimate(lines, lines)
-            records = int(lines / used * source.size_bytes * ESTIMATE_MARGIN) + 1
-            packed = bool(compression_of(source.path))
-            record_bytes = PACKED_RECORD_BYTES if packed else PLAIN_RECORD_BYTES
-            return Estimate(records, max(records, source.size_bytes // record_bytes))
-        if source.size_bytes <= most_bytes:
-            lines = _lines(_read_up_to(file, most_bytes))
+    if source.whole:
+        data = beginning.read_up_to(0, most_bytes)
+        lines = _lines(data)
+        used = beginning.stored_bytes_at(most_bytes)
+        if len(data) < most_bytes or not used:
             return Estimate(lines, lines)
-        sample_bytes = most_bytes // ESTIMATE_SAMPLES
-        densest = 0.0
-        for number in range(ESTIMATE_SAMPLES):
-            file.seek((source.size_bytes - sample_bytes) * number // (ESTIMATE_SAMPLES - 1))
-            data = _read_up_to(file, sample_bytes)
-            densest = max(densest, _lines(data) / len(data))
-        records = int(densest * source.size_bytes * ESTIMATE_MARGIN) + 1
-        return Estimate(records, max(records, source.size_bytes // PLAIN_RECORD_BYTES))
+        records = int(lines / used * source.size_bytes * ESTIMATE_MARGIN) + 1
+        packed = bool(compression_of(source.path))
+        record_bytes = PACKED_RECORD_BYTES if packed else PLAIN_RECORD_BYTES
+        return Estimate(records, max(records, source.size_bytes // record_bytes))
+    if source.size_bytes <= most_bytes:
+        lines = _lines(beginning.read_up_to(0, most_bytes))
+        return Estimate(lines, lines)
+    sample_bytes = most_bytes // ESTIMATE_SAMPLES
+    densest = 0.0
+    for number in range(ESTIMATE_SAMPLES):
+        at = (source.size_bytes - sample_bytes) * number // (ESTIMATE_SAMPLES - 1)
+        data = beginning.read_up_to(at, sample_bytes)
+        densest = max(densest, _lines(data) / len(data))
+    records = int(densest * source.size_bytes * ESTIMATE_MARGIN) + 1
+    return Estimate(records, max(records, source.size_bytes // PLAIN_RECORD_BYTES))
 
 
 def _lines(data: bytes) -> int:
     return count_line_ends(data, 0, len(data)) + 1
-
-
-def _read_up_to(stream: Stream, size_bytes: int) -> bytes:
-    chunks = []
-    while size_bytes > 0 and (chunk := stream.read(size_bytes)):
-        chunks.append(chunk)
-        size_bytes -= len(chunk)
-    return b"".join(chunks)

@@ -18,7 +18,7 @@ from ringhaul.errors import SourceChanged, SourceCorrupt
 from ringhaul.formats.compression import Decompressed
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.parquet_file import Footers, ParquetSource
-from ringhaul.formats.parquet_footer import Stored, read_footer
+from ringhaul.formats.parquet_footer import Footer, Stored, read_footer
 from ringhaul.formats.parquet_leaves import leaves_of
 from ringhaul.formats.parquet_read import Reads, group_reads, parquet_errors
 from ringhaul.formats.parquet_watch import PageWatch
@@ -85,7 +85,7 @@ def open_range(source: SourceFile, offset_bytes: int, length_bytes: int) -> Iter
     check_unchanged(source)
     with open_stored(source, offset_bytes + length_bytes) as file:
         file.seek(offset_bytes)
-        yield _Range(file, source, length_bytes)
+        yield Range(file, source, length_bytes)
 
 
 @contextmanager
@@ -101,11 +101,15 @@ def open_whole(source: SourceFile, dialect: CsvDialect) -> Iterator[Stream]:
 
 @contextmanager
 def open_parquet(
-    source: SourceFile, group: int | None = None, columns: Sequence[str] = ()
+    source: SourceFile,
+    group: int | None = None,
+    columns: Sequence[str] = (),
+    footer: Footer | None = None,
 ) -> Iterator[ParquetSource]:
     """Open a Parquet file and read its footer.
 
-    `group`, `columns`: what will be read, which helps to read ahead behind a URL.
+    `group`, `columns`: what will be read, which helps to read ahead behind a URL. `footer`: the
+    footer of the file, if it was read before.
     Raises `SourceMissing`, `SourceChanged` as `open_range` does, and `SourceCorrupt`.
     """
     check_unchanged(source)
@@ -117,7 +121,7 @@ def open_parquet(
             path = same if os.path.exists(same) else source.path
             with parquet_errors(source.path):
                 stored = Stored(partial(_pread, checked.fileno()), source.size_bytes)
-                footer = _FOOTERS.find(checked.fileno()) or read_footer(stored)
+                footer = footer or _FOOTERS.find(checked.fileno()) or read_footer(stored)
                 file = ParquetSource(
                     path,
                     footer=footer,
@@ -134,7 +138,8 @@ def open_parquet(
     with remote.open_ranges(_remote(source), 0) as reader:
         with parquet_errors(source.path):
             whole_reads = pa.PythonFile(remote.WholeReads(reader), mode="r")
-            footer = read_footer(Stored.of(whole_reads, source.size_bytes))
+            places_read = Stored.of(whole_reads, source.size_bytes)
+            footer = footer or read_footer(places_read)
             reads, buffer_bytes = Reads(), 0
             if group is not None:
                 reads = group_reads(footer, group, columns, source.size_bytes)
@@ -147,6 +152,7 @@ def open_parquet(
                 whole_reads = pa.PythonFile(watched, mode="r")
             reader.expect(reads.window_bytes)
             file = ParquetSource(whole_reads, footer=footer, buffer_size=buffer_bytes, **_PARQUET)
+            file.read_at = places_read.read
         with file:
             yield file
 
@@ -212,14 +218,16 @@ def decoded(source: SourceFile, file: io.RawIOBase, dialect: CsvDialect) -> Stre
     )
 
 
-class _Range:
-    def __init__(self, file: io.RawIOBase, source: SourceFile, length_bytes: int) -> None:
+class Range:
+    """The next bytes of a file as a stream, which raises `SourceChanged` if the file has fewer."""
+
+    def __init__(self, file: Stream, source: SourceFile, length_bytes: int) -> None:
         self.file = file
         self.source = source
         self.left_bytes = length_bytes
 
     def read(self, size: int, /) -> bytes:
-        data = self.file.read(min(size, self.left_bytes)) or b""
+        data = self.file.read(min(size, self.left_bytes))
         if not data and self.left_bytes and size:
             raise SourceChanged(f"{self.source.path}: the file ended early; something shortened it")
         self.left_bytes -= len(data)

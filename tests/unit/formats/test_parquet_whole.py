@@ -22,8 +22,8 @@ def written(first: int, count: int, **options: object) -> bytes:
 
 
 def check(data: bytes) -> None:
-    footer = read_footer(Stored.of(pa.BufferReader(data)))
-    check_one_file(io.BytesIO(data), len(data), footer, "a.parquet")
+    stored = Stored.of(pa.BufferReader(data))
+    check_one_file(stored.read, len(data), read_footer(stored), "a.parquet")
 
 
 @pytest.mark.parametrize("options", [{}, {"write_page_index": True}, {"compression": "none"}])

@@ -6,10 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from config.settings import load_settings
-from producer.plan.dialect_warnings import dialect_warnings
 from producer.plan.empties import with_empties
-from producer.plan.sources import plan_sources
-from producer.plan.titles import with_separator
 from producer.request.load import load_draft
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
@@ -18,6 +15,7 @@ from ringhaul.records.reading import read_records
 from ringhaul.records.rows import RowEncoder
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.find import find_sources
+from tests.heads import dialect_warnings, plan_sources, with_separator
 from tests.loads import load_job
 from tests.options import parse_options
 from tests.unit.records.test_rows import values

@@ -7,6 +7,7 @@ import pytest
 from ringhaul.sources import estimate
 from ringhaul.sources.estimate import most_records
 from ringhaul.sources.find import find_sources
+from tests import heads
 
 
 def test_estimates_of_records_are_rather_too_high(
@@ -22,7 +23,7 @@ def test_estimates_of_records_are_rather_too_high(
     monkeypatch.setattr(estimate, "ESTIMATE_WHOLE_BYTES", 64 * 2**10)
     assert 20_000 <= _most_records(plain) < 60_000
     (source,) = find_sources([str(packed)])
-    assert 20_000 <= estimate.estimate(source).records < 80_000
+    assert 20_000 <= heads.estimate(source).records < 80_000
     # At most one record for each byte
     assert _most_records(packed) == source.size_bytes
 
@@ -38,7 +39,7 @@ def test_shorter_records_after_the_samples_stay_below_the_bound(
     (tmp_path / "b.csv").write_bytes(long + b"12,34\n" * 2000 + long * 10)
     # Then the estimate is too low, but the bound holds
     for source, records in zip(find_sources([str(tmp_path)]), (50_100, 3100), strict=True):
-        found = estimate.estimate(source)
+        found = heads.estimate(source)
         assert found.records < records <= found.bound
 
 
@@ -48,4 +49,4 @@ def test_an_empty_file_has_no_records(tmp_path: Path) -> None:
 
 
 def _most_records(path: Path) -> int:
-    return most_records([estimate.estimate(source) for source in find_sources([str(path)])])
+    return most_records([heads.estimate(source) for source in find_sources([str(path)])])

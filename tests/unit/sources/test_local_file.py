@@ -21,11 +21,11 @@ from ringhaul.formats.split import Position
 from ringhaul.records.field_readers import AnyBlock
 from ringhaul.records.reading import read_records
 from ringhaul.records.unit import TO_THE_END
-from ringhaul.sources.estimate import estimate
 from ringhaul.sources.files import check_unchanged, open_parquet, open_range, open_stored
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.local_file import LocalFile
 from ringhaul.sources.source import SourceFile
+from tests.heads import estimate
 from tests.loads import load_job, load_source, table_schema
 
 ROWS = 30_000

@@ -14,7 +14,6 @@ from ringhaul.errors import SourceChanged, SourceMissing, UsageError
 from ringhaul.formats import parquet_read
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
 from ringhaul.formats.split import Stream
-from ringhaul.sources.estimate import estimate
 from ringhaul.sources.files import check_unchanged, open_parquet, open_range, open_whole
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
@@ -22,6 +21,7 @@ from ringhaul.storage.access import SCHEMES, Access, access, set_access
 from ringhaul.storage.lanes import LANES_AHEAD
 from ringhaul.storage.remote import AHEAD, FIRST_BYTES, PIECE_BYTES, RemoteReader, list_files
 from ringhaul.storage.store_ranges import StoreRanges
+from tests.heads import estimate
 
 
 @pytest.fixture(autouse=True)

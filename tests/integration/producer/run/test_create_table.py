@@ -11,7 +11,7 @@ from cassandra.cluster import Session
 
 from config.settings import load_settings
 from producer.notes import Note
-from producer.plan.new_table import Planned, plan_new_table, wanted_table
+from producer.plan.new_table import Planned
 from producer.request.load import LoadDraft, load_draft
 from producer.run import create_table as module
 from producer.run.create_table import create_table
@@ -20,6 +20,7 @@ from ringhaul.errors import ClusterError, ClusterUnavailable
 from ringhaul.records.job import LoadJob
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
+from tests.heads import plan_new_table, wanted_table
 from tests.loads import load_job
 from tests.options import parse_options
 

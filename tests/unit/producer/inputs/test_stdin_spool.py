@@ -29,12 +29,12 @@ from producer.inputs.stdin_spool import (
     spool_sources,
 )
 from producer.inputs.urlfile import read_urlfile
-from producer.plan.sources import plan_sources
 from producer.request.load import LoadDraft
 from producer.run.spool_cleanup import drop_spooled
 from producer.spool_names import path_as_given
 from ringhaul.errors import OutputUnusable, SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
+from tests.heads import plan_sources
 from tests.loads import load_job, load_source, table_schema
 
 JOB = "ld-7f3a9c"

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from producer.plan.sources import plan_sources, with_empty
+from producer.plan.sources import with_empty
 from producer.request.load import LoadDraft
 from ringhaul.records.job import LoadSource
 from ringhaul.sources.find import find_sources
+from tests.heads import plan_sources
 from tests.loads import table_schema
 
 TABLE = table_schema({"id": "int", "n": "bigint", "note": "text"}, ["id"])

@@ -14,15 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from producer.plan import dry_run, unit_count
-from producer.plan.dry_run import dry_run_code, dry_run_json, dry_run_text
-from producer.plan.sources import plan_source, plan_sources, with_empty
+from producer.plan.dry_run import dry_run_code
+from producer.plan.sources import with_empty
 from producer.plan.units import split_sources
 from producer.request.load import LoadDraft
 from producer.text import count_text
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import ORDINAL_END, LoadJob
+from ringhaul.records.reading import Opener
 from ringhaul.records.unit import LoadUnit
 from ringhaul.sources.find import find_sources
+from tests.heads import dry_run_json, dry_run_text, plan_source, plan_sources
 from tests.loads import load_job, table_schema
 
 TABLE = table_schema({"id": "int", "v": "text"}, ["id"])
@@ -250,12 +252,14 @@ def test_units_beyond_a_sample_are_estimated_from_sizes(
 
 
 def watched(read: list[int]) -> Callable[..., Iterator[LoadUnit]]:
-    def split(job: LoadJob, *, on_read: Callable[[int], None]) -> Iterator[LoadUnit]:
+    def split(
+        job: LoadJob, *, on_read: Callable[[int], None], opener: Opener
+    ) -> Iterator[LoadUnit]:
         def both(more_bytes: int) -> None:
             read.append(more_bytes)
             on_read(more_bytes)
 
-        return split_sources(job, on_read=both)
+        return split_sources(job, on_read=both, opener=opener)
 
     return split
 

@@ -10,14 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from producer.plan.dialect_warnings import dialect_warnings
-from producer.plan.sources import plan_sources
 from producer.request.load import LoadDraft
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.mapping.language import parse_mapping
 from ringhaul.sources.find import find_sources
+from tests.heads import dialect_warnings, plan_sources
 from tests.unit.producer.plan.conftest import TABLE, Plan
 
 POSITIONS = parse_mapping("0=id,1=n")

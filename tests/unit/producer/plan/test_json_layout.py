@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from producer.plan.json_layout import with_layout
 from producer.request.load import LoadDraft
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.sources.find import find_sources
+from tests.heads import with_layout
 
 
 def layout(folder: Path, **dialect: str) -> tuple[str, str | None]:

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from producer.plan.dry_run import sample
-from producer.plan.sources import plan_source, plan_sources
 from producer.request.load import LoadDraft
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
@@ -17,6 +15,7 @@ from ringhaul.records.job import LoadSource
 from ringhaul.records.rejects import Reject
 from ringhaul.records.rows import bound_values
 from ringhaul.sources.find import find_sources
+from tests.heads import plan_source, plan_sources, sample
 from tests.loads import load_job, table_schema
 
 TABLE = table_schema({"id": "int", "s": "text", "n.o": "text", "tags": "list<int>"}, ["id"])

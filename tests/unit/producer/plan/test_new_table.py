@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from producer.plan.column_types import UserTypes
-from producer.plan.new_table import Planned, plan_new_table
+from producer.plan.new_table import Planned
 from producer.request.load import LoadDraft
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
@@ -22,6 +22,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.mapping.language import parse_mapping
 from ringhaul.sources.find import find_sources
+from tests.heads import plan_new_table
 
 Plan = Callable[..., Planned]
 

@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from producer.plan.partitions import partition_notes
-from producer.plan.sources import plan_sources
 from producer.request.load import LoadDraft, check_draft
 from ringhaul.errors import UsageError
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.mapping.language import parse_mapping
 from ringhaul.records.job import LoadSource
 from ringhaul.sources.find import find_sources
+from tests.heads import plan_sources
 from tests.loads import table_schema
 
 TYPES = {"id": "int", "year": "int", "region": "text", "note": "text"}

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from producer.plan.dialect_warnings import dialect_warnings
-from producer.plan.dry_run import sample
 from producer.request.load import LoadDraft
 from ringhaul.cql.cells import Cells
 from ringhaul.errors import UsageError
@@ -18,6 +16,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import Position
 from ringhaul.mapping.language import parse_mapping
 from ringhaul.records.job import LoadSource
+from tests.heads import dialect_warnings, sample
 from tests.loads import load_job
 from tests.unit.producer.plan.conftest import TABLE, Plan
 

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from producer.plan.dry_run import dry_run_text
 from producer.plan.units import split_sources
 from producer.request.load import LoadDraft, check_draft, refuse_unread
 from ringhaul.errors import SourceMissing, UsageError
@@ -23,6 +22,7 @@ from ringhaul.formats.suffixes import format_of
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.unit import UNCOUNTED
 from tasks.command_line import spelled_as
+from tests.heads import dry_run_text
 from tests.loads import load_job
 from tests.unit.producer.plan.conftest import TABLE, Plan
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from producer.plan.sources import plan_sources
-from producer.plan.titles import with_separator
 from producer.request.load import LoadDraft, check_draft
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
@@ -19,6 +17,7 @@ from ringhaul.mapping.language import parse_mapping
 from ringhaul.records.job import LoadSource
 from ringhaul.sources.files import open_whole
 from ringhaul.sources.find import find_sources
+from tests.heads import plan_sources, with_separator
 from tests.loads import table_schema
 from tests.options import parse_options
 

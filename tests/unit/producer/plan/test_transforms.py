@@ -13,9 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from config.settings import Settings
-from producer.plan.dry_run import dry_run_text
-from producer.plan.sources import plan_source
-from producer.plan.transforms import plan_transforms, with_results
+from producer.plan.transforms import plan_transforms
 from producer.request.load import LoadDraft
 from ringhaul.errors import UsageError
 from ringhaul.mapping.language import parse_mapping
@@ -23,6 +21,7 @@ from ringhaul.records.job import LoadJob
 from ringhaul.sources.find import find_sources
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
+from tests.heads import dry_run_text, plan_source, with_results
 from tests.loads import load_job, table_schema
 
 TABLE = table_schema({"id": "int", "n": "bigint", "note": "text", "tags": "list<int>"}, ["id"])

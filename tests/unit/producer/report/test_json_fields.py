@@ -12,11 +12,10 @@ import pytest
 from producer.figures.load_summary import summary_json
 from producer.figures.scan_summary import report_closing
 from producer.figures.snapshot import Snapshot
-from producer.plan.dry_run import dry_run_json
-from producer.plan.sources import plan_source
 from producer.request.load import LoadDraft
 from ringhaul.ledger.states import JobState
 from ringhaul.sources.find import find_sources
+from tests.heads import dry_run_json, plan_source
 from tests.loads import load_job
 from tests.unit.producer.figures.test_load_summary import TABLE, summary, verified
 from tests.unit.producer.figures.test_scan_summary import REPORT, job
