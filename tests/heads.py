@@ -1,14 +1,12 @@
 """The questions of a plan, each asked with the beginnings of its files alone.
 
-A command asks them all of one `Heads`; a test of one of them names just the files.
+A command asks all questions of one `Heads`; a test of a single question names just the files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-
-from cassandra.cluster import Session
 
 from producer.notes import Note
 from producer.plan import (
@@ -26,6 +24,7 @@ from producer.plan.heads import Heads
 from producer.plan.new_table import Planned
 from producer.request.load import LoadDraft
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.view import ClusterView
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
 from ringhaul.formats.split import Position
 from ringhaul.records.job import LoadJob, LoadSource
@@ -91,9 +90,9 @@ def plan_new_table(request: LoadDraft, files: Files, **options: Any) -> Planned:
         return new_table.plan_new_table(request, heads, **options)
 
 
-def wanted_table(request: LoadDraft, files: Files, session: Session) -> Planned | Note:
+def wanted_table(request: LoadDraft, files: Files, cluster: ClusterView) -> Planned | Note:
     with Heads(files) as heads:
-        return new_table.wanted_table(request, heads, session)
+        return new_table.wanted_table(request, heads, cluster)
 
 
 def estimate(file: SourceFile, dialect: CsvDialect = RFC_4180) -> Estimate:

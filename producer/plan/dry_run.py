@@ -310,8 +310,8 @@ def _sample_lines(shown: dict[str, Any], *, transforms: bool, where: bool) -> It
 
 
 def _wanted_start(job: LoadJob, heads: Heads, index: int, counted: CountedUnits) -> Position | None:
-    """Return the position of a source's first wanted record, or one shortly before it; None if no
-    record is wanted. Its ordinal is the one that the job's bounds are about."""
+    """Return the position of a source's first wanted record, or of a record shortly before it; None
+    if no record is wanted. Its ordinal counts as the job's bounds do."""
     for unit in counted.units:
         if unit.source == index:
             ordinal = unit.first_ordinal - unit.source_ordinal

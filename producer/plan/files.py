@@ -1,4 +1,4 @@
-"""Ask the same of all source files, several at once, and read the fields of their records."""
+"""Ask a question about all source files, several at once, and read the fields of their records."""
 
 from __future__ import annotations
 

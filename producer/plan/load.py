@@ -18,7 +18,7 @@ from producer.plan.empties import with_empties
 from producer.plan.files import each_file
 from producer.plan.heads import Heads
 from producer.plan.sources import plan_sources, with_empty
-from producer.plan.transforms import plan_transforms
+from producer.plan.transforms import plan_transforms, with_results
 from producer.request.load import LoadDraft, parse_timestamp_us
 from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableSchema
@@ -105,8 +105,6 @@ def plan_load(
         job = replace(job, strategy="single")
     job = with_empties(job, request)
     if transforms:
-        from producer.plan.transforms import with_results
-
         job = with_results(job, request, heads, transforms)
     computed = request.kind is JobKind.LOAD and any(source.filled for source in job.sources)
     if computed and new_table is None:  # nothing is computed for columns of a new one

@@ -15,7 +15,7 @@ from ringhaul.records.job import LoadJob
 
 
 def load_plan(request: LoadDraft, heads: Heads, job: LoadJob, workers: str) -> Plan:
-    """Return the plan for a job that `plan_load` returned. `workers`: for people, who will do it.
+    """Return the plan for a job that `plan_load` returned. `workers`: who will do it, as a text.
 
     Looks at the beginning of the first file of text.
     """

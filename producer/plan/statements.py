@@ -231,7 +231,7 @@ def _planned(
     table: TableSchema,
     facts: StatementFacts,
 ) -> tuple[LoadSource, ...]:
-    """Plan the files as a load would; an empty tuple if the values are those of ranges."""
+    """Plan the files as a load would; an empty tuple if ranges give the values."""
     if not heads.files:
         return ()
     again = dict(facts.repeated)

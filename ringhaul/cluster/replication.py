@@ -23,7 +23,7 @@ class Replication:
 
     @classmethod
     def of(cls, keyspace: str, strategy: object, nodes: Mapping[str, int]) -> Replication | None:
-        """Build it from the driver's replication strategy; None for one that cannot be judged.
+        """Build a `Replication` from the driver's strategy; None if that cannot be judged.
 
         Transient replicas (`3/1`) are among the three: the server counts them as well.
         """

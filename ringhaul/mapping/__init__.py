@@ -1,1 +1,1 @@
-"""From the fields of a file to the columns of a table: what planning settles before a load."""
+"""The way from fields of a file to columns of a table: what planning settles before a load."""
