@@ -282,6 +282,10 @@ PURE_MODULES = (
     "ringhaul.storage.addresses",
     "ringhaul.streaming.messages",
     "ringhaul.streaming.owners",
+    "ringhaul.cluster.consistency",
+    "ringhaul.cluster.prepared",
+    "ringhaul.cluster.tables",
+    "ringhaul.cluster.view",
 )
 
 #: Modules that a pure module must not import: services, sockets, processes, threads.

@@ -177,9 +177,10 @@ def sessions_in_signatures() -> list[str]:
     return [place for place in places(takes) if place.startswith("producer/")]
 
 
-def failures_in_acceptance(folder: Path = ROOT / "tests" / "acceptance") -> list[str]:
+def failures_in_acceptance() -> list[str]:
     """Return the assertions of acceptance tests that a whole command ends with an exit code from
     2 to 4: most refusals are proved in process (`tests/planning.py`)."""
+    folder = ROOT / "tests" / "acceptance"
     found = []
     for path in sorted(folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):

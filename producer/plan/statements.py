@@ -209,11 +209,7 @@ def values_job(
     values = StatementValues.of(
         request,
         table=table,
-        cluster_name="",
         sources=_planned(request, heads, table, facts),
-        dialect=request.dialect,
-        text=request.text,
-        base_us=0,
         unit_bytes=_between(total // (UNITS_PER_SLOT * slots), UNIT_BYTES),
         nulls=facts.nulls,
         marker_timestamps=facts.timestamps,

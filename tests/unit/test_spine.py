@@ -37,8 +37,13 @@ def load(session: Session, job, escape_style):
     engine = tmp_path / "ringhaul" / "engine.py"
     engine.parent.mkdir()
     engine.write_text('MESSAGE = "give --skip-rows"\n')
+    acceptance = tmp_path / "tests" / "acceptance" / "test_planted.py"
+    acceptance.parent.mkdir(parents=True)
+    acceptance.write_text("assert done.code == 2 and done.code != 0\nassert_usage(done)\n")
     planted_modules = spine.modules(tmp_path)
     monkeypatch.setattr(spine, "modules", lambda root=tmp_path: planted_modules)
+
+    monkeypatch.setattr(spine, "ROOT", tmp_path)
 
     counts = {measure.name: len(measure.find()) for measure in spine.MEASURES}
 
@@ -50,6 +55,7 @@ def load(session: Session, job, escape_style):
         "getattr on jobs": 1,
         "questions about destinations outside their rooms": 2,
         "driver sessions in signatures of the producer": 1,
+        "exit codes 2 to 4 asserted in acceptance": 2,
         "options that the engine spells": 1,
         "imports of ours inside functions": 1,
         "pronouns without their noun": 2,
