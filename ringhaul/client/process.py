@@ -86,8 +86,8 @@ class RunningCommand:
         """Interrupt the command and wait for its end. A second Ctrl-C of the user is a second one
         for the command; a third kills it."""
         for key in (b"i", b"i", b"k"):
-            self.press(key)
             with suppress(KeyboardInterrupt):
+                self.press(key)
                 assert self._process.stdout is not None
                 while self._process.stdout.read(1 << 16):
                     pass
