@@ -66,7 +66,7 @@ class ValueSpelling:
         "--clock-changes",
         default="",
         metavar="|".join(CLOCK_CHANGES),
-        help="Local times that clocks repeat [first] or skip [reject].",
+        help="Local times that clocks repeat or skip [repeated: first; skipped: reject].",
         said="clock changes {}",
     )
     locale: str = _option(
