@@ -71,8 +71,8 @@ class Loaded:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether commands start a broker and workers of their own: flags,
-        environment and file configure no broker, or say `none`."""
+        """Whether commands start a broker and workers of their own: flags, environment and
+        file configure no broker, or say `none`."""
         configured = self.origins["broker.url"] not in ("default", "local stack")
         return not (configured and self.settings.broker.url)
 

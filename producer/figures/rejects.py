@@ -65,7 +65,7 @@ def _rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
 
 
 def shown_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
-    """Yield all rejects of a job with file names for users, see `told_path`."""
+    """Yield all rejects of a job with file names for users, see `path_as_given`."""
     for reject in job_rejects(ledger, job_id):
         yield replace(reject, file=path_as_given(reject.file, job_id))
 

@@ -127,7 +127,7 @@ class UnloadOptions(ReadOptions, RowsOutput, ReadTable, Preserving):
     format_profile: str | None = option(
         "--format-profile",
         metavar="NAME",
-        help="Options of [format.NAME] in ringhaul.toml; those on the command line win.",
+        help="Take options from [format.NAME] in ringhaul.toml; the command line wins.",
         group=Group.FORMAT,
         how=True,
     )

@@ -1,2 +1,2 @@
-"""Plans: from a request to a job with its sources, columns and units. Connects to the cluster, but
+"""Plans: from a draft to a job with its sources, columns and units. Connects to the cluster, but
 changes nothing."""

@@ -1,4 +1,4 @@
-"""Plan a `LoadJob` from a request: sources, headers, mapping, timestamps.
+"""Plan a `LoadJob` from a draft: sources, headers, mapping, timestamps.
 
 All errors that can be found early are found here, before the job exists and any row is written.
 """

@@ -53,8 +53,8 @@ class InputDraft(InputRules):
         return RowFields(None, None)
 
     def skipped(self, fields: Collection[str], columns: Collection[str]) -> Sequence[str]:
-        """Return the fields to leave out: `skip_columns` and, by a verification, write times and
-        TTLs, which it does not read. `columns`: the table's."""
+        """Return the fields to leave out: `skip_columns` and, in a verification, write times and
+        TTLs, which it does not read. `columns`: columns of the table."""
         if not self.verifies or self.mapping or self.by_name:
             return self.skip_columns
         own = (name for name in row_functions(fields, columns) if name not in self.skip_columns)

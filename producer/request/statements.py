@@ -1,4 +1,4 @@
-"""The request of a lookup or an exec."""
+"""The draft of a statement's values, and checks of its options."""
 
 from __future__ import annotations
 

@@ -69,12 +69,13 @@ def _run(
         if not to_stdout:
             check_empty(output.url)
         stack.enter_context(spooled)
+        planning = stack.enter_context(ExitStack())
         sources, heads = [], Heads(())
         if files:
             if pipe := pipe_note(files):
                 shown.say(pipe)
             sources = spool_sources(files, request.dialect, request.file_format, spool)
-            heads = stack.enter_context(Heads(sources))
+            heads = planning.enter_context(Heads(sources))
             request = with_separator(request, heads)
             request, note = with_layout(request, heads)
             if note is not None:
@@ -90,6 +91,7 @@ def _run(
                 planned = plan_statements(
                     options, request, facts, output, heads, ranges, cluster, settings, slots
                 )
+            planning.close()
             if planned.printer is not None:
                 stack.enter_context(spool_folder(Path(output.url)))
             return planned

@@ -16,7 +16,7 @@ class Replication:
 
     keyspace: str
     strategy: str
-    count: int  #: in all data centres together
+    count: int  #: replicas in all data centres together
     by_dc: Mapping[str, int] | None  #: None: the strategy does not distinguish data centres
     #: Nodes by data centre, up or not; empty: unknown.
     nodes: Mapping[str, int]

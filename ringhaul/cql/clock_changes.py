@@ -1,7 +1,7 @@
 """Local times around changes of the clocks: some do not exist, and some occur twice.
 
 A time that clocks skip is hardly meant, and a time that they repeat means one of two moments, so a
-format says what is read (`lenient.CLOCK_CHANGES`). A date alone is the start of its local day,
+format says what is read (`value_words.CLOCK_CHANGES`). A date alone is the start of its local day,
 whatever the clocks do at midnight.
 """
 

@@ -2,12 +2,12 @@
 
 The footer cannot be relied on: it counts a value that many rows share once, it does not show which
 rows are long, and it may be wrong. Page headers can be relied on. Where they are at hand they say
-how many rows are sure to fit (`parquet_sure`), mostly as many as a batch should have. Beyond these,
-decoded bytes are measured: the first batch has few rows, and each later batch as many as fit at the
-size of the last rows, but not many times more than its predecessor. Shared values are examined
-before they are expanded: the dictionary of each byte-array column shows its longest value. If that
-value is too long for many rows at once, rows are read as indices and expanded part by part. Small
-batches are joined again, so that callers get few.
+how many rows are sure to fit (`parquet_sure_rows`), mostly as many as a batch should have. Beyond
+these, decoded bytes are measured: the first batch has few rows, and each later batch as many as fit
+at the size of the last rows, but not many times more than its predecessor. Shared values are
+examined before they are expanded: the dictionary of each byte-array column shows its longest value.
+If that value is too long for many rows at once, rows are read as indices and expanded part by part.
+Small batches are joined again, so that callers get few.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of, split_url
 FORMATS = ("csv", "jsonl", "parquet")
 #: Suffixes of compressed files that are read; `compression` has what reads each.
 COMPRESSED = (".gz", ".bz2", ".xz", ".lzma", ".zst", ".zstd", ".lz4", ".br")
-#: Suffix of a compression that is not read -> its name, and the command that unpacks such a file.
+#: Suffix of an unsupported compression -> its name, and the command that unpacks a file.
 UNREAD = {".snappy": ("snappy", "snzip -dc"), ".sz": ("snappy", "snzip -dc")}
 #: Suffixes of fixed-width files below a folder. No suffix means this format, whose layout must be
 #: given.

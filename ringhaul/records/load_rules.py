@@ -44,8 +44,8 @@ class LoadRules(InputRules):
     sstable_bytes: int = field(default=2**30, metadata=spec(later=True))
     #: Rows with a list are written at their times exactly, hence once.
     exact_timestamps: bool = False
-    #: The command's own bounds on requests in flight and on rows in one; a worker's may be lower.
-    #: 0: none.
+    #: The command's own bounds on requests in flight and on rows of a request; 0: no bound. A
+    #: worker's bounds may be lower.
     in_flight_requests_max: int = field(default=0, metadata=spec(later=True))
     batch_rows_max: int = field(default=0, metadata=spec(later=True))
 

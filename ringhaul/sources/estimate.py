@@ -44,8 +44,8 @@ def most_records(estimates: Sequence[Estimate]) -> int:
 def estimate(beginning: Beginning) -> Estimate:
     """Estimate how many records a source holds.
 
-    No record is shorter than a line, so lines are counted: all of a small file, samples of a
-    large one, the beginning of a compressed one. Raises as `Beginning.read` does.
+    No record is shorter than a line, so lines are counted: in all of a small file, in samples of a
+    large file, and at the beginning of a compressed file. Raises as `Beginning.read` does.
     """
     source = beginning.source
     most_bytes = ESTIMATE_REMOTE_BYTES if is_url(source.path) else ESTIMATE_WHOLE_BYTES
