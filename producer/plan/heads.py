@@ -1,4 +1,4 @@
-"""The beginnings of a plan's sources: each is opened and read once, whatever is asked of it.
+"""The beginnings of a plan's sources: each is opened and read once, for all questions.
 
 Titles, the header, types, counts, estimates and warnings are all in the beginning of a file, and
 behind a URL each opening is a request. What a plan keeps is bounded for any number of files: see
@@ -31,11 +31,11 @@ from ringhaul.sources.source import SourceFile
 
 #: Bytes read at a time to find out whether a file has any record.
 LOOK_BYTES = 64 * 1024
-#: The most that is kept of a source. Of the first file, which answers the questions that are asked
+#: The most that is kept of a source. Of the first file, which answers the questions that come
 #: about one file for all, as much as the warnings about its encoding examine.
 KEEP_BYTES = 4 << 20
 KEEP_FIRST_BYTES = 16 << 20
-#: The most that is kept of all sources together. Beyond it, the source that was asked least
+#: The most that is kept of all sources together. Beyond it, the source that was used least
 #: recently is forgotten, and opened again if there is another question.
 HELD_BYTES_MAX = 64 << 20
 #: What an open stream counts for: a reader of ranges holds its last piece. So at most 256 are open.
@@ -52,7 +52,7 @@ class ParquetColumns(NamedTuple):
 
 
 class _FirstBlock(NamedTuple):
-    """The block that `SourceHead.first_block` returned, and what was asked."""
+    """The block that `SourceHead.first_block` returned, and its arguments."""
 
     dialect: CsvDialect
     skip: int
@@ -60,7 +60,7 @@ class _FirstBlock(NamedTuple):
 
 
 class SourceHead:
-    """The beginning of one source, read when it is first asked for."""
+    """The beginning of one source, read on first use."""
 
     __slots__ = ("_beginning", "_block", "_columns", "_estimate", "_heads", "_rows_count", "file")
 
@@ -215,7 +215,7 @@ class Heads:
             return found
 
     def is_first(self, file: SourceFile) -> bool:
-        """Whether a file is the first one, which is asked most and never forgotten."""
+        """Whether a file is the first one, which is used most and never forgotten."""
         return bool(self.files) and file == self.files[0]
 
     def records(

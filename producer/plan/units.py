@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from ringhaul.formats.parquet_read import row_groups
 from ringhaul.formats.split import Position, Stream, split_units
 from ringhaul.records.job import Input, LoadSource
-from ringhaul.records.reading import ANEW, Opener
+from ringhaul.records.reading import OPENED_EACH_TIME, Opener
 from ringhaul.records.unit import TO_THE_END, UNCOUNTED, LoadUnit
 
 #: Bytes of a compressed file that are counted between two checks whether the job has ended.
@@ -23,7 +23,7 @@ def split_sources(
     job: Input,
     stopped: threading.Event | None = None,
     on_read: Callable[[int], None] | None = None,
-    opener: Opener = ANEW,
+    opener: Opener = OPENED_EACH_TIME,
 ) -> Iterator[LoadUnit]:
     """Yield all units of a job in order, as they are found.
 

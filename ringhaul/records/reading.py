@@ -65,9 +65,9 @@ def read_records(
 ) -> Iterator[AnyBlock]:
     """Yield the blocks of a source from `start` on; for Parquet, the rows of the row group there.
 
-    `tick`: see `read_pieces`. `opener`: None: the source is opened anew.
+    `tick`: see `read_pieces`. `opener`: None: the source is opened for this call.
     """
-    opener = opener or ANEW
+    opener = opener or OPENED_EACH_TIME
     if source.format == "parquet":
         wanted = source.wanted(job)
         group = start.offset_bytes
@@ -114,12 +114,12 @@ def parquet_footer(file: SourceFile) -> Footer:
         return opened.footer
 
 
-class _Anew:
-    """Opens a source anew each time, as workers do."""
+class _EachTime:
+    """Opens a source for each call, as workers do."""
 
     records = staticmethod(open_records)
     parquet = staticmethod(open_parquet)
     footer = staticmethod(parquet_footer)
 
 
-ANEW: Opener = _Anew()
+OPENED_EACH_TIME: Opener = _EachTime()

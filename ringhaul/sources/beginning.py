@@ -10,7 +10,7 @@ from ringhaul.formats.pieces import Stream
 from ringhaul.sources.files import check_unchanged, decoded, open_stored
 from ringhaul.sources.source import SourceFile
 
-#: Bytes read at a time of text that nobody wants, to get behind it.
+#: Bytes read at a time of text that is skipped.
 SKIP_BYTES = 1 << 20
 
 
@@ -118,7 +118,7 @@ class Beginning:
         self._at += len(data)
         if not data or (not self.source.whole and self._at == self.source.size_bytes):
             self._size_bytes = self._at
-            self._close()  # nothing more will be asked of it
+            self._close()  # no later read needs it
         return data
 
     def _close(self) -> None:
