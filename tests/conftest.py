@@ -20,7 +20,7 @@ from hypothesis import settings
 from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
 from tasks.command_line import spell_as, spelled_as
-from tests.costs import Costs, Run
+from tests.costs import Costs, Run, own_core_seconds
 from tests.rooms import ByRoom, end_processes, put_first, turn
 from tests.scale import FULL
 from tests.servers import RUN_VARIABLE, STRICT, SharedNode, SharedServers
@@ -130,8 +130,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if _given(config) is not None:
         files = {name: list(cost) for name, cost in costs.files.items()}
         config.workeroutput["costs"] = [files, costs.total_s()]  # type: ignore[attr-defined]
+    elif config.getoption("numprocesses", None):
+        # The processes that run the tests are children of this one, and hand over what they used.
+        config.stash[_RUN].add({}, own_core_seconds())
     else:
-        # With `-n`: without the other processes, which hand over theirs.
         config.stash[_RUN].add(costs.files, costs.total_s())
 
 

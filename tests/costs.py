@@ -71,6 +71,12 @@ class Costs:
         return Cost(self._now(), self.total_s())
 
 
+def own_core_seconds() -> float:
+    """CPU of this process alone."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
 def core_seconds(left_out: Iterable[int] = ()) -> float:
     """CPU of this process and of all it has started, except for the processes `left_out`."""
     total_s = sum(

@@ -4,6 +4,7 @@ An entry names a folder, a file or a single test:
 
     [[slow]]
     tests = "tests/acceptance/test_installed.py"
+    quick = ["tests/acceptance/test_installed.py::test_a"]  # what of it is quick all the same
     proved_by = ["tests/unit/test_requirements.py"]  # runs in the quick tier
     reason = "..."  # what only the slow test proves; needed where nothing stands in
 """
@@ -24,19 +25,27 @@ class Entry:
     """Slow tests, and what stands in for them."""
 
     tests: str  #: a folder, a file, or a test's id
+    quick: tuple[str, ...] = ()  #: files or ids of tests among them that are quick
     proved_by: tuple[str, ...] = ()  #: files or ids of tests of the quick tier
     reason: str = ""
 
     def holds(self, nodeid: str) -> bool:
-        """Return whether a test, file or folder is slow by this entry."""
-        begins = nodeid.startswith(self.tests)
-        return begins and nodeid[len(self.tests) : len(self.tests) + 1] in ("", "/", ":", "[")
+        """Return whether a test, or all of a file or folder, is slow by this entry."""
+        return _is_in(nodeid, self.tests) and not any(_is_in(nodeid, name) for name in self.quick)
+
+    def has_both(self, file: str) -> bool:
+        """Return whether some tests of a file are slow by this entry, and some are not."""
+        if self.tests.startswith(f"{file}::"):
+            return True
+        return _is_in(file, self.tests) and any(n.startswith(f"{file}::") for n in self.quick)
 
 
 def entries(root: Path = ROOT) -> list[Entry]:
     """Read the entries of `tests/proofs.toml`. Raises `TypeError` for an unknown key."""
     found = tomllib.loads((root / PROOFS).read_text())["slow"]
-    return [Entry(**entry | {"proved_by": tuple(entry.get("proved_by", ()))}) for entry in found]
+    return [
+        Entry(**{k: v if isinstance(v, str) else tuple(v) for k, v in e.items()}) for e in found
+    ]
 
 
 class Tier:
@@ -59,12 +68,10 @@ class Tier:
         if self._name == "all" or not file.is_relative_to(self._root):
             return False
         path = str(file.relative_to(self._root))
-        if not file.name.startswith("test_"):
+        if not file.name.startswith("test_") or any(e.has_both(path) for e in self._slow):
             return False
-        if any(entry.holds(path) for entry in self._slow):
-            return self._name == "quick"
-        in_part = any(entry.tests.startswith(f"{path}::") for entry in self._slow)
-        return self._name == "slow" and not in_part
+        slow = any(entry.holds(path) for entry in self._slow)
+        return slow is (self._name == "quick")
 
 
 def mistakes(root: Path = ROOT) -> list[str]:
@@ -72,9 +79,12 @@ def mistakes(root: Path = ROOT) -> list[str]:
     listed = entries(root)
     found = [f"{entry.tests}: no such test" for entry in listed if not _exists(root, entry.tests)]
     for entry in listed:
-        if not entry.proved_by and not entry.reason:
-            found.append(f"{entry.tests}: neither proved_by nor a reason")
-        for proof in entry.proved_by:
+        if not entry.quick and not entry.proved_by and not entry.reason:
+            found.append(f"{entry.tests}: neither quick tests, proved_by nor a reason")
+        for test in entry.quick:
+            if not _is_in(test, entry.tests) or test == entry.tests:
+                found.append(f"{entry.tests}: {test} is no part of it")
+        for proof in (*entry.quick, *entry.proved_by):
             if not _exists(root, proof):
                 found.append(f"{entry.tests}: no such test: {proof}")
             elif any(other.holds(proof) for other in listed):
@@ -82,6 +92,11 @@ def mistakes(root: Path = ROOT) -> list[str]:
     names = [entry.tests for entry in listed]
     found += [f"{name}: listed twice" for name in sorted({n for n in names if names.count(n) > 1})]
     return found
+
+
+def _is_in(nodeid: str, part: str) -> bool:
+    """Return whether a test, file or folder is `part`, or in it."""
+    return nodeid.startswith(part) and nodeid[len(part) : len(part) + 1] in ("", "/", ":", "[")
 
 
 def _exists(root: Path, test: str) -> bool:

@@ -210,13 +210,15 @@ def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
     if table.schema.equals(schema):
         return table
+    held = dict(zip(table.column_names, table.columns, strict=True))
     columns = []
     for field in schema:
-        if field.name not in table.column_names:
+        column = held.get(field.name)
+        if column is None:
             columns.append(pa.nulls(table.num_rows, field.type))
             continue
         try:
-            chunks = [_fit(chunk, field.type) for chunk in table.column(field.name).chunks]
+            chunks = [_fit(chunk, field.type) for chunk in column.chunks]
         except pa.ArrowException as error:
             raise UsageError(
                 f"column {field.name!r} has values of different types, which {field.type} cannot "

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.costs import DEAREST_SHOWN, Cost, Costs, Run, core_seconds
+from tests.costs import DEAREST_SHOWN, Cost, Costs, Run, core_seconds, own_core_seconds
 
 #: Uses 0.3 s of CPU, of which the kernel counts whole ticks.
 COUNTED_S = 0.25
@@ -38,9 +38,10 @@ def test_time_and_cpu_are_those_of_the_file_that_runs() -> None:
 
 
 def test_children_count_while_they_run_and_after() -> None:
-    before_s = core_seconds()
+    before_s, own_s = core_seconds(), own_core_seconds()
     subprocess.run([sys.executable, "-c", BURN], check=True)
     ended_s = core_seconds()
+    assert own_core_seconds() - own_s < COUNTED_S
     assert ended_s - before_s >= COUNTED_S
     running = subprocess.Popen(
         [sys.executable, "-c", f"{BURN}print(flush=True)\ninput()"],

@@ -64,12 +64,28 @@ def test_each_test_runs_in_one_tier(root: Path) -> None:
     assert imported("tests/conftest.py") == ["all", "quick", "slow"]
 
 
+def test_parts_of_a_slow_folder_are_quick(root: Path) -> None:
+    line = 'quick = ["tests/slow/deep", "tests/slow/test_b.py::test_x"]'
+    listed(root, f'tests = "tests/slow"\n{line}')
+    assert mistakes(root) == []
+    quick, slow = (Tier(name, root) for name in ("quick", "slow"))
+    for test, is_quick in (
+        ("tests/slow/deep/test_c.py::test_x", True),
+        ("tests/slow/test_b.py::test_x[1]", True),
+        ("tests/slow/test_b.py::test_xy", False),
+    ):
+        assert (quick.has(test), slow.has(test)) == (is_quick, not is_quick)
+    deep, both = root / "tests/slow/deep/test_c.py", root / "tests/slow/test_b.py"
+    assert [tier.leaves_out(deep) for tier in (quick, slow)] == [False, True]
+    assert [tier.leaves_out(both) for tier in (quick, slow)] == [False, False]
+
+
 @pytest.mark.parametrize(
     ("line", "mistake"),
     [
         ('tests = "tests/gone.py"\nreason = "r"', "tests/gone.py: no such test"),
         ('tests = "tests/slow/test_b.py::test_q"\nreason = "r"', "::test_q: no such test"),
-        ('tests = "tests/slow"', "tests/slow: neither proved_by nor a reason"),
+        ('tests = "tests/slow"', "tests/slow: neither quick tests, proved_by nor a reason"),
         (
             'tests = "tests/slow"\nproved_by = ["tests/unit/test_a.py::test_q"]',
             "tests/slow: no such test: tests/unit/test_a.py::test_q",
@@ -77,6 +93,14 @@ def test_each_test_runs_in_one_tier(root: Path) -> None:
         (
             'tests = "tests/slow"\nproved_by = ["tests/slow/test_b.py"]',
             "tests/slow: tests/slow/test_b.py is slow itself",
+        ),
+        (
+            'tests = "tests/slow"\nquick = ["tests/unit/test_a.py"]',
+            "tests/slow: tests/unit/test_a.py is no part of it",
+        ),
+        (
+            'tests = "tests/slow"\nquick = ["tests/slow/test_b.py::test_q"]',
+            "tests/slow: no such test: tests/slow/test_b.py::test_q",
         ),
     ],
 )

@@ -6,6 +6,8 @@ import random
 from pathlib import Path
 
 TABLE = "id text, seq int, temp double, sensor text, ts timestamp, PRIMARY KEY (id, seq)"
+#: For tests that count SSTables: the node merges some of them at any moment otherwise.
+KEEP_FILES = "compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}"
 #: What `comparison.assert_equal` compares of them.
 TIMES = "id, seq, writetime(temp), writetime(sensor)"
 ROWS = 6000

@@ -11,7 +11,7 @@ from tests.acceptance.command import Finished, Ringhaul
 from tests.acceptance.oracle import assert_report
 from tests.acceptance.sstables.comparison import US, assert_equal_after_compaction
 from tests.acceptance.sstables.loading import over_cql
-from tests.acceptance.sstables.readings import ROWS, TABLE, TIMES, write_readings
+from tests.acceptance.sstables.readings import KEEP_FILES, ROWS, TABLE, TIMES, write_readings
 from tests.servers import JMX_PASSWORD, JMX_USER
 from tests.sstable_tools import Node
 
@@ -49,7 +49,7 @@ def test_a_table_with_an_sai_index_is_filled_as_cql_would(
     write_readings(ringhaul.cwd)
     by_cql, imported = f"{keyspace}.a", f"{keyspace}.b"
     for table in (by_cql, imported):
-        node.session.execute(f"CREATE TABLE {table} ({TABLE})")
+        node.session.execute(f"CREATE TABLE {table} ({TABLE}) WITH {KEEP_FILES}")
     node.session.execute(f"CREATE INDEX ON {imported} (sensor) USING 'sai'")
     node.session.execute(f"CREATE INDEX ON {imported} (temp) USING 'sai'")
     over_cql(ringhaul, "in.csv", by_cql, rows=ROWS)

@@ -13,7 +13,7 @@ from tests.acceptance.command import Finished, Ringhaul
 from tests.acceptance.oracle import assert_report
 from tests.acceptance.sstables.comparison import US, assert_equal, assert_equal_after_compaction
 from tests.acceptance.sstables.loading import over_cql
-from tests.acceptance.sstables.readings import ROWS, TABLE, TIMES, write_readings
+from tests.acceptance.sstables.readings import KEEP_FILES, ROWS, TABLE, TIMES, write_readings
 from tests.proxy import Proxy, proxied
 from tests.scale import chosen
 from tests.sstable_tools import Node
@@ -39,7 +39,7 @@ def filled_over_cql(node: Node, ringhaul: Ringhaul, keyspace: str) -> tuple[str,
     write_readings(ringhaul.cwd)
     by_cql, streamed = f"{keyspace}.a", f"{keyspace}.b"
     for table in (by_cql, streamed):
-        node.session.execute(f"CREATE TABLE {table} ({TABLE})")
+        node.session.execute(f"CREATE TABLE {table} ({TABLE}) WITH {KEEP_FILES}")
     over_cql(ringhaul, "in.csv", by_cql, rows=ROWS)
     return by_cql, streamed
 

@@ -19,6 +19,8 @@ import pytest
 
 from ringhaul.client import growing, tables
 from ringhaul.client.errors import OutputError, UsageError
+from tests.unit.cost.test_time import growth_of
+from tests.unit.cost.worst_cases import Case
 
 Named = namedtuple("Named", "id")
 UNION = pa.UnionArray.from_dense(
@@ -103,7 +105,10 @@ class Lazy:
         ([Named(1)], r"record 1 is of the type Named, .*give ._asdict\(\) of each"),
         ([{1: 2}], "record 1 has the key 1: keys are names of columns"),
         ([{}, {}], "no record has a key"),
-        (({"id": n, f"k{n}": 1} for n in range(20_000)), "more than 10,000 different keys"),
+        (
+            ({f"k{100 * n + m}": 1 for m in range(100)} for n in range(200)),
+            "more than 10,000 different keys",
+        ),
         (iter([]), "gives no record"),
         (iter(["a.csv"]), "of paths: give a list"),
         ({"id": [1, 2]}, "give pyarrow.table of it"),
@@ -139,6 +144,15 @@ def test_data_that_would_lose_something_is_refused(
             tables.write_table(data, tmp_path / "t")
         else:
             tables.file_names(data)
+
+
+def test_a_table_with_one_column_more_takes_linear_time(tmp_path: Path) -> None:
+    def widen(text: str) -> None:
+        names = [f"k{n}" for n in range(len(text))]
+        some, more = (pa.table({name: [1] for name in [*names, *new]}) for new in ([], ["new"]))
+        growing.write_growing([more.slice(0, 0), some], tmp_path / "t.parquet")
+
+    assert growth_of(Case("columns", widen, lambda n: "c" * n, length=1000)) == ""
 
 
 VIEWS = pa.array(["x", "y"], pa.string_view())
