@@ -31,7 +31,12 @@ def spool_folder(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        # A worker that does not know yet that the job has ended may create a file meanwhile.
+        ended = folder.with_name(f"{folder.name}.ended")
+        with suppress(OSError):
+            folder.rename(ended)
+        for each in (folder, ended):
+            shutil.rmtree(each, ignore_errors=True)
         os.close(held)
 
 

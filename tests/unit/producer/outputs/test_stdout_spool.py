@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from itertools import count
 from pathlib import Path
 
 from producer.outputs.stdout_spool import spool_folder
@@ -38,6 +40,29 @@ def test_the_folder_lives_as_long_as_the_command(tmp_path: Path) -> None:
         with spool_folder(spool / "ul-1"), spool_folder(spool / "ul-2"):
             assert sorted(os.listdir(spool)) == ["ul-1", "ul-2"]
     assert os.listdir(spool) == []
+
+
+def test_a_worker_that_still_writes_leaves_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "state" / "spool" / "ul-1"
+    begun = threading.Event()
+
+    def write() -> None:
+        try:
+            for n in count():
+                (folder / f"{n}.part").touch()
+                begun.set()
+        except FileNotFoundError:
+            pass
+
+    for _ in range(10):
+        begun.clear()
+        worker = threading.Thread(target=write, daemon=True)
+        with spool_folder(folder):
+            worker.start()
+            assert begun.wait(10)
+        worker.join(10)
+        assert not worker.is_alive()
+        assert os.listdir(folder.parent) == []
 
 
 def test_only_the_folder_of_a_killed_command_is_removed_by_the_next(tmp_path: Path) -> None:
