@@ -8,7 +8,7 @@ from decimal import Decimal
 from uuid import UUID
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ringhaul.cql.nested import encode_json
@@ -44,6 +44,8 @@ COLUMNS = st.one_of(
 def same(cql_type: str, text: str) -> bool:
     """Whether the type's values can stand for this text without loss, as Python reads it."""
     text = text.strip()
+    if text.startswith("0000-"):  # Python knows no year 0, whose days are as many as in 2000
+        text = f"2{text[1:]}"
     match cql_type:
         case "bigint" | "varint":
             return str(int(text)) == text
@@ -68,6 +70,8 @@ def same(cql_type: str, text: str) -> bool:
 
 
 @given(COLUMNS)
+@example(["0000-01-01"])
+@example(["0000-02-29T00:00"])
 def test_text_fits_its_type_without_loss(texts: list[str]) -> None:
     values = pa.array([text.encode("utf-8", "surrogatepass") for text in texts], pa.binary())
     found = infer_text(values, USUAL)
