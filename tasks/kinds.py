@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.formats import FORMAT_KEY, JOB_FORMAT, check_format
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.reading import REASON_CHARS_MAX
 
@@ -40,13 +41,19 @@ def is_statement_job(job: Job) -> TypeGuard[StatementJob]:
 _UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError)
 
 
+def spec_of(job: Job) -> str:
+    """Return the spec of a job, for the ledger."""
+    return json.dumps({FORMAT_KEY: JOB_FORMAT, **job.to_json()})
+
+
 def read_job(ledger: Reader, job: str) -> Job:
-    """Read a job from the ledger. Raises JobMissing; JobDamaged if its spec cannot be read."""
+    """Read a job from the ledger. Raises `JobMissing`; `JobDamaged` if its spec cannot be read;
+    `OtherFormat` if only other versions of ringhaul can read it."""
     return job_of_spec(job, ledger.job_spec(job))
 
 
 def job_of_spec(job: str, spec_json: str) -> Job:
-    """Read the spec of `job`. Raises JobDamaged if that is impossible."""
+    """Read the spec of `job`. Raises `JobDamaged` and `OtherFormat` as `read_job` does."""
     try:
         return job_of(spec_json)
     except _UNREADABLE as error:
@@ -55,9 +62,11 @@ def job_of_spec(job: str, spec_json: str) -> Job:
 
 
 def job_of(spec_json: str) -> Job:
-    """Read a job's spec. Raises ValueError, TypeError or KeyError for a strange one."""
+    """Read a job's spec. Raises `OtherFormat` for a spec of another version, and ValueError,
+    TypeError or KeyError for a strange spec."""
     # Import only what the kind needs: the end of a command waits for it.
     spec = json.loads(spec_json)
+    check_format(spec)
     kind = JobKind(spec["kind"])
     if kind.is_load:
         from ringhaul.records.job import LoadJob

@@ -33,6 +33,8 @@ _NAMES = "taskinfoitems"
 _TASKS = frozenset(
     {TaskNames.LOAD_UNIT, TaskNames.VERIFY_UNIT, TaskNames.READ_UNIT, TaskNames.ASK_UNIT}
 )
+#: Names that tasks of other versions of ringhaul may have.
+_OTHER_TASK = re.compile(r"ringhaul\.[a-z_.]{1,60}")
 _NUMBER_MAX = 10**15
 _TEXT_CHARACTERS_MAX = 10_000
 #: Ids and tags become keys and members in Redis; Celery's are UUIDs.
@@ -59,6 +61,11 @@ def _encodes(text: str) -> bool:
 
 def _id(value: Any) -> bool:
     return type(value) is str and _ID.fullmatch(value) is not None
+
+
+def is_other_task(name: str) -> bool:
+    """Return whether this is the name of a task of ringhaul, but of no task of this version."""
+    return name not in _TASKS and bool(_OTHER_TASK.fullmatch(name))
 
 
 def is_count(value: Any) -> bool:

@@ -37,6 +37,7 @@ from tasks.message_fields import (
     UNIT_HEADERS_NEEDED,
     Check,
     is_count,
+    is_other_task,
     is_text,
 )
 
@@ -51,10 +52,19 @@ class Unfit(Exception):
     """The item is not one of our messages; carries the reason, as a phrase."""
 
 
+class OtherTask(Unfit):
+    """The message is about a unit, for a task that another version of ringhaul has."""
+
+    def __init__(self, task: str, job: str, unit: int, epoch: int) -> None:
+        super().__init__(f"this version has no task {task}")
+        self.task, self.job, self.unit, self.epoch = task, job, unit, epoch
+
+
 def fit(item: object, place: str) -> bytes:
     """Return an item for kombu: with what is listed here, and nothing else.
 
-    `place`: the queue or channel it comes from, without prefixes. Raises `Unfit`.
+    `place`: the queue or channel it comes from, without prefixes. Raises `Unfit`, and `OtherTask`
+    for a unit that workers of another version may process.
     """
     if not isinstance(item, bytes | str):
         raise Unfit("it is not text")
@@ -90,8 +100,11 @@ def _fit(message: Any, place: str) -> bytes:
         kept = _known(headers, EVENT_HEADERS, "event")
         _check_events(body)
     else:
-        kept = _known(headers, UNIT_HEADERS, "message of a unit", UNIT_HEADERS_NEEDED)
         _check_unit(body)
+        task = headers.get("task")
+        if isinstance(task, str) and is_other_task(task):
+            raise OtherTask(task, **body[1])
+        kept = _known(headers, UNIT_HEADERS, "message of a unit", UNIT_HEADERS_NEEDED)
         origin = {"exchange": "", "routing_key": place}
     facts = _known(properties, PROPERTIES, "message", ("delivery_tag", "delivery_info"))
     route = _known(facts["delivery_info"], DELIVERY, "message", ("exchange", "routing_key"))

@@ -14,7 +14,7 @@ import kombu.transport.redis
 from redis import RedisError
 from redis.exceptions import ResponseError
 
-from tasks.messages import Unfit, dumps, fit, loads
+from tasks.messages import OtherTask, Unfit, dumps, fit, loads
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +61,30 @@ class Dropped:
 
 #: The counter of this process.
 DROPPED = Dropped()
+
+
+class HandedBack:
+    """Messages for tasks of other versions, until the worker hands their units back."""
+
+    #: Further messages wait for their sweep.
+    MOST = 1000
+
+    def __init__(self) -> None:
+        self._messages: dict[tuple[str, int, int], str] = {}
+
+    def note(self, message: OtherTask) -> None:
+        """Keep what the message is about; each unit once."""
+        if len(self._messages) < self.MOST:
+            self._messages[message.job, message.unit, message.epoch] = message.task
+
+    def take(self) -> dict[tuple[str, int, int], str]:
+        """Return (job, unit, epoch) -> task of the messages since the last call."""
+        found, self._messages = self._messages, {}
+        return found
+
+
+#: The messages of this process.
+HANDED_BACK = HandedBack()
 
 
 class UnitQoS(transport.QoS):  # type: ignore[misc]
@@ -153,9 +177,13 @@ class UnitChannel(transport.Channel):  # type: ignore[misc]
 
 
 def _fit_or_dropped(item: object, place: str) -> bytes | None:
-    """Return an item for kombu; None if it is unfit, which is then counted and logged."""
+    """Return an item for kombu; None if it is unfit, which is then counted and logged, or if its
+    unit is to be handed back."""
     try:
         return fit(item, place)
+    except OtherTask as message:
+        HANDED_BACK.note(message)
+        return None
     except Unfit as error:
         DROPPED.note(place, item, str(error))
         return None

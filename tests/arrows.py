@@ -212,6 +212,7 @@ NOT_PURE = (
 )
 #: Modules of other rooms that are also tested without any service.
 PURE_MODULES = (
+    "ringhaul.ledger.formats",
     "ringhaul.ledger.pace",
     "ringhaul.ledger.shares",
     "ringhaul.ledger.states",

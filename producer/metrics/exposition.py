@@ -214,6 +214,15 @@ def _fleet_metrics(figures: Figures) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "ringhaul_worker_hosts", "Hosts with a worker.", len({worker.host for worker in workers})
     )
+    versions = GaugeMetricFamily(
+        "ringhaul_worker_versions",
+        "Workers by their version of ringhaul, and by the formats of jobs that they read.",
+        labels=("version", "job_formats"),
+    )
+    counts = Counter((worker.version, str(worker.readable)) for worker in workers)
+    for labels, count in sorted(counts.items()):
+        versions.add_metric(labels, count)
+    yield versions
     yield GaugeMetricFamily("ringhaul_beats", "Beats that are alive.", figures.beats)
     yield _labelled(
         "ringhaul_queue_messages",

@@ -14,6 +14,7 @@ from rich.text import Text
 from producer.figures.snapshot import Snapshot
 from producer.tables import GAP, Column, fit_columns, shorten
 from producer.text import count_text, rate_text, time_text
+from ringhaul.ledger.formats import Readable
 from ringhaul.ledger.job_status import DAMAGED, JobStatus, UnitAtWork
 from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.workers import Worker
@@ -53,15 +54,28 @@ class Host:
     name: str
     slots: int
     busy: int
+    #: (version of ringhaul, formats of jobs that it reads) of its workers, each once. Versions that
+    #: did not tell are empty.
+    versions: tuple[tuple[str, Readable], ...] = ()
+
+    @property
+    def version(self) -> str:
+        """The versions for people."""
+        return ", ".join(version or "unknown" for version, _ in self.versions)
 
 
 def hosts_of(view: View) -> list[Host]:
     """Return the hosts by name. A host that works on units but sends no heartbeat has no slots."""
     busy = Counter(unit.host for unit in view.units)
     slots: Counter[str] = Counter()
+    versions: dict[str, set[tuple[str, Readable]]] = {}
     for worker in view.workers:
         slots[worker.host] += worker.slots
-    return [Host(name, slots[name], busy[name]) for name in sorted(slots | busy)]
+        versions.setdefault(worker.host, set()).add((worker.version, worker.readable))
+    return [
+        Host(name, slots[name], busy[name], tuple(sorted(versions.get(name, ()))))
+        for name in sorted(slots | busy)
+    ]
 
 
 def as_document(view: View) -> dict[str, Any]:
@@ -70,7 +84,16 @@ def as_document(view: View) -> dict[str, Any]:
         "message_type": "top",
         "jobs": [_job_document(status, snapshot) for status, snapshot in view.jobs],
         "hosts": [
-            {"host": host.name, "slots": host.slots, "busy": host.busy} for host in hosts_of(view)
+            {
+                "host": host.name,
+                "slots": host.slots,
+                "busy": host.busy,
+                "versions": [
+                    {"ringhaul": version or None, "job_formats": list(readable)}
+                    for version, readable in host.versions
+                ],
+            }
+            for host in hosts_of(view)
         ],
         "units": [
             {
@@ -207,8 +230,15 @@ def _figures(snapshot: Snapshot) -> Sequence[str]:
 
 
 def _hosts(hosts: Sequence[Host]) -> tuple[Sequence[Column], _Rows]:
-    columns = (Column("HOST", short=12), Column("SLOTS", right=True), Column("BUSY", right=True))
-    return columns, [(host.name, f"{host.slots:,}", f"{host.busy:,}") for host in hosts]
+    columns = (
+        Column("HOST", short=12),
+        Column("SLOTS", right=True),
+        Column("BUSY", right=True),
+        Column("VERSION"),
+    )
+    return columns, [
+        (host.name, f"{host.slots:,}", f"{host.busy:,}", host.version) for host in hosts
+    ]
 
 
 def _units(units: Sequence[UnitAtWork]) -> tuple[Sequence[Column], _Rows]:

@@ -6,7 +6,6 @@ plans and in what their jobs answer (`tasks.kinds.Job`), not here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ from ringhaul.ledger.workers import Workers
 from ringhaul.storage.access import is_url
 from ringhaul.storage.folders import try_writing
 from tasks.connect import open_ledger
+from tasks.kinds import spec_of
 from tasks.private_queues import private_queue
 from tasks.tracing import job_trace
 
@@ -208,7 +208,7 @@ def create_job(
     ledger.create(
         job_id,
         {KIND_LABEL: job.kind, "table": plan.target, **labels},
-        json.dumps(job.to_json()),
+        spec_of(job),
         # A unit that must not run twice is started only once.
         starts_max=None if job.repeatable else 1,
         error_limit=plan.error_limit,

@@ -150,7 +150,9 @@ class EmbeddedWorker:
     @property
     def registered(self) -> Worker:
         """The worker as it registers itself in the ledger."""
-        return Worker(socket.gethostname(), self.pid, self._concurrency, self._queues)
+        return Worker.of_this_version(
+            socket.gethostname(), self.pid, self._concurrency, self._queues
+        )
 
     def dismiss(self) -> bool:
         """Kill the worker and its processes; return whether that was done.

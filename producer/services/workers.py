@@ -10,10 +10,12 @@ from producer.services.embedded import default_workers
 from producer.services.ledger import READ_PATIENCE_MS
 from producer.services.start import Services
 from producer.text import count_text
+from ringhaul import __version__
 from ringhaul.cluster.consistency import far_from_rows
 from ringhaul.cluster.datacentres import data_centres_of
 from ringhaul.cluster.view import ClusterView
-from ringhaul.errors import UsageError
+from ringhaul.errors import SetupUnusable, UsageError
+from ringhaul.ledger.formats import JOB_FORMAT
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.server import read_server
 from ringhaul.ledger.server_checks import check_server, warnings_of
@@ -51,8 +53,8 @@ def choose_workers(
     hold the rows.
 
     `keyspace`: None if it is not known where the rows are. `ledger`: see `standing_ledger`. Raises
-    `LedgerUnavailable`, and `UsageError` if this command's own workers could never reach the
-    consistency level.
+    `LedgerUnavailable`, `UsageError` if this command's own workers could never reach the
+    consistency level, and `SetupUnusable` if no running worker can read this version's jobs.
     """
     far = far_from_rows(cluster, keyspace)
     if ledger is None:
@@ -67,7 +69,10 @@ def choose_workers(
     alive = Workers(ledger.caller).alive()
     warned = warnings_of(check_server(read_server(ledger.caller)))
     queue = queue_of(label, alive)
-    workers = [worker for worker in alive if queue in worker.queues]
+    takers = [worker for worker in alive if queue in worker.queues]
+    workers = [worker for worker in takers if worker.readable.has(JOB_FORMAT)]
+    if takers and not workers:
+        raise SetupUnusable(unreadable_text(takers))
     route = route_warning(near, queue, alive)
     slots = sum(worker.slots for worker in workers)
     hosts = len({worker.host for worker in workers})
@@ -76,8 +81,31 @@ def choose_workers(
         slots=max(1, slots),
         text=f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}",
         # Workers without a configured data centre mostly use this command's data centre.
-        warning=lines_of(filter(None, [route or (far if queue == QUEUE_LOAD else ""), *warned])),
+        warning=lines_of(
+            filter(
+                None,
+                [
+                    route or (far if queue == QUEUE_LOAD else ""),
+                    unreadable_text([w for w in takers if w not in workers]),
+                    *warned,
+                ],
+            )
+        ),
         workers=workers,
+    )
+
+
+def unreadable_text(others: Sequence[Worker]) -> str:
+    """Return what to do about workers that cannot read this version's jobs; empty for none."""
+    if not others:
+        return ""
+    hosts = ", ".join(sorted({worker.host for worker in others})[:5])
+    versions = " and ".join(sorted({worker.version or "an earlier version" for worker in others}))
+    one = len(others) == 1
+    return (
+        f"{count_text(len(others), 'worker')} ({hosts}) {'runs' if one else 'run'} ringhaul "
+        f"{versions}, which cannot read jobs of {__version__}, and {'takes' if one else 'take'} "
+        "no unit of this job: install one version on all hosts, on workers before commands"
     )
 
 

@@ -39,6 +39,8 @@ from ringhaul.ledger.states import RESUMABLE, JobState
 UNITS_PER_SCRIPT_MAX = 1000
 #: Units that a command appends by one `add_units`.
 BATCH_UNITS = 500
+#: Delay before a declined unit is issued again that workers of another cluster or version can do.
+OTHERS_DELAY_MS = 3000
 _REASON_CHARS_MAX = 500
 
 

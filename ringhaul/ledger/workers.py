@@ -1,10 +1,15 @@
-"""The living workers, the queues they consume, and how many units they can process."""
+"""The living workers, the queues they consume, how many units they can process, and which jobs
+they can read."""
+
+from __future__ import annotations
 
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from ringhaul import __version__
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
+from ringhaul.ledger.formats import READABLE, Readable
 
 
 class Worker(NamedTuple):
@@ -14,6 +19,13 @@ class Worker(NamedTuple):
     pid: int
     slots: int  #: Children, each of which processes one unit at a time.
     queues: tuple[str, ...] = ()  #: The queues that it consumes.
+    version: str = ""  #: Its version of ringhaul; empty: a version before it was told.
+    readable: Readable = Readable()  #: The formats of jobs that it reads.
+
+    @classmethod
+    def of_this_version(cls, host: str, pid: int, slots: int, queues: tuple[str, ...]) -> Worker:
+        """Return a worker that runs this version of ringhaul."""
+        return cls(host, pid, slots, queues, __version__, READABLE)
 
 
 #: Workers that sweep and clean up for the fleet: enough to survive the loss of a few hosts.
@@ -62,14 +74,28 @@ class Workers:
         return sum(worker.slots for worker in self.alive())
 
 
+#: Begins what a member says of a worker's version, among the names of its queues: earlier versions
+#: take it for a queue, to which nothing is sent.
+_VERSION = ";"
+
+
 def pack_worker(worker: Worker) -> str:
     """Return the member of `ringhaul:workers` for a worker."""
-    queues = ",".join(quote(queue, safe="") for queue in worker.queues)
-    return f"{worker.host}:{worker.pid}:{worker.slots}:{queues}"
+    words = [quote(queue, safe="") for queue in worker.queues]
+    if worker.version:
+        words.append(f"{_VERSION}{quote(worker.version, safe='')}{_VERSION}{worker.readable}")
+    return f"{worker.host}:{worker.pid}:{worker.slots}:{','.join(words)}"
 
 
 def unpack_worker(member: str) -> Worker:
     """Return the worker of a member."""
-    host, pid, slots, queues = member.rsplit(":", 3)
-    names = tuple(unquote(queue) for queue in queues.split(",") if queue)
-    return Worker(host, int(pid), int(slots), names)
+    host, pid, slots, words = member.rsplit(":", 3)
+    queues, version, readable = [], "", Readable()
+    for word in filter(None, words.split(",")):
+        if not word.startswith(_VERSION):
+            queues.append(unquote(word))
+            continue
+        # A later version may say more.
+        found, formats, *_ = word.removeprefix(_VERSION).split(_VERSION)
+        version, readable = unquote(found), Readable.parse(formats)
+    return Worker(host, int(pid), int(slots), tuple(queues), version, readable)

@@ -22,7 +22,6 @@ from ringhaul.dataplane.base import ConnectionsRefused
 from ringhaul.dataplane.pacing import BOUNDLESS
 from ringhaul.errors import (
     LedgerUnavailable,
-    RinghaulError,
     Terminal,
     TooManyRejects,
     Transient,
@@ -34,6 +33,12 @@ from ringhaul.ledger.history import EventKind, History
 from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
+from tasks.child.declined import (
+    drop_damaged,
+    leave_to_others,
+    leave_to_readers,
+    leave_without_session,
+)
 from tasks.child.failpoints import holding, reach
 from tasks.child.process import Child, SessionUnavailable, WrongCluster
 from tasks.child.throttle import JobThrottle
@@ -50,12 +55,6 @@ RENEW_S_MAX = 0.8
 LOG_TROUBLE_S = 5.0
 #: Delay before a failed unit is retried.
 RETRY_DELAY_MS = 3000
-#: How long a process without a session takes no other message. It limits how many units a host
-#: that cannot reach the cluster declines.
-NO_SESSION_WAIT_S = 15.0
-#: Delay before a unit that reached a worker of another cluster is issued again.
-OTHERS_DELAY_MS = 3000
-
 
 #: Error for a job that Redis lost while one of its units was running.
 GONE = (
@@ -123,33 +122,16 @@ def work(
     try:
         child.begin_unit()
     except SessionUnavailable as error:
-        log.error("no session, unit %s of %s is left to others: %s", unit, job_id, error)
-        _decline(child, job_id, unit, epoch, error)
-        time.sleep(NO_SESSION_WAIT_S)
-        return {"unit": unit, "skipped": "no session"}
+        return leave_without_session(child, job_id, unit, epoch, error)
     ledger = child.ledger
     try:
         claim = _claim(child, job_id, unit, epoch, token)
     except (JobMissing, WrongCluster) as error:
-        log.error("unit %s of %s is left to others: %s", unit, job_id, error)
-        _decline(child, job_id, unit, epoch, error, delay_ms=OTHERS_DELAY_MS)
-        return {"unit": unit, "skipped": mask(str(error))}
+        return leave_to_others(child, job_id, unit, epoch, error)
     except JobDamaged as error:
-        log.error("unit %s of %s is dropped: %s", unit, job_id, error)
-        with suppress(JobDamaged, JobMissing):  # no worker can run it: do not let it look running
-            ledger.fail(
-                job_id, mask(str(error)), epoch=epoch, by=worker_host(), cause=cause_of(error)
-            )
-        return {"unit": unit, "skipped": "damaged"}
+        return drop_damaged(child, job_id, unit, epoch, error)
     except (ValueError, TypeError, KeyError, Terminal) as error:
-        # Written by another version of ringhaul: every attempt would fail like this one.
-        reason = mask(f"{child.name} cannot read the job ({type(error).__name__}: {error})")
-        log.error("job %s cannot continue: %s", job_id, reason)
-        advice = "use one version of ringhaul on all hosts"
-        ledger.fail(
-            job_id, f"{reason}; {advice}", epoch=epoch, by=worker_host(), cause=cause_of(error)
-        )
-        return {"unit": unit, "failed": reason}
+        return leave_to_readers(child, job_id, unit, epoch, error)
     if isinstance(claim, Refusal):
         return {"unit": unit, "skipped": claim.value}
     try:
@@ -172,16 +154,6 @@ def work(
     with suppress(JobDamaged):
         publish_next(ledger, job_id)
     return {"unit": unit, **done.summary}
-
-
-def _decline(
-    child: Child, job_id: str, unit: int, epoch: int, error: RinghaulError, *, delay_ms: int = 0
-) -> None:
-    """Have the unit issued again now; otherwise it waits until its message counts as lost, longer
-    each time. The recorded reason shows users why, and on which host, a job gets no work done."""
-    reason = mask(f"{worker_host()}: {error}")
-    with suppress(LedgerUnavailable):
-        child.ledger.decline(job_id, unit, epoch, delay_ms=delay_ms, reason=reason)
 
 
 def _claim(child: Child, job_id: str, unit: int, epoch: int, token: str) -> Claimed | Refusal:

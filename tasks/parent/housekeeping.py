@@ -28,7 +28,9 @@ from typing import Any
 
 from celery import bootsteps
 
-from ringhaul.errors import LedgerUnavailable
+from ringhaul import __version__
+from ringhaul.errors import LedgerUnavailable, RinghaulError
+from ringhaul.ledger.ledger import OTHERS_DELAY_MS
 from ringhaul.ledger.server import read_server
 from ringhaul.ledger.server_checks import check_server, warnings_of
 from ringhaul.ledger.workers import Worker, Workers
@@ -41,11 +43,13 @@ from tasks.parent.preflight import WATCH_EVERY_S, HostChecks, pause_between_poll
 from tasks.parent.rounds import Rounds
 from tasks.parent.trails import TRAILS
 from tasks.settings import loaded_settings
-from tasks.transport import DROPPED
+from tasks.transport import DROPPED, HANDED_BACK
 
 log = logging.getLogger(__name__)
 
 PARENT_LOOK_S = 1.0
+#: How soon the units of messages for tasks of other versions are handed back.
+HAND_BACK_S = 1.0
 
 
 class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -65,7 +69,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         self._heartbeat = Heartbeat(settings.worker.heartbeat_file)
         self._ledger = open_ledger(settings, PARENT_PATIENCE_MS)
         queues = tuple(sorted(worker.app.amqp.queues.consume_from))
-        self._me = Worker(worker_host(), os.getpid(), worker.concurrency, queues)
+        self._me = Worker.of_this_version(worker_host(), os.getpid(), worker.concurrency, queues)
         self._checks = HostChecks(self._ledger.caller, self._me, settings, loaded.environment())
         self._parent_pid = int(os.environ.get(PARENT_PID_VARIABLE, "0"))
         self._rounds = Rounds(
@@ -80,6 +84,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         self._keep()
         self._look(worker.timer)
         self._entries.append(worker.timer.call_repeatedly(every_s, self._keep))
+        self._entries.append(worker.timer.call_repeatedly(HAND_BACK_S, self._hand_back))
         if self._parent_pid:
             self._entries.append(worker.timer.call_repeatedly(PARENT_LOOK_S, self._look_at_parent))
 
@@ -116,6 +121,16 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             self._checks.ask_every_s = pause_between_polls_s(self._rounds.keep())
         except Exception as error:
             log.warning("could not sweep the ledger: %s", error)
+
+    def _hand_back(self) -> None:
+        """Hand back the units of messages for tasks that only other versions have."""
+        for (job, unit, epoch), task in HANDED_BACK.take().items():
+            reason = f"{worker_host()}: this version ({__version__}) has no task {task}"
+            log.error("unit %s of %s is left to others: %s", unit, job, reason)
+            try:
+                self._ledger.decline(job, unit, epoch, delay_ms=OTHERS_DELAY_MS, reason=reason)
+            except RinghaulError as error:  # the sweep finds the unit
+                log.warning("unit %s of %s could not be handed back: %s", unit, job, error)
 
     def _look(self, timer: Any) -> None:
         """Poll preflight checks, and schedule the next poll: soon while a check is running."""

@@ -9,7 +9,8 @@ import pytest
 from celery.worker.control import Panel
 
 from tasks.message_fields import CONTROL_METHODS, UNIT_HEADERS
-from tasks.messages import MESSAGE_BYTES_MAX, Unfit, fit
+from tasks.messages import MESSAGE_BYTES_MAX, OtherTask, Unfit, fit
+from tasks.transport import HANDED_BACK, _fit_or_dropped
 from tests.cases import each
 from tests.forged_messages import control_message, encoded, forged_units, unit_message, why_unfit
 
@@ -45,6 +46,33 @@ def test_messages_of_celery_are_valid() -> None:
     assert why_unfit(json.dumps(made).encode(), QUEUE) == ""
     reply = message(body={"w@h": {"ok": "pong"}}, headers={"clock": 3, "ticket": "x"})
     assert why_unfit(json.dumps(reply), "1-a.reply.celery.pidbox") == ""
+
+
+def test_a_unit_for_a_task_of_another_version_is_handed_back() -> None:
+    HANDED_BACK.take()
+    later = encoded(message(headers={"task": "ringhaul.copy.unit"}))
+    with pytest.raises(OtherTask, match=r"this version has no task ringhaul\.copy\.unit"):
+        fit(later, QUEUE)
+    # A message that comes twice stands for one unit
+    assert [_fit_or_dropped(later, QUEUE) for _ in range(2)] == [None, None]
+    assert HANDED_BACK.take() == {("ld-1", 3, 1): "ringhaul.copy.unit"}
+    assert HANDED_BACK.take() == {}
+
+
+@each(
+    "changes",
+    [
+        {"headers": {"task": "celery.backend_cleanup"}},
+        {"headers": {"task": "ringhaul." + 100 * "a"}},
+        {"headers": {"task": "ringhaul.copy.unit"}, "body": [[], {"job": "x"}, {}]},
+        {"headers": {"task": ["ringhaul.copy.unit"]}},
+    ],
+    ids=str,
+)
+def test_what_is_about_no_unit_of_ours_is_dropped(changes: dict[str, Any]) -> None:
+    with pytest.raises(Unfit) as unfit:
+        fit(encoded(message(**changes)), QUEUE)
+    assert not isinstance(unfit.value, OtherTask)
 
 
 def test_what_no_one_knows_does_not_reach_celery() -> None:

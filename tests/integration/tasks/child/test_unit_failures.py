@@ -7,15 +7,20 @@ import re
 import socket
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cassandra.cluster import Session
 
+from config.celery_config import QUEUE_LOAD
 from producer.figures.speed import recent_snapshot
 from ringhaul.destination.delivered import Streaming
 from ringhaul.ledger.answers import Claimed
+from ringhaul.ledger.formats import Readable
+from ringhaul.ledger.history import History
 from ringhaul.ledger.ledger import new_token
 from ringhaul.ledger.states import JobState
+from ringhaul.ledger.workers import Worker, Workers
 from ringhaul.sstables.layout import Layout
 from tasks.child.process import Child
 from tests.integration.conftest import Settle
@@ -98,7 +103,7 @@ def test_a_worker_without_a_session_reports_it_in_the_job(
     reason: str,
 ) -> None:
     # Given a worker that cannot open a session, and a job
-    monkeypatch.setattr("tasks.child.unit.NO_SESSION_WAIT_S", 0.0)
+    monkeypatch.setattr("tasks.child.declined.NO_SESSION_WAIT_S", 0.0)
     child = Child(
         settle(
             CLUSTER_CONTACT_POINTS="127.0.0.1",
@@ -157,4 +162,50 @@ def test_an_unreadable_job_fails_with_the_reason(child: Child, spec: str, reason
     status = ledger.status("ld-0dd0dd")
     assert status.state is JobState.FAILED
     assert status.last_error is not None
-    assert status.last_error.endswith("; use one version of ringhaul on all hosts")
+    assert status.last_error.endswith(
+        "no live worker can: use one version of ringhaul on all hosts"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "other"),
+    [
+        ('{"kind": "load", "job_format": 2}', {"readable": Readable(1, 2)}),
+        ('{"kind": "load", "table": {}}', {"version": "9.9"}),
+    ],
+    ids=["a later format", "a job that others may read"],
+)
+def test_a_job_that_another_version_may_read_is_left_to_its_workers(
+    child: Child, spec: str, other: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.child.declined.UNREADABLE_WAIT_S", 0.0)
+    # Given a job of another version, and live workers of both
+    ledger, job = child.ledger, "ld-0dd0dd"
+    ledger.create(job, {}, spec)
+    ledger.add_units(job, 1, 0, ["0,0,1,0,1,1"])
+    ledger.issue(job, 1)
+    workers = Workers(ledger.caller)
+    mine = Worker.of_this_version("mine", 1, 2, (QUEUE_LOAD,))
+    theirs = mine._replace(host="theirs", **other)
+    for worker in (mine, theirs):
+        workers.heartbeat(worker, 60_000)
+
+    # When a worker of this version gets the unit
+    result = work(child, job, 0, 1, new_token())
+
+    # Then it declines before any claim, says so in the history, and fails nothing
+    assert result["skipped"].startswith("cannot read the job (")
+    status = ledger.status(job)
+    assert (status.state, status.leased, status.fails) == (JobState.RUNNING, 0, 0)
+    events = History(ledger.caller).events(job)
+    assert [event.text for event in events if event.kind == "unit released"] == [
+        f"{socket.gethostname()}: {result['skipped']}"
+    ]
+    # And it is issued again for the others, after a delay
+    assert ledger.issue(job, 1).units == []
+
+    # When the last worker that can read it has left, then the job fails and says why
+    workers.leave(theirs)
+    result = work(child, job, 0, 1, new_token())
+    assert ledger.status(job).state is JobState.FAILED
+    assert "no live worker can: use one version" in str(ledger.status(job).last_error)

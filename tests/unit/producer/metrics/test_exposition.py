@@ -15,6 +15,7 @@ from producer.metrics.exposition import (
 )
 from producer.metrics.figures import Figures, NeverLess, ScheduleFigures
 from ringhaul.dataplane.latency import bucket
+from ringhaul.ledger.formats import Readable
 from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.server_checks import ServerFacts
@@ -66,12 +67,16 @@ def test_what_moves_and_what_stands_still() -> None:
 
 
 def test_workers_beats_and_queues() -> None:
-    workers = [Worker("host1", 1, 4), Worker("host1", 2, 4), Worker("host2", 3, 8)]
+    newer = Worker("host2", 3, 8, version="1.2", readable=Readable(1, 3))
+    workers = [Worker("host1", 1, 4), Worker("host1", 2, 4), newer]
     figures = Figures(server=SERVER, workers=workers, beats=2, queues={"ringhaul.load": 5})
     metrics = found(figures)
     assert value(metrics["ringhaul_workers"]) == 3
     assert value(metrics["ringhaul_worker_slots"]) == 16
     assert value(metrics["ringhaul_worker_hosts"]) == 2
+    versions = metrics["ringhaul_worker_versions"]
+    assert value(versions, version="", job_formats="1") == 2
+    assert value(versions, version="1.2", job_formats="1-3") == 1
     assert value(metrics["ringhaul_beats"]) == 2
     assert value(metrics["ringhaul_queue_messages"], queue="ringhaul.load") == 5
 

@@ -11,6 +11,7 @@ from rich.console import Console, ConsoleDimensions
 
 from producer.figures.speed import recent_snapshot
 from producer.report.top_view import UNITS_SHOWN, Host, View, as_document, as_screen, hosts_of
+from ringhaul.ledger.formats import Readable
 from ringhaul.ledger.job_status import JobStatus, Live, UnitAtWork
 from ringhaul.ledger.pace import Limits, Pace
 from ringhaul.ledger.states import JobState
@@ -57,7 +58,15 @@ def view() -> View:
             labels={"kind": "count", "table": "shop.orders"},
         ),
     ]
-    workers = [Worker(host, number, 8) for number, host in enumerate(["h0", "h0", "h1"])]
+    versions = [
+        ("h0", "1.0", Readable(1, 1)),
+        ("h0", "1.1", Readable(1, 2)),
+        ("h1", "", Readable()),
+    ]
+    workers = [
+        Worker(host, number, 8, version=version, readable=readable)
+        for number, (host, version, readable) in enumerate(versions)
+    ]
     return View(
         jobs=[(found, recent_snapshot(found, [])) for found in statuses],
         workers=workers,
@@ -73,7 +82,16 @@ def drawn(width: int, height: int, **options: Any) -> list[str]:
 
 
 def test_hosts_are_summed_and_a_silent_one_is_marked() -> None:
-    assert hosts_of(view()) == [Host("gone", 0, 4), Host("h0", 16, 5), Host("h1", 8, 5)]
+    both = (("1.0", Readable(1, 1)), ("1.1", Readable(1, 2)))
+    assert hosts_of(view()) == [
+        *(Host("gone", 0, 4), Host("h0", 16, 5, both), Host("h1", 8, 5, (("", Readable()),))),
+    ]
+
+
+def test_the_versions_of_hosts_are_shown() -> None:
+    lines = [" ".join(line.split()) for line in drawn(80, 40)]
+    assert "HOST SLOTS BUSY VERSION" in lines
+    assert {"gone 0 4", "h0 16 5 1.0, 1.1", "h1 8 5 unknown"} <= set(lines)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (100, 30), (160, 50), (60, 20)])
@@ -125,6 +143,22 @@ def test_json_has_the_same_content() -> None:
     assert jobs["ul-19be02"]["state"] == "PAUSED"
     assert jobs["ul-19be02"]["limits"] == LIMITED.to_json()
     assert jobs["ld-91c0d2"]["limits"] is None
-    assert document["hosts"][1] == {"host": "h0", "slots": 16, "busy": 5}
+    assert document["hosts"][1:] == [
+        {
+            "host": "h0",
+            "slots": 16,
+            "busy": 5,
+            "versions": [
+                {"ringhaul": "1.0", "job_formats": [1, 1]},
+                {"ringhaul": "1.1", "job_formats": [1, 2]},
+            ],
+        },
+        {
+            "host": "h1",
+            "slots": 8,
+            "busy": 5,
+            "versions": [{"ringhaul": None, "job_formats": [1, 1]}],
+        },
+    ]
     assert len(document["units"]) == UNITS_SHOWN
     assert document["units"][0]["host"] == "h0"
