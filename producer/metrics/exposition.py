@@ -256,7 +256,7 @@ def _server_metrics(figures: Figures) -> Iterator[Metric]:
 
 def _schedule_metrics(schedules: Sequence[ScheduleFigures]) -> Iterator[Metric]:
     yield GaugeMetricFamily("ringhaul_schedules", "Schedules in the file.", len(schedules))
-    next_due, last_due, outcome, paused, running = (
+    next_due, last_due, outcome, ended, success, failures, paused, running = (
         GaugeMetricFamily(f"ringhaul_schedule_{name}", text, labels=labels)
         for name, text, labels in (
             (
@@ -266,7 +266,18 @@ def _schedule_metrics(schedules: Sequence[ScheduleFigures]) -> Iterator[Metric]:
                 ["schedule"],
             ),
             ("last_due_timestamp_seconds", "Due time of the last run.", ["schedule"]),
-            ("last_outcome", "1 for the state of the last run.", ["schedule", "outcome"]),
+            (
+                "last_outcome",
+                "1 for the state of the last run, which may be running, or skipped.",
+                ["schedule", "outcome"],
+            ),
+            ("last_ended", "1 for how the last run ended.", ["schedule", "outcome"]),
+            (
+                "last_success_timestamp_seconds",
+                "When the last run ended that was done.",
+                ["schedule"],
+            ),
+            ("failures", "Runs in a row that failed, up to the last.", ["schedule"]),
             ("paused", "Whether the schedule is paused.", ["schedule"]),
             ("running", "Whether a run has not ended.", ["schedule"]),
         )
@@ -283,7 +294,13 @@ def _schedule_metrics(schedules: Sequence[ScheduleFigures]) -> Iterator[Metric]:
         for state in RunState:
             is_it = one.last is not None and one.last.state is state
             outcome.add_metric([one.name, state.value.lower()], is_it)
-    yield from (next_due, last_due, outcome, paused, running)
+        failures.add_metric([one.name], one.health.failures)
+        if one.health.success_ms is not None:
+            success.add_metric([one.name], one.health.success_ms / 1000)
+        for state in (RunState.DONE, RunState.FAILED):
+            is_it = one.health.ended is not None and one.health.ended.state is state
+            ended.add_metric([one.name, state.value.lower()], is_it)
+    yield from (next_due, last_due, outcome, ended, success, failures, paused, running)
     if dispatched_ms:
         yield GaugeMetricFamily(
             "ringhaul_beat_last_dispatch_timestamp_seconds",

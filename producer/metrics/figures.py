@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.kinds import JobKind
+from ringhaul.ledger.schedules import NO_HEALTH, Health
 from ringhaul.ledger.server_checks import ServerFacts
 from ringhaul.ledger.totals import KindTotals
 from ringhaul.ledger.workers import Worker
@@ -24,6 +25,7 @@ class ScheduleFigures:
     #: at the schedule, it is paused, or it waits for files.
     next_due_ms: int | None = None
     last: Run | None = None  #: The newest run, or due time that was passed over.
+    health: Health = NO_HEALTH  #: How its runs ended lately.
 
 
 @dataclass(frozen=True, kw_only=True)

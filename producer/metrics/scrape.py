@@ -141,4 +141,5 @@ def _schedule(book: ScheduleBook, schedule: Schedule) -> ScheduleFigures:
         running=standing.run is not None,
         next_due_ms=next_due_ms,
         last=next(iter(book.runs(schedule.name, 1)), None),
+        health=book.health(schedule.name),
     )

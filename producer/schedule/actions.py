@@ -78,13 +78,14 @@ def print_schedules(place: LedgerPlace, *, as_json: bool) -> int:
         Column("STATE"),
         Column("NEXT DUE"),
         Column("LAST RUN", goes=2),
-        Column("ENDED"),
+        Column("LAST END"),
         Column("WHEN", goes=1, short=12),
     )
     cells = [
         (
             *(row.name, row.state, time_text(row.next_ms) or "-"),
-            *(("-", "-") if row.last is None else (row.last.id, str(row.last.state))),
+            "-" if row.last is None else f"{row.last.id} {row.last.state}",
+            row.last_end,
             row.when,
         )
         for row in overview.rows
@@ -92,8 +93,10 @@ def print_schedules(place: LedgerPlace, *, as_json: bool) -> int:
     for line in table_lines(columns, cells, width=screen_width(sys.stdout)):
         print(line)
     for row in overview.rows:
-        if row.last is not None and row.last.state is RunState.FAILED:
-            print(f" {row.name} {row.last.id} failed: {row.last.reason}")
+        if row.health.failures and (ended := row.health.ended) is not None:
+            since = time_text(row.health.success_ms)
+            print(f" {row.name} {ended.id} failed: {ended.reason or 'its record is gone'}")
+            print(f" {row.name} last success: {since or 'never'}")
     for warning in chain.from_iterable(row.warnings for row in overview.rows):
         print(f"warning: {warning}", file=sys.stderr)
     if not overview.beats:

@@ -10,7 +10,7 @@ from typing import Any
 from producer.schedule.file import ScheduleFile
 from producer.schedule.text import run_document, time_text
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.schedules import Beats, ScheduleBook, Standing, is_wanted
+from ringhaul.ledger.schedules import Beats, Health, ScheduleBook, Standing, is_wanted
 from ringhaul.schedule.runs import Run
 from ringhaul.schedule.schedules import Schedule
 
@@ -22,6 +22,7 @@ class ScheduleRow:
     schedule: Schedule
     standing: Standing
     last: Run | None  #: The newest run of its history.
+    health: Health  #: How its runs ended lately.
     next_ms: int | None  #: When it is next due, unless it is paused.
     warnings: Sequence[str]  #: Possible mistakes in the file.
 
@@ -53,6 +54,14 @@ class ScheduleRow:
         timing, files = self.schedule.timing.text, self.schedule.arrive
         return f"{timing}: {', '.join(files)}" if files else timing
 
+    @property
+    def last_end(self) -> str:
+        """How its last run ended, for people: `DONE`, `FAILED`, `FAILED 3x`, or `-`."""
+        if self.health.ended is None:
+            return "-"
+        times = f" {self.health.failures}x" if self.health.failures > 1 else ""
+        return f"{self.health.ended.state}{times}"
+
     def to_json(self) -> dict[str, Any]:
         """Return the row for programs. Fields are only ever added."""
         return {
@@ -63,6 +72,9 @@ class ScheduleRow:
             "paused_since": time_text(self.standing.paused_ms),
             "running": self.standing.run,
             "last": None if self.last is None else run_document(self.last),
+            "last_ended": None if self.health.ended is None else run_document(self.health.ended),
+            "last_success": time_text(self.health.success_ms),
+            "failures_in_a_row": self.health.failures,
             "warnings": list(self.warnings),
         }
 
@@ -99,6 +111,7 @@ def look_at_schedule(book: ScheduleBook, file: ScheduleFile, schedule: Schedule)
         schedule=schedule,
         standing=standing,
         last=next(iter(book.runs(schedule.name, 1)), None),
+        health=book.health(schedule.name),
         next_ms=None if standing.paused_ms is not None else next_ms,
         warnings=tuple(file.warnings[schedule.name]),
     )

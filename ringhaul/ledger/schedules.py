@@ -28,6 +28,8 @@ _SEEN_EVERY_MS = 10_000
 #: A wish for a run that no beat has fulfilled for this long is void: a beat that comes up hours
 #: later must not surprise anybody.
 WANTED_MAX_MS = 600_000
+#: Runs looked at for the health of a schedule that earlier versions ran.
+_RUNS_OF_OLD = 20
 #: Files queried at once.
 _PATHS_PER_READ = 1000
 
@@ -61,6 +63,19 @@ class Wait(NamedTuple):
 
     troubles: int  #: Such runs in a row.
     until_ms: int  #: No run starts before, unless by hand.
+
+
+class Health(NamedTuple):
+    """How the runs of a schedule ended lately. Runs that go on and due times that were skipped do
+    not count."""
+
+    ended: Run | None = None  #: The run that ended last.
+    success_ms: int | None = None  #: When the last run ended that was done.
+    failures: int = 0  #: Runs in a row that failed, up to the last.
+
+
+#: No run has ended yet.
+NO_HEALTH = Health()
 
 
 def is_wanted(standing: Standing) -> bool:
@@ -170,7 +185,8 @@ class ScheduleBook:
         `files`: remembered in the same step. `end`: the run has ended. `wait`: the new value of
         `wait`. Returns False if another beat has the run by now.
         """
-        words: list[str | int] = [run.id, self._token, lease_ms, _pack(run), int(end)]
+        state = str(run.state) if end else ""
+        words: list[str | int] = [run.id, self._token, lease_ms, _pack(run), state]
         words += (keys.SCHEDULE_TTL_S, *(("", "") if wait is None else wait))
         for path, remembered in (files or {}).items():
             words += (path, remembered.pack())
@@ -179,7 +195,7 @@ class ScheduleBook:
 
     def renew(self, run: Run, lease_ms: int) -> bool:
         """Renew the lease of the run. False: another beat has it by now."""
-        words = (run.id, self._token, lease_ms, "", 0, keys.SCHEDULE_TTL_S, "", "")
+        words = (run.id, self._token, lease_ms, "", "", keys.SCHEDULE_TTL_S, "", "")
         answer: bytes = self._script("schedule_keep", run.schedule, *words)
         return answer == b"OK"
 
@@ -225,6 +241,19 @@ class ScheduleBook:
         )
         found = (self.run(name, run.decode()) for run in ids)
         return [run for run in found if run is not None]
+
+    def health(self, name: str) -> Health:
+        """Return how the runs of a schedule ended lately."""
+        fields = ("ended_run", "ended_state", "success_ms", "failures")
+        key = keys.schedule_key(name, "state")
+        words: list[bytes | None] = self._caller.command("HMGET", key, *fields)
+        run, state, success, failures = (word.decode() if word else "" for word in words)
+        if not run:  # no run has ended since this is kept
+            return health_of(self.runs(name, _RUNS_OF_OLD))
+        ended = self.run(name, run)
+        if ended is None:  # skipped due times have taken its place in the history
+            ended = Run(schedule=name, due_ms=due_ms_of(run), state=RunState(state))
+        return Health(ended, int(success) if success else None, int(failures or 0))
 
     def wait(self, name: str) -> Wait:
         """Return how long the files of a schedule wait."""
@@ -289,6 +318,17 @@ class Beats:
         """Return the beats whose heartbeat has not expired, sorted."""
         members: list[bytes] = self._caller.reading_script("slots", keys.BEATS)
         return sorted(member.decode() for member in members)
+
+
+def health_of(runs: Sequence[Run]) -> Health:
+    """Return how runs ended, of which the newest are first."""
+    ended = [run for run in runs if run.state in (RunState.DONE, RunState.FAILED)]
+    done = next((n for n, run in enumerate(ended) if run.state is RunState.DONE), None)
+    return Health(
+        next(iter(ended), None),
+        None if done is None else ended[done].ended_ms,
+        len(ended) if done is None else done,
+    )
 
 
 def _pack(run: Run) -> str:

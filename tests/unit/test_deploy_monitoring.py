@@ -14,7 +14,9 @@ from flower.events import get_prometheus_metrics
 from config.settings import load_settings
 from producer.metrics.exposition import JOB_GAUGES, metrics_of
 from producer.metrics.figures import Figures, ScheduleFigures
+from ringhaul.ledger.schedules import Health
 from ringhaul.ledger.server_checks import ServerFacts
+from ringhaul.ledger.workers import Worker
 from ringhaul.schedule.runs import Run
 from tests.deployment import BOARDS, DEPLOY, ROOT, alert_rules, board_queries, services
 
@@ -76,8 +78,14 @@ def known_metrics() -> dict[str, set[str]]:
         totals={},
         queues={"q": 0},
         schedules=[
-            ScheduleFigures(name="a", next_due_ms=1, last=Run(schedule="a", due_ms=1, started_ms=1))
+            ScheduleFigures(
+                name="a",
+                next_due_ms=1,
+                last=Run(schedule="a", due_ms=1, started_ms=1),
+                health=Health(success_ms=1),
+            )
         ],
+        workers=[Worker("h", 1, 1)],
     )
     job = ("job_id", "kind")
     has = {f"ringhaul_job_{name}": set(job) for name in JOB_GAUGES} | {

@@ -8,7 +8,17 @@ import pytest
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.schedules import RUNS_KEPT, UNSEEN_MAX_MS, Beats, Claim, ScheduleBook, Wait
+from ringhaul.ledger.schedules import (
+    NO_HEALTH,
+    RUNS_KEPT,
+    UNSEEN_MAX_MS,
+    Beats,
+    Claim,
+    Health,
+    ScheduleBook,
+    Wait,
+    health_of,
+)
 from ringhaul.schedule.arrivals import REMEMBER_MS, Arrived, remember
 from ringhaul.schedule.runs import Run, RunState, new_run
 from ringhaul.schedule.schedules import Schedule
@@ -176,6 +186,59 @@ def test_skipped_due_times_are_in_the_history(book: ScheduleBook, other: Schedul
     assert other.claim(by_hand, settled_ms=None, lease_ms=LEASE_MS) is Claim.KNOWN
     assert other.claim(by_hand, settled_ms=None, lease_ms=LEASE_MS, before=skipped) is Claim.CLAIMED
     assert book.runs("hourly", 10) == [by_hand]
+
+
+def ended(book: ScheduleBook, run: Run, state: RunState, before: Run | None = None) -> Run:
+    """Make a run that ends in a state, and return it."""
+    assert book.claim(run, settled_ms=None, lease_ms=LEASE_MS, before=before) is Claim.CLAIMED
+    over = replace(run, state=state)
+    assert book.keep(over, lease_ms=LEASE_MS, end=True)
+    return over
+
+
+def test_failures_in_a_row_and_the_last_success_outlive_runs_and_skipped_due_times(
+    book: ScheduleBook, other: ScheduleBook, clock: Clock
+) -> None:
+    at = settled(book)
+    assert book.health("hourly") == NO_HEALTH
+    # A run that fails, and fails again when it is continued, is one failure
+    first = ended(book, a_run(1), RunState.FAILED)
+    assert book.health("hourly") == Health(first, None, 1)
+    first = ended(book, a_run(1), RunState.FAILED, before=first)
+    assert other.health("hourly") == Health(first, None, 1)
+    # A run that goes on hides nothing, nor do so many skipped due times that they fill the history
+    second = a_run(2)
+    assert book.claim(second, settled_ms=None, lease_ms=LEASE_MS) is Claim.CLAIMED
+    assert book.health("hourly") == Health(first, None, 1)
+    for hour in range(3, RUNS_KEPT + 10):
+        skipped = replace(a_run(hour), state=RunState.SKIPPED, steps=())
+        assert other.pass_over(skipped, settled_ms=at)
+        at = skipped.due_ms
+    assert book.run("hourly", first.id) is None
+    found = book.health("hourly")
+    assert found.ended is not None
+    assert (found.ended.due_ms, found.ended.state, found.failures) == (
+        *(first.due_ms, RunState.FAILED, 1),
+    )
+    # When the run that went on fails, too, these are two; a success ends the count
+    assert book.keep(replace(second, state=RunState.FAILED), lease_ms=LEASE_MS, end=True)
+    assert book.health("hourly").failures == 2
+    clock.advance(5000)
+    third = ended(book, a_run(RUNS_KEPT + 20), RunState.DONE)
+    assert book.health("hourly") == Health(third, clock.now_ms, 0)
+    fourth = ended(book, a_run(RUNS_KEPT + 21), RunState.FAILED)
+    assert book.health("hourly") == Health(fourth, clock.now_ms, 1)
+
+
+def test_the_health_of_a_schedule_that_an_earlier_version_ran(book: ScheduleBook) -> None:
+    states = (RunState.SKIPPED, RunState.FAILED, RunState.FAILED, RunState.DONE, RunState.FAILED)
+    runs = [
+        replace(a_run(9 - n), state=state, ended_ms=1000 * (9 - n))
+        for n, state in enumerate(states)
+    ]
+    assert health_of(runs) == Health(runs[1], 6000, 2)
+    assert health_of(runs[:3]) == Health(runs[1], None, 2)
+    assert health_of([]) == NO_HEALTH
 
 
 def test_a_due_time_that_ran_by_hand_does_not_run_again(

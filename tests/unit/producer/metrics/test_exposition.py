@@ -18,6 +18,7 @@ from ringhaul.dataplane.latency import bucket
 from ringhaul.ledger.formats import Readable
 from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.kinds import JobKind
+from ringhaul.ledger.schedules import Health
 from ringhaul.ledger.server_checks import ServerFacts
 from ringhaul.ledger.states import JobState
 from ringhaul.ledger.totals import FIGURES, KindTotals
@@ -159,7 +160,13 @@ NOW_MS = 1_700_000_000_000
 def test_schedules() -> None:
     last = Run(schedule="a", due_ms=NOW_MS, started_ms=NOW_MS + 2000, state=RunState.FAILED)
     schedules = (
-        ScheduleFigures(name="a", running=True, next_due_ms=NOW_MS + 60_000, last=last),
+        ScheduleFigures(
+            name="a",
+            running=True,
+            next_due_ms=NOW_MS + 60_000,
+            last=last,
+            health=Health(last, NOW_MS - 7000, 3),
+        ),
         ScheduleFigures(name="b", paused=True),
     )
     metrics = found(Figures(server=SERVER, schedules=schedules))
@@ -174,6 +181,17 @@ def test_schedules() -> None:
         if one.value
     }
     assert outcomes == {("a", "failed")}
+    # While a run goes on, how the last one ended is still told
+    ends = metrics["ringhaul_schedule_last_ended"]
+    assert value(ends, schedule="a", outcome="failed") == 1
+    assert value(ends, schedule="a", outcome="done") == 0
+    assert value(ends, schedule="b", outcome="failed") == 0
+    assert value(metrics["ringhaul_schedule_failures"], schedule="a") == 3
+    assert value(metrics["ringhaul_schedule_failures"], schedule="b") == 0
+    success = metrics["ringhaul_schedule_last_success_timestamp_seconds"]
+    assert [(one.labels, one.value) for one in success.samples] == [
+        ({"schedule": "a"}, NOW_MS / 1000 - 7)
+    ]
     assert value(metrics["ringhaul_schedule_paused"], schedule="b") == 1
     assert value(metrics["ringhaul_schedule_running"], schedule="a") == 1
     dispatch = metrics["ringhaul_beat_last_dispatch_timestamp_seconds"]
