@@ -32,6 +32,7 @@ from producer.figures.unit_place import UnitPlaces
 from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import LedgerRefused
+from ringhaul.ledger.fleet import look_at_fleet
 from ringhaul.ledger.history import EventKind, History, JobEvent, Sample
 from ringhaul.ledger.job_status import DAMAGED, JobStatus
 from ringhaul.ledger.ledger import Ledger
@@ -245,7 +246,8 @@ def _snapshot(ledger: Ledger, status: JobStatus, samples: list[Sample]) -> Snaps
         p50_ms, p99_ms = percentile_ms(counts, 0.50), percentile_ms(counts, 0.99)
     else:
         p50_ms, p99_ms = last.p50_ms, last.p99_ms
-    return recent_snapshot(status, samples, p50_ms=p50_ms, p99_ms=p99_ms)
+    fleet = None if status.finished else look_at_fleet(ledger.caller)
+    return recent_snapshot(status, samples, p50_ms=p50_ms, p99_ms=p99_ms, fleet=fleet)
 
 
 def _end(status: JobStatus, closing: Closing | None, *, show_data: bool) -> JobEnd:

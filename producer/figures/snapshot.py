@@ -39,6 +39,15 @@ class Snapshot:
     p50_ms: float | None = None
     p99_ms: float | None = None
     retrying: str | None = None  #: see `retrying`
+    #: Why a RUNNING job gets no work done: `waiting` or `stalled`; None: it does, or has ended.
+    condition: str | None = None
+    condition_s: float | None = None  #: seconds since then; None: not known
+    standing: str | None = None  #: what it waits for, and what to do about it
+
+    @property
+    def shown_state(self) -> str:
+        """The state for people, where WAITING and STALLED count as states."""
+        return self.condition.upper() if self.condition else self.state
 
     @property
     def share(self) -> float:

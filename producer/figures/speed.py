@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from producer.figures.snapshot import Snapshot, retrying
+from producer.figures.standing import standing_of
+from ringhaul.ledger.fleet import Fleet
 from ringhaul.ledger.history import Sample
 from ringhaul.ledger.job_status import JobStatus
 
 #: A running job's speed is an average over its last samples, of at least this time.
 RATE_OVER_S = 10
+#: A job that has made no progress for so long has no estimate of its end.
+STILL_S = 60.0
 
 
 def recent_snapshot(
@@ -24,12 +28,14 @@ def recent_snapshot(
     hosts: int | None = None,
     p50_ms: float | None = None,
     p99_ms: float | None = None,
+    fleet: Fleet | None = None,
 ) -> Snapshot:
     """Return the figures of a job. Live figures of running units count as done.
 
     `samples`: all or the last samples, the oldest first; without any, the speed is the average
     since the job's start. `workers`, `hosts`: counts; None: the last sample's. `p50_ms`, `p99_ms`:
-    latencies, if the caller knows them.
+    latencies, if the caller knows them. `fleet`: live workers and other jobs, if the caller knows
+    them: without, nothing is said about what the job waits for.
     """
     size = status.labels.get("bytes_total", "")
     bytes_total = int(size) if size.isdecimal() else 0
@@ -39,6 +45,9 @@ def recent_snapshot(
         bytes_done = min(bytes_done, bytes_total)
     rows_per_s, bytes_per_s = _rates(status, samples, rows, bytes_done)
     last = samples[-1] if samples else Sample(at_ms=status.now_ms)
+    standing = None if fleet is None else standing_of(status, fleet)
+    stands = status.progress_ms is not None and status.still_s >= STILL_S
+    eta_s = _eta_s(status, bytes_total - bytes_done if bytes_total else None, bytes_per_s)
     return Snapshot(
         job=status.job,
         state=status.state_name,
@@ -53,12 +62,15 @@ def recent_snapshot(
         elapsed_s=status.elapsed_s,
         rows_per_s=rows_per_s,
         bytes_per_s=bytes_per_s,
-        eta_s=_eta_s(status, bytes_total - bytes_done if bytes_total else None, bytes_per_s),
+        eta_s=None if standing is not None or stands else eta_s,
         workers=last.workers if workers is None else workers,
         hosts=last.hosts if hosts is None else hosts,
         p50_ms=p50_ms,
         p99_ms=p99_ms,
         retrying=retrying(status),
+        condition=standing.condition if standing else None,
+        condition_s=standing.seconds if standing else None,
+        standing=standing.text if standing else None,
     )
 
 

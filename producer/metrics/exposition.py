@@ -19,6 +19,7 @@ from prometheus_client.core import (
 )
 
 from producer.figures.speed import recent_snapshot
+from producer.figures.standing import Condition
 from producer.metrics.figures import Figures, ScheduleFigures
 from ringhaul.dataplane.latency import bucket_ceiling_us
 from ringhaul.ledger.job_status import DAMAGED, JobStatus
@@ -111,6 +112,13 @@ def _labelled(
 def _job_metrics(figures: Figures) -> Iterator[Metric]:
     known = {state: jobs for state, jobs in figures.jobs.items() if state in JOB_STATES}
     yield _labelled("ringhaul_jobs", "Jobs in the ledger by state.", "state", known, JOB_STATES)
+    yield _labelled(
+        "ringhaul_jobs_without_work",
+        "Running jobs that wait for a slot, or that no live worker works on.",
+        "condition",
+        figures.conditions,
+        tuple(Condition),
+    )
     units: Counter[str] = Counter()
     running = [status for status in figures.unended if not status.damage]
     for status in running:

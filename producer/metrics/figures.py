@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from producer.figures.standing import Condition
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.schedules import NO_HEALTH, Health
@@ -36,6 +37,8 @@ class Figures:
     server: ServerFacts
     jobs: Mapping[str, int] = field(default_factory=dict)  #: state -> jobs that are kept
     unended: Sequence[JobStatus] = ()  #: Running or paused, or damaged.
+    #: Running jobs that get no work done, by why.
+    conditions: Mapping[Condition, int] = field(default_factory=dict)
     totals: Mapping[JobKind, KindTotals] = field(default_factory=dict)
     workers: Sequence[Worker] = ()
     beats: int = 0

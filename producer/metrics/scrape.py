@@ -7,11 +7,13 @@ the server; only jobs that have not ended are read one by one.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from itertools import islice
 
 from config.celery_config import QUEUE_LOAD
 from config.settings import Settings
+from producer.figures.standing import standing_of
 from producer.metrics.figures import Figures, ScheduleFigures
 from producer.schedule.file import (
     ScheduleFile,
@@ -20,12 +22,13 @@ from producer.schedule.file import (
     read_schedule_file,
 )
 from ringhaul.errors import LedgerUnavailable, UsageError
+from ringhaul.ledger.fleet import look_at_fleet
 from ringhaul.ledger.job_status import DAMAGED
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.schedules import Beats, ScheduleBook
 from ringhaul.ledger.server import read_server
 from ringhaul.ledger.totals import count_job_states, read_totals
-from ringhaul.ledger.workers import Worker, Workers
+from ringhaul.ledger.workers import Worker
 from ringhaul.schedule.schedules import Schedule
 from tasks.private_queues import is_private
 
@@ -72,13 +75,16 @@ class Looker:
                 left = "PAUSED" if status.paused else status.state.value
                 jobs[left] = jobs.get(left, 1) - 1
                 jobs[DAMAGED] = jobs.get(DAMAGED, 0) + 1
-        workers = Workers(caller).alive()
+        fleet = look_at_fleet(caller)
+        workers = sorted(fleet.workers)
+        standings = (standing_of(status, fleet) for status in unended)
         budget.check()
         return Figures(
             now_ms=int(seconds) * 1000 + int(micros) // 1000,
             server=server,
             jobs=jobs,
             unended=unended,
+            conditions=Counter(one.condition for one in standings if one is not None),
             totals=read_totals(caller),
             workers=workers,
             beats=len(Beats(caller).alive()),

@@ -22,6 +22,8 @@ _TENTHS_BELOW_S = 60
 #: Class and mark of each state: what the colour says, the mark and the word say too.
 _STATES: Mapping[str, tuple[str, str]] = {
     "RUNNING": ("", "\u25b6"),
+    "WAITING": ("warn", "\u25f7"),
+    "STALLED": ("bad", "!"),
     "PAUSED": ("warn", "\u2016"),
     "COMPLETE": ("good", "\u2713"),
     "PARTIAL": ("warn", "!"),

@@ -10,6 +10,7 @@ from producer.outputs.stdout import json_text
 from producer.report.job_rows import job_row
 from producer.tables import Column, screen_width, table_lines
 from producer.text import rate_text, time_text
+from ringhaul.ledger.fleet import look_at_fleet
 from ringhaul.ledger.history import History
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
@@ -18,9 +19,10 @@ from ringhaul.plain_text import as_line
 
 def print_jobs(ledger: Ledger, limit: int, *, as_json: bool) -> None:
     """Print the last `limit` jobs of the broker, the newest first."""
-    history = History(ledger.caller)
+    history, fleet = History(ledger.caller), look_at_fleet(ledger.caller)
     snapshots = [
-        (status, recent_snapshot(status, history.recent(status))) for status in ledger.jobs(limit)
+        (status, recent_snapshot(status, history.recent(status), fleet=fleet))
+        for status in ledger.jobs(limit)
     ]
     if as_json:
         rows = [job_row(status, snapshot) for status, snapshot in snapshots]
@@ -40,7 +42,8 @@ def print_jobs(ledger: Ledger, limit: int, *, as_json: bool) -> None:
     )
     lines = []
     for status, snapshot in snapshots:
-        head = (status.job, status.labels.get("kind", "-"), _target(status), status.state_name)
+        state = status.state_name if status.damage else snapshot.shown_state
+        head = (status.job, status.labels.get("kind", "-"), _target(status), state)
         if status.damage:  # none of its counts is right
             lines.append((*head, *[""] * 6))
             continue
@@ -56,6 +59,8 @@ def print_jobs(ledger: Ledger, limit: int, *, as_json: bool) -> None:
         lines.append((*head, *figures))
     for line in table_lines(columns, lines, width=screen_width(sys.stdout)):
         print(line)
+    for standing in dict.fromkeys(one.standing for _, one in snapshots if one.standing):
+        print(standing, file=sys.stderr)
 
 
 def _target(status: JobStatus) -> str:

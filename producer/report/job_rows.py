@@ -20,6 +20,8 @@ def job_row(status: JobStatus, snapshot: Snapshot) -> dict[str, Any]:
         "kind": status.labels.get("kind"),
         "table": status.labels.get("table"),
         "state": status.state_name,
+        "condition": snapshot.condition,
+        "standing": snapshot.standing,
         "priority": status.priority,
         "done": snapshot.share if whole else None,
         "rows": snapshot.rows if whole else None,

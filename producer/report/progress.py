@@ -138,8 +138,11 @@ def bar_lines(snapshot: Snapshot) -> tuple[str, ...]:
     # Jobs that read have no rejects to watch for, unless there are some.
     rejected = snapshot.bytes_total or snapshot.rejected
     units = f"{snapshot.units_done:,}/{snapshot.units:,}" + ("" if snapshot.sealed else "+")
-    end = "PAUSED" if snapshot.state == "PAUSED" else f"ETA {time_text(snapshot.eta_s)}"
+    end = f"ETA {time_text(snapshot.eta_s)}"
+    if snapshot.state == "PAUSED" or snapshot.condition:
+        end = snapshot.shown_state
     retrying = (f" retrying {snapshot.retrying}",) if snapshot.retrying else ()
+    standing = (f" {snapshot.standing}",) if snapshot.standing else ()
     return (
         f" {bar} {snapshot.share:4.0%}  {units} units   {time_text(snapshot.elapsed_s)}"
         f"  {end}   {count_text(snapshot.workers, 'worker')}",
@@ -149,6 +152,7 @@ def bar_lines(snapshot: Snapshot) -> tuple[str, ...]:
         f"   p50 {ms_text(snapshot.p50_ms)}  p99 {ms_text(snapshot.p99_ms)}"
         f"   {count_text(snapshot.retries, 'retry', 'retries')}",
         *retrying,
+        *standing,
     )
 
 
@@ -170,5 +174,6 @@ def logfmt(snapshot: Snapshot) -> str:
         "eta_s": None if snapshot.eta_s is None else round(snapshot.eta_s),
         "workers": snapshot.workers,
         "retrying": snapshot.retrying and json.dumps(snapshot.retrying, ensure_ascii=False),
+        "standing": snapshot.standing and json.dumps(snapshot.standing, ensure_ascii=False),
     }
     return " ".join(f"{name}={value}" for name, value in pairs.items() if value is not None)

@@ -27,6 +27,8 @@ HOSTS_SHOWN = 20
 LINES_BESIDE_ROWS = 1 + 3 * 2
 _STYLES = {
     "RUNNING": "green",
+    "WAITING": "yellow",
+    "STALLED": "red",
     "PAUSED": "yellow",
     "COMPLETE": "",
     "PARTIAL": "yellow",
@@ -45,6 +47,7 @@ class View:
     jobs: Sequence[tuple[JobStatus, Snapshot]]  #: running ones first
     workers: Sequence[Worker]
     units: Sequence[UnitAtWork]  #: slowest first
+    no_worker: str = ""  #: that no worker is alive, and what to do; empty: there are some
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,8 @@ def _job_document(status: JobStatus, snapshot: Snapshot) -> dict[str, Any]:
         "kind": status.labels.get("kind"),
         "table": status.labels.get("table"),
         "state": status.state_name,
+        "condition": snapshot.condition,
+        "standing": snapshot.standing,
         # The counts of a damaged job are not reliable.
         **(dict.fromkeys(figures) if status.damage else figures),
         "priority": status.priority,
@@ -143,13 +148,14 @@ def as_screen(
     if view is None:
         return Text(away, style="red")
     hosts = hosts_of(view)
-    slots, busy = sum(host.slots for host in hosts), sum(host.busy for host in hosts)
+    slots = sum(host.slots for host in hosts)
+    busy = sum(min(host.busy, host.slots) for host in hosts)  # units of the dead keep no slot
     states = Counter(status.state_name for status, _ in view.jobs)
     head = Text.assemble(
         ("ringhaul top", "bold"),
         f"   {states['RUNNING']} running, {states['PAUSED']} paused   "
         f"{busy:,} of {slots:,} slots busy   {count_text(len(hosts), 'host')}",
-        (f"   {away}", "red") if away else "",
+        (f"   {away or view.no_worker}", "red") if away or view.no_worker else "",
         no_wrap=True,
         overflow="ellipsis",
     )
@@ -209,7 +215,7 @@ def _jobs(view: View) -> tuple[Sequence[Column], _Rows]:
             status.job,
             status.labels.get("kind", "-"),
             status.labels.get("table", "-"),
-            Text(status.state_name, style=_STYLES[status.state_name]),
+            Text(state := _state(status, snapshot), style=_STYLES[state]),
             *(["-"] * 5 if status.damage else _figures(snapshot)),
             *([status.priority] if prioritized else []),
             *([str(status.pace) or "-"] if limited else []),
@@ -217,6 +223,10 @@ def _jobs(view: View) -> tuple[Sequence[Column], _Rows]:
         for status, snapshot in view.jobs
     ]
     return columns, rows
+
+
+def _state(status: JobStatus, snapshot: Snapshot) -> str:
+    return status.state_name if status.damage else snapshot.shown_state
 
 
 def _figures(snapshot: Snapshot) -> Sequence[str]:

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.live import Live
 
 from producer.figures.speed import recent_snapshot
+from producer.figures.standing import no_worker_text
 from producer.options.connection import LedgerPlace
 from producer.outputs.plain_streams import console_for, escape_beside_live
 from producer.outputs.stdout import json_text
@@ -23,10 +24,10 @@ from producer.report.top_view import View, as_document, as_screen
 from producer.services.ledger import reading_ledger
 from ringhaul.errors import EXIT_COMPLETE, LedgerUnavailable
 from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.fleet import look_at_fleet
 from ringhaul.ledger.history import History, Sample
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.workers import Workers
 
 LOOK_EVERY_S = 1.0
 #: Without Redis, a look fails this soon, so that the screen can show the failure.
@@ -69,9 +70,14 @@ class Look:
             if status.leased
             for unit in self._ledger.units_at_work(status.job)
         ]
+        fleet = look_at_fleet(self._ledger.caller)
         return View(
-            jobs=[(status, recent_snapshot(status, self._samples(status))) for status in statuses],
-            workers=Workers(self._ledger.caller).alive(),
+            jobs=[
+                (status, recent_snapshot(status, self._samples(status), fleet=fleet))
+                for status in statuses
+            ],
+            workers=sorted(fleet.workers),
+            no_worker=no_worker_text(fleet) if running else "",
             units=sorted(units, key=lambda unit: -unit.seconds),
         )
 

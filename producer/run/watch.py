@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,13 +18,14 @@ from ringhaul.causes import INTERRUPTED
 from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.fleet import Fleet, look_at_fleet
 from ringhaul.ledger.history import History, Sample
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.labels import QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.open_units import count_open_units
 from ringhaul.ledger.sweep import sweep_job
-from ringhaul.ledger.workers import Workers
+from ringhaul.ledger.workers import Worker, Workers
 from tasks.publish import publish_next, publisher, queue_of, windows
 
 if TYPE_CHECKING:
@@ -74,8 +75,7 @@ class _Counted(NamedTuple):
     hosts: int
 
 
-def _count_workers(ledger: Ledger, status: JobStatus) -> _Counted:
-    alive = Workers(ledger.caller).alive()
+def _count_workers(alive: Sequence[Worker], status: JobStatus) -> _Counted:
     queue = queue_of(status.labels.get(QUEUE_LABEL, ""), alive)
     ours = [worker for worker in alive if queue in worker.queues]
     return _Counted(sum(worker.slots for worker in ours), len({worker.host for worker in ours}))
@@ -114,7 +114,7 @@ class Watch:
         self._away = self._paused = False
         self._facts: dict[str, Any] = {}
         self._facts_due = False
-        self._workers = _Counted(0, 0)
+        self._fleet = Fleet((), {})
         self._workers_due = 0.0
         self._samples: list[Sample] = []
 
@@ -193,15 +193,18 @@ class Watch:
         """Read what is shown of a job beside its status: workers, latencies, samples."""
         began_s = time.monotonic()
         if began_s >= self._workers_due:
-            self._workers = _count_workers(self._ledger, status)
+            self._fleet = look_at_fleet(self._ledger.caller)
             now_s = time.monotonic()
             self._workers_due = now_s + (now_s - began_s) / LIST_SHARE
         with suppress(JobDamaged):  # a job that lost only its history is complete
             self._samples = History(self._ledger.caller).recent(status)
         latencies = {int(k): v for k, v in self._ledger.latencies(self._job_id).items()}
+        counted = _count_workers(self._fleet.workers, status)
         self._facts = {
-            "workers": self._workers.slots,
-            "hosts": self._workers.hosts,
+            "workers": counted.slots,
+            "hosts": counted.hosts,
+            # A command restarts its own worker.
+            "fleet": self._fleet if self._worker is None else None,
             "p50_ms": percentile_ms(latencies, 0.5),
             "p99_ms": percentile_ms(latencies, 0.99),
         }

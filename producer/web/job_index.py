@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from producer.figures.snapshot import Snapshot
 from producer.figures.speed import recent_snapshot
+from producer.figures.standing import no_worker_text
 from producer.web.job_query import Found, JobQuery, find_jobs
+from ringhaul.ledger.fleet import Fleet, look_at_fleet
 from ringhaul.ledger.history import History
 from ringhaul.ledger.job_list import JobHead, job_names, read_heads
 from ringhaul.ledger.job_status import JobStatus
@@ -44,6 +46,7 @@ class JobPage:
     found: int  #: Jobs that the filters let through.
     total: int
     open: int  #: Jobs that run or are paused, whatever the filters say.
+    no_worker: str = ""  #: That no worker is alive although jobs are open; empty otherwise.
 
 
 class _Kept(NamedTuple):
@@ -67,13 +70,16 @@ class JobIndex:
     def page(self, ledger: Ledger, query: JobQuery) -> JobPage:
         """Return the jobs that a query wants, each with its figures of this moment."""
         found = self._find(ledger, query)
-        history = History(ledger.caller)
-        listed = [self._kept(head) or self._read(ledger, history, head) for head in found.heads]
+        history, fleet = History(ledger.caller), look_at_fleet(ledger.caller)
+        listed = [
+            self._kept(head) or self._read(ledger, history, fleet, head) for head in found.heads
+        ]
         return JobPage(
             jobs=tuple(one for one in listed if one is not None),
             found=found.found,
             total=found.total,
             open=found.open,
+            no_worker=no_worker_text(fleet) if found.open else "",
         )
 
     def _kept(self, head: JobHead) -> Listed | None:
@@ -84,10 +90,11 @@ class JobIndex:
             return None
         return kept.listed
 
-    def _read(self, ledger: Ledger, history: History, head: JobHead) -> Listed | None:
+    def _read(self, ledger: Ledger, history: History, fleet: Fleet, head: JobHead) -> Listed | None:
         """Return a job and its figures; None if it no longer exists."""
         for status in ledger.listed([head.job]):
-            listed = Listed(status=status, snapshot=recent_snapshot(status, history.recent(status)))
+            snapshot = recent_snapshot(status, history.recent(status), fleet=fleet)
+            listed = Listed(status=status, snapshot=snapshot)
             if head.ended and status.finished and not status.leased:
                 with self._lock:
                     while len(self._listed) >= _LISTED_MAX:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from producer.figures.standing import no_worker_text
 from producer.report.top_view import View as TopView
 from producer.report.top_view import hosts_of
 from producer.schedule.file import (
@@ -57,7 +58,10 @@ def schedules_view(site: Site, ledger: Ledger) -> View:
         overview, problem = look_at_schedules(ledger, schedule_file()), ""
     except UsageError as error:
         overview, problem = None, str(error)
-    html = site.render("schedules_view.html", overview=overview, problem=problem)
+    no_worker = no_worker_text(look_at_fleet(ledger.caller))
+    html = site.render(
+        "schedules_view.html", overview=overview, problem=problem, no_worker=no_worker
+    )
     return View(title="Schedules", html=html)
 
 
@@ -86,6 +90,7 @@ def hosts_view(site: Site, ledger: Ledger) -> View:
         workers=fleet.workers,
         units=units[:UNITS_SHOWN],
         units_all=len(units),
+        no_worker=no_worker_text(fleet),
         beats=Beats(ledger.caller).alive(),
     )
     return View(title="Hosts", html=html)

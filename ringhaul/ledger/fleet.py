@@ -24,11 +24,19 @@ class Fleet(NamedTuple):
     workers: Sequence[Worker]  #: Living workers.
     jobs: dict[str, OpenJob]
     now_ms: int = 0  #: The server's clock at the snapshot.
+    #: Until when the last worker counted as alive, if all are dead; None: a worker is alive, there
+    #: never was any, or the last worker was stopped.
+    last_alive_ms: int | None = None
 
 
 def look_at_fleet(caller: Caller) -> Fleet:
     """Return the snapshot. Raises as `Caller.script` does."""
-    return _fleet(caller.reading_script("fleet", keys.RUNNING, *_KEYS, ""))
+    found = _fleet(caller.reading_script("fleet", keys.RUNNING, *_KEYS, ""))
+    if found.workers:
+        return found
+    # A worker that did not stop, but died, stays listed until another has a heartbeat.
+    last = caller.command("ZREVRANGE", keys.WORKERS, 0, 0, "WITHSCORES")
+    return found._replace(last_alive_ms=int(last[0][1])) if last else found
 
 
 def look_at_slots(caller: Caller) -> Fleet:
