@@ -24,7 +24,9 @@ from cassandra.cluster import Session
 
 from producer.local.stack import Endpoints
 from producer.local.valkey import EmbeddedValkey
+from ringhaul import __version__
 from ringhaul.ledger.connection import connect
+from ringhaul.ledger.formats import READABLE
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Workers
 from tests.acceptance.command import Ringhaul, wait_until
@@ -285,7 +287,10 @@ def test_top_shows_jobs_hosts_and_units(
     assert (found["state"], found["table"], found["priority"]) == ("RUNNING", table, "high")
     assert 0 < found["rows_per_s"] < 1000
     assert found["limits"]["rows_per_s"] == 500
-    assert document["hosts"] == [{"host": host, "slots": 1, "busy": 1} for host in sorted(HOSTS)]
+    versions = [{"ringhaul": __version__, "job_formats": list(READABLE)}]
+    assert document["hosts"] == [
+        {"host": host, "slots": 1, "busy": 1, "versions": versions} for host in sorted(HOSTS)
+    ]
     assert {unit["host"] for unit in document["units"] if unit["job"] == job} == HOSTS
     text = ringhaul.run("top").out
     assert "3 of 3 slots busy" in text and job in text and "500 rows/s" in text
