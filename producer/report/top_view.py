@@ -155,16 +155,20 @@ def as_screen(
         ("ringhaul top", "bold"),
         f"   {states['RUNNING']} running, {states['PAUSED']} paused   "
         f"{busy:,} of {slots:,} slots busy   {count_text(len(hosts), 'host')}",
-        (f"   {away or view.no_worker}", "red") if away or view.no_worker else "",
+        (f"   {away}", "red") if away else "",
         no_wrap=True,
         overflow="ellipsis",
     )
+    heads = [head]
+    if view.no_worker:
+        heads.append(Text(view.no_worker, style="red", no_wrap=True, overflow="ellipsis"))
     hosts = hosts[:HOSTS_SHOWN]
     units = view.units[:UNITS_SHOWN]
     if not whole:
-        units = units[: max(1, size.height - LINES_BESIDE_ROWS - len(view.jobs) - len(hosts))]
+        beside = LINES_BESIDE_ROWS + len(heads) - 1 + len(view.jobs) + len(hosts)
+        units = units[: max(1, size.height - beside)]
     tables = (_jobs(view), _hosts(hosts), _units(units))
-    return Group(head, *(_laid_out(*table, width=size.width) for table in tables))
+    return Group(*heads, *(_laid_out(*table, width=size.width) for table in tables))
 
 
 _Rows = Sequence[Sequence[str | Text]]

@@ -19,9 +19,11 @@ import pytest
 import redis
 
 from bench.made_jobs import REJECTED, age, make_load
+from config.celery_config import QUEUE_LOAD
 from producer.local.valkey import EmbeddedValkey
 from ringhaul.ledger import keys
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.workers import Worker, Workers
 from tests.acceptance.command import Ringhaul, wait_until
 from tests.acceptance.flower_site import Answer, FlowerSite, flower_site
 from tests.acceptance.test_report import Attributes
@@ -60,6 +62,8 @@ def ringhaul(
     age(ledger, "ld-run", 20)
     make_load(ledger, "ld-damaged", 4)
     ledger.caller.command("DEL", keys.job_key("ld-damaged", "done"))
+    # Without a live worker, a job that runs is stalled.
+    Workers(ledger.caller).heartbeat(Worker("host1", 1, 2, (QUEUE_LOAD,)), 3_600_000)
     env = {"RINGHAUL_BROKER_URL": broker.url, "RINGHAUL_STATE_DIR": str(folder / "state")}
     return Ringhaul(env, folder)
 
@@ -147,7 +151,14 @@ def test_a_job_that_ends_is_resumed_or_is_new_is_listed_so(
     assert (missing.status, "there is no job ld-turn" in missing.text) == (404, True)
 
 
-def test_a_page_of_a_job_says_what_the_command_says(site: FlowerSite, ringhaul: Ringhaul) -> None:
+def test_a_page_of_a_job_says_what_the_command_says(
+    site: FlowerSite, ringhaul: Ringhaul, ledger: Ledger
+) -> None:
+    # A job without progress for a minute has no estimate
+    seconds, _ = ledger.caller.command("TIME")
+    ledger.caller.command(
+        "HSET", keys.job_key("ld-run", "meta"), "progress_ms", int(seconds) * 1000
+    )
     page = Attributes(site.get("/jobs/ld-rejects").text)
     summary = ringhaul.run("status", "ld-rejects", "--json").summary
     assert page.figures == {
@@ -190,6 +201,38 @@ def test_json_has_the_fields_of_the_commands(site: FlowerSite, ringhaul: Ringhau
         4,
         20,
     )
+
+
+def test_a_dead_fleet_looks_dead_everywhere(
+    site: FlowerSite, ringhaul: Ringhaul, ledger: Ledger
+) -> None:
+    workers = Workers(ledger.caller)
+    (worker,) = workers.alive()
+    assert "no worker" not in site.get("/jobs").text
+    # When the only worker dies: its heartbeat expires
+    workers.heartbeat(worker, 1)
+    try:
+        wait_until(lambda: not workers.alive(), "the heartbeat to expire")
+        line = re.compile(r"no worker has been alive for 0:\d\d: start one with `ringhaul worker`")
+
+        # Then list and page say so, instead of an estimate, and a program is told, too
+        page = site.get("/jobs/ld-run").text
+        assert line.search(page) and ">! STALLED<" in page and "data-eta-s" not in page
+        listed = site.get("/jobs?state=open").text
+        assert line.search(listed) and ">! STALLED<" in listed
+        row = document(site.get("/api/jobs?q=ld-run"))["jobs"][0]  # type: ignore[index]
+        assert (row["state"], row["condition"], row["eta_s"]) == ("RUNNING", "stalled", None)
+        assert line.fullmatch(row["standing"])
+        # and the commands
+        said = ringhaul.run("status", "--limit", 1000)
+        (shown,) = [one.split() for one in said.out.splitlines() if "ld-run" in one]
+        assert shown[3] == "STALLED" and line.search(said.err)
+        top = ringhaul.run("top", "--once")
+        assert line.search(top.out) and "STALLED" in top.out
+        metrics = site.get("/metrics").text
+        assert 'ringhaul_jobs_without_work{condition="stalled"} 1.0' in metrics
+    finally:
+        workers.heartbeat(worker, 3_600_000)
 
 
 @pytest.mark.parametrize("name", ["ld-never", "a" * 65, "..%2F..%2Fetc", "%00", "ld-%1b[31m"])

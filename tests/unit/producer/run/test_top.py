@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -130,6 +131,18 @@ def test_long_names_that_differ_at_their_end_are_told_apart() -> None:
 
 def test_a_pipe_gets_all_units_whatever_its_height() -> None:
     assert sum(line.startswith("ld-91c0d2") for line in drawn(120, 5, whole=True)) == 11
+
+
+def test_a_dead_fleet_has_a_line_of_its_own() -> None:
+    line = "no worker has been alive for 2:30: start one with `ringhaul worker`"
+    out = io.StringIO()
+    size = ConsoleDimensions(80, 24)
+    Console(width=80, height=24, file=out).print(
+        as_screen(replace(view(), no_worker=line), size=size)
+    )
+    lines = [one.rstrip() for one in out.getvalue().splitlines()]
+    assert lines[1] == line
+    assert len(lines) <= 24
 
 
 def test_the_last_view_stays_while_redis_is_away() -> None:
