@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -44,7 +43,7 @@ from ringhaul.ledger.schedules import Claim, ScheduleBook
 from ringhaul.ledger.states import JobState
 from ringhaul.schedule.runs import Run, RunState, new_run, take_over, try_again
 from ringhaul.schedule.schedules import Schedule
-from ringhaul.schedule.times import run_id, to_ms
+from ringhaul.schedule.times import read_due, run_id
 from tasks.connect import open_ledger
 
 
@@ -148,12 +147,12 @@ def set_paused(place: LedgerPlace, name: str, *, paused: bool) -> int:
     return EXIT_COMPLETE
 
 
-def run_now(place: LedgerPlace, name: str, due: datetime | None) -> int:
-    """Run `schedule run`; return the exit code."""
+def run_now(place: LedgerPlace, name: str, due: str | None) -> int:
+    """Run `schedule run`; return the exit code. `due`: a due time as the user wrote it."""
     with _opened(place) as opened:
         schedule = opened.file.schedule(name)
         lease_ms = int(opened.loaded.settings.schedule.lease_s * 1000)
-        due_ms = to_ms(due.replace(tzinfo=UTC)) if due else None
+        due_ms = None if due is None else _due_of(opened, schedule, due)
         left = opened.book.take_over(name, lease_ms)
         if left is not None:
             print(f"{name} {left.id}: {left.host} abandoned it: continuing", file=sys.stderr)
@@ -178,6 +177,21 @@ def run_now(place: LedgerPlace, name: str, due: datetime | None) -> int:
                 f"{lease_ms // 1000} s (schedule.lease_s)"
             )
         return _work(opened, schedule, run, lease_ms)
+
+
+def _due_of(opened: _Opened, schedule: Schedule, text: str) -> int:
+    """Return a due time that the user wrote. Raises `UsageError` for a text that is none, and for a
+    time that has not come: the run of that time would then be skipped without a word."""
+    try:
+        due_ms = read_due(text, schedule.timing.zone)
+    except ValueError as error:
+        raise UsageError(f"--due: {error}") from error
+    if due_ms > opened.book.standing(schedule.name).now_ms:
+        raise UsageError(
+            f"--due: {time_text(due_ms)} has not come; a beat makes that run then. "
+            f"`ringhaul schedule run {schedule.name}` makes another now"
+        )
+    return due_ms
 
 
 def _run_of(

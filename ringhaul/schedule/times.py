@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile(r"(\d{1,9}) ?([smhd])")
@@ -40,6 +41,29 @@ def run_id(due_ms: int) -> str:
 def due_ms_of(run: str) -> int:
     """Return the due time in a `run_id`. Raises `ValueError` if `run` is not one."""
     return int(datetime.strptime(run, _RUN_ID).replace(tzinfo=UTC).timestamp()) * 1000
+
+
+def read_due(text: str, zone: ZoneInfo) -> int:
+    """Return a due time (ms since 1970) that a user wrote: with an offset or Z, as a run's id, or,
+    if `zone` is UTC, without either. Raises `ValueError` with what to write instead."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is no time such as 2026-11-20T00:30Z") from None
+    if found.tzinfo is None:
+        here, utc = found.replace(tzinfo=zone), found.replace(tzinfo=UTC)
+        if here.utcoffset() != utc.utcoffset():
+            raise ValueError(
+                f"{text!r} may be UTC or {zone.key}: write {_short(utc)} or {_short(here)}"
+            )
+        found = utc
+    return to_ms(found)
+
+
+def _short(when: datetime) -> str:
+    """Return a time with its offset, without seconds that are 0."""
+    exact = "seconds" if when.second else "minutes"
+    return when.isoformat(timespec=exact).replace("+00:00", "Z")
 
 
 def moment(ms: int) -> datetime:

@@ -300,7 +300,7 @@ def test_a_step_that_fails_stops_the_chain_and_sends_a_notification(
         """
     )
     # When the run of a due time is started by hand
-    command = ("schedule", "run", etl.name, "--due", "2026-11-19T00:30")
+    command = ("schedule", "run", etl.name, "--due", "2026-11-19T00:30Z")
     failed = etl.ringhaul.run(*command)
 
     # Then it fails with the second step, the third does not run

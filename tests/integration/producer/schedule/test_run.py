@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -12,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +221,7 @@ def test_a_failed_step_is_retried_with_the_file_s_current_command(
 ) -> None:
     failed_run(book, schedule)
     (tmp_path / "schedule.toml").write_text(TEXT.replace("k.t", "k.mended"))
-    due = datetime.fromtimestamp(DUE // 1000, UTC).replace(tzinfo=None)
+    due = run_id(DUE)
     assert run_now(LedgerPlace(), "a", due) == EXIT_FATAL
     (run,) = book.runs("a", 10)
     mended = parse_schedules(TEXT.replace("k.t", "k.mended"), "f")["a"]
@@ -268,6 +268,24 @@ def test_a_step_s_error_is_in_its_history_the_list_and_the_status_of_its_job(
         raise_step_without_job(Ledger(client), other)
 
 
+def test_a_due_time_that_has_not_come_is_refused(book: ScheduleBook, schedule: Schedule) -> None:
+    later = run_id(int(time.time() * 1000) + 3_600_000)
+    with pytest.raises(UsageError, match=r"--due: 2\S+Z has not come; a beat makes that run then"):
+        run_now(LedgerPlace(), "a", later)
+    assert book.runs("a", 10) == []
+
+
+def test_a_due_time_without_its_offset_is_refused_where_it_may_be_two(
+    book: ScheduleBook, schedule: Schedule, tmp_path: Path
+) -> None:
+    zone = 'timezone = "Europe/Berlin"\nsteps'
+    (tmp_path / "schedule.toml").write_text(TEXT.replace("steps", zone, 1))
+    words = "may be UTC or Europe/Berlin: write 2026-11-19T01:30Z or 2026-11-19T01:30+01:00"
+    with pytest.raises(UsageError, match=re.escape(words)):
+        run_now(LedgerPlace(), "a", "2026-11-19T01:30")
+    assert book.runs("a", 10) == []
+
+
 def test_a_finished_job_is_resumed_first(
     book: ScheduleBook, schedule: Schedule, client: redis.Redis
 ) -> None:
@@ -276,7 +294,7 @@ def test_a_finished_job_is_resumed_first(
     ledger = Ledger(client)
     ledger.create(job, {"verb": "count"}, "{}")
     ledger.cancel(job)
-    due = datetime.fromtimestamp(DUE // 1000, UTC).replace(tzinfo=None)
+    due = run_id(DUE)
     with pytest.raises(UsageError, match=f"{job} is CANCELLED: run `ringhaul resume {job}` first"):
         run_now(LedgerPlace(), "a", due)
     assert book.standing("a").run is None
