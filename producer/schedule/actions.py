@@ -116,6 +116,7 @@ def print_history(place: LedgerPlace, name: str, limit: int, *, as_json: bool) -
         print(run_line(run))
         for step in run.steps:
             rows = "" if step.rows is None else f"  {count_text(step.rows, 'row')}"
+            rows += f"  {step.rejected:,} rejected" if step.rejected else ""
             tries = f"  {step.tries} tries" if step.tries > 1 else ""
             print(f"    {step_text(step)}  {step.job}  {step.state or 'no job'}{rows}{tries}")
             if step.error and step.error not in run.reason:

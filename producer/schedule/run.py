@@ -228,7 +228,8 @@ class RunWork:
         index = self.run.current
         assert index is not None
         step = self.run.steps[index]
-        state, rows, error = "", None, error or self._read_error()
+        state, rows, rejected = "", None, None
+        error = error or self._read_error()
         paths = [file.path for file in self.run.files]
         known = self._book.remembered(self.run.schedule, paths)
         try:
@@ -237,6 +238,9 @@ class RunWork:
             pass
         else:
             state, rows = str(status.state), status.totals.get("rows")
+            # A job that stopped for its rejects keeps those of units that are not done apart.
+            stopped = status.live.rejected if status.state is JobState.STOPPED else 0
+            rejected = status.totals.get("rejected", 0) + stopped
             if status.state is JobState.FAILED:
                 error = error or as_line(status.last_error or "")
         run = end_step(
@@ -246,6 +250,7 @@ class RunWork:
             schedule=self._schedule,
             job_state=state,
             rows=rows,
+            rejected=rejected,
             error=error,
         )
         ended = run.steps[index].ended_ms is not None

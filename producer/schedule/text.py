@@ -50,6 +50,7 @@ def _step_document(step: Step) -> dict[str, Any]:
         "state": step.state,
         "error": step.error,
         "rows": step.rows,
+        "rejected": step.rejected,
         "tries": step.tries,
         "started": time_text(step.started_ms),
         "ended": time_text(step.ended_ms),

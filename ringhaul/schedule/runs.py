@@ -29,6 +29,7 @@ from ringhaul.errors import (
     EXIT_INTERRUPTED,
     EXIT_REJECTS,
     EXIT_STILL_RUNNING,
+    EXIT_TOO_MANY_ERRORS,
 )
 from ringhaul.schedule.arrivals import Arrived
 from ringhaul.schedule.schedules import Schedule
@@ -82,6 +83,7 @@ class Step:
     started_ms: int | None = None
     ended_ms: int | None = None  #: When the step was done or given up.
     rows: int | None = None  #: Rows of its job.
+    rejected: int | None = None  #: Records that its job rejected; of a verification: that differ.
     state: str = ""  #: State of its job when the step ended.
     error: str = ""  #: What its command said of the last try, if that failed: one line.
 
@@ -256,6 +258,7 @@ def _step(data: Any, job: str, files: Sequence[Arrived]) -> Step:
         started_ms=record.maybe("started_ms"),
         ended_ms=record.maybe("ended_ms"),
         rows=record.maybe("rows"),
+        rejected=record.maybe("rejected"),
         state=record.text("state"),
         error=record.text("error"),
     )
@@ -350,12 +353,14 @@ def end_step(
     schedule: Schedule,
     job_state: str = "",
     rows: int | None = None,
+    rejected: int | None = None,
     error: str = "",
 ) -> Run:
     """Return the run after the try of its current step ended with `code` (below 0: a signal).
     `error`: what the command said, if it failed; without secrets."""
     index = _current(run)
-    step = replace(run.steps[index], code=code, state=job_state, rows=rows, under_way=False)
+    step = replace(run.steps[index], code=code, state=job_state, under_way=False)
+    step = replace(step, rows=rows, rejected=rejected)
     step = replace(step, error="" if code == EXIT_COMPLETE else error[:ERROR_CHARS_MAX])
     if code == EXIT_COMPLETE or (code == EXIT_REJECTS and schedule.rejects_ok):
         done = _with(run, index, replace(step, ended_ms=now_ms), not_before_ms=0)
@@ -435,7 +440,18 @@ def _why(step: Step) -> str:
     if step.code == EXIT_CANCELLED:
         return f"{step.job} was cancelled"
     if step.code == EXIT_REJECTS:
-        return f"{step.job} has rejected records, and rejects_ok is false"
+        return f"{step.job} has {_rejected(step)}, and rejects_ok is false"
+    if step.code == EXIT_TOO_MANY_ERRORS:
+        return f"{step.job} has {_rejected(step)}, more than --max-errors allows"
     if step.code is not None and step.code < 0:
         return f"its process was ended by signal {-step.code}"
     return f"exit code {step.code}" + (f": {step.error}" if step.error else "")
+
+
+def _rejected(step: Step) -> str:
+    """Return how many records a step rejected; a verification rejects those that differ."""
+    differ = step.command == "verify"
+    if step.rejected == 1:
+        return "1 record that differs" if differ else "1 rejected record"
+    count = "" if step.rejected is None else f"{step.rejected:,} "
+    return f"{count}records that differ" if differ else f"{count}rejected records"

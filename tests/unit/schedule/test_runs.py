@@ -177,7 +177,7 @@ def test_a_run_survives_json() -> None:
         loads, DUE, DUE + 9, files=files, missed_from_ms=5, alone=True
     )
     run = replace(ended(run, 0), notified=("ok",), host="h:1", alone=True, first_ms=DUE)
-    assert Run.from_json(json.loads(json.dumps(run.to_json()))) == run
+    assert Run.from_json(record_of(run)) == run
     assert run.files_step == 1
     assert step_arguments(loads, run, 1) == ["load", "/in/a.csv", "/in/b.csv"]
     assert a_run().files_step is None
@@ -263,3 +263,24 @@ def test_a_record_that_no_ringhaul_wrote_is_refused(wrong: dict[str, Any]) -> No
 
 def test_the_backoff_of_many_failures_is_computed_quickly() -> None:
     assert SCHEDULE.backoff_ms(4_000_000_000) == SCHEDULE.backoff_ms(30) == 3_600_000
+
+
+@each(
+    ("command", "code", "rejected", "reason"),
+    [
+        ("load", 1, 5, "{job} has 5 rejected records, and rejects_ok is false"),
+        ("load", 3, 1001, "{job} has 1,001 rejected records, more than --max-errors allows"),
+        ("verify", 3, 1, "{job} has 1 record that differs, more than --max-errors allows"),
+        ("verify", 1, 20, "{job} has 20 records that differ, and rejects_ok is false"),
+        ("load", 3, None, "{job} has rejected records, more than --max-errors allows"),
+    ],
+)
+def test_a_step_that_its_rejects_stopped_says_how_many(
+    command: str, code: int, rejected: int | None, reason: str
+) -> None:
+    schedule = replace(SCHEDULE, steps=((command, "a.csv", "-t", "k.t"),))
+    run = begin_step(new_run(schedule, DUE, DUE), DUE)
+    run = end_step(run, code, DUE, schedule=schedule, job_state="STOPPED", rejected=rejected)
+    assert run.state is RunState.FAILED
+    assert run.reason == "step 1: " + reason.format(job=run.steps[0].job)
+    assert Run.from_json(record_of(run)) == run
