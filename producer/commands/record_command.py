@@ -16,6 +16,7 @@ import rich_click as click
 from producer.commands.click_options import record_options
 from producer.options.groups import Group
 from producer.options.option import declared_by
+from producer.request.command_line import keep_words
 
 #: More options than these are shown in two levels.
 OPTIONS_MAX = 20
@@ -62,6 +63,11 @@ class RecordCommand(click.RichCommand):
         """Return all parameters, including the options that show help pages."""
         found = super().get_params(ctx)
         return [*found, self._help_all] if self.has_levels else found
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words, which the job's record keeps as they are."""
+        keep_words(ctx, args)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Draw the options of a help page by their groups, in the groups' order."""

@@ -238,7 +238,7 @@ class RunWork:
             pass
         else:
             state, rows = str(status.state), status.totals.get("rows")
-            # A job that stopped for its rejects keeps those of units that are not done apart.
+            # A job that its rejects stopped keeps rejects of unfinished units apart.
             stopped = status.live.rejected if status.state is JobState.STOPPED else 0
             rejected = status.totals.get("rejected", 0) + stopped
             if status.state is JobState.FAILED:

@@ -442,7 +442,7 @@ def _why(step: Step) -> str:
     if step.code == EXIT_REJECTS:
         return f"{step.job} has {_rejected(step)}, and rejects_ok is false"
     if step.code == EXIT_TOO_MANY_ERRORS:
-        return f"{step.job} has {_rejected(step)}, more than --max-errors allows"
+        return f"{step.job} has {_rejected(step)}, more than its limit allows"
     if step.code is not None and step.code < 0:
         return f"its process was ended by signal {-step.code}"
     return f"exit code {step.code}" + (f": {step.error}" if step.error else "")

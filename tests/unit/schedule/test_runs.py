@@ -269,10 +269,10 @@ def test_the_backoff_of_many_failures_is_computed_quickly() -> None:
     ("command", "code", "rejected", "reason"),
     [
         ("load", 1, 5, "{job} has 5 rejected records, and rejects_ok is false"),
-        ("load", 3, 1001, "{job} has 1,001 rejected records, more than --max-errors allows"),
-        ("verify", 3, 1, "{job} has 1 record that differs, more than --max-errors allows"),
+        ("load", 3, 1001, "{job} has 1,001 rejected records, more than its limit allows"),
+        ("verify", 3, 1, "{job} has 1 record that differs, more than its limit allows"),
         ("verify", 1, 20, "{job} has 20 records that differ, and rejects_ok is false"),
-        ("load", 3, None, "{job} has rejected records, more than --max-errors allows"),
+        ("load", 3, None, "{job} has rejected records, more than its limit allows"),
     ],
 )
 def test_a_step_that_its_rejects_stopped_says_how_many(

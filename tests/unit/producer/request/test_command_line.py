@@ -21,18 +21,22 @@ def kept(*words: str) -> str:
     [
         (
             "load a.csv 'b c.csv' -t shop.orders --where \"x = 'y z'\" -q",
-            "ringhaul load a.csv 'b c.csv' --table shop.orders --where "
-            "'x = '\"'\"'y z'\"'\"'' --quiet",
+            "ringhaul load a.csv 'b c.csv' -t shop.orders --where 'x = '\"'\"'y z'\"'\"'' -q",
         ),
         (
             "load x.csv -t s.o --no-header --null A --null B",
-            "ringhaul load x.csv --table s.o --no-header --null A --null B",
+            "ringhaul load x.csv -t s.o --no-header --null A --null B",
         ),
-        ("count -t s.o", "ringhaul count --table s.o"),
+        ("load x.csv -t s.o --rate 2500", "ringhaul load x.csv -t s.o --rate 2500"),
+        ("unload -t s.o -o d --rate 20MB/s", "ringhaul unload -t s.o -o d --rate 20MB/s"),
+        ("count -t s.o", "ringhaul count -t s.o"),
         (
             "load https://joe:hunter2@h/a.csv?sig=hunter2 -t s.o --broker redis://:hunter2@r/0",
-            "ringhaul load 'https://joe:***@h/a.csv?sig=***' --table s.o --broker "
-            "'redis://:***@r/0'",
+            "ringhaul load 'https://joe:***@h/a.csv?sig=***' -t s.o --broker 'redis://:***@r/0'",
+        ),
+        (
+            "load x.csv -t s.o --broker=redis://:hunter2@r/0",
+            "ringhaul load x.csv -t s.o '--broker=redis://:***@r/0'",
         ),
         ("query 'SELECT 1'", "ringhaul query 'SELECT 1'"),
     ],
