@@ -116,7 +116,7 @@ def _job_metrics(figures: Figures) -> Iterator[Metric]:
         "ringhaul_jobs_without_work",
         "Running jobs that wait for a slot, or that no live worker works on.",
         "condition",
-        figures.conditions,
+        {str(condition): jobs for condition, jobs in figures.conditions.items()},
         tuple(Condition),
     )
     units: Counter[str] = Counter()
