@@ -449,7 +449,7 @@ def _why(step: Step) -> str:
 
 
 def _rejected(step: Step) -> str:
-    """Return how many records a step rejected; a verification rejects those that differ."""
+    """Return how many records a step rejected, which in a verification are records that differ."""
     differ = step.command == "verify"
     if step.rejected == 1:
         return "1 record that differs" if differ else "1 rejected record"
