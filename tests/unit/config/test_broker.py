@@ -1,6 +1,5 @@
 import re
 import ssl
-import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,6 +13,7 @@ from config.secrets import mask, mask_value, read_secret
 from config.settings import ConfigError, Settings, load_settings
 from tests.cases import each
 from tests.certificates import Authority, protect
+from tests.quickest import quickest
 
 
 def with_broker(**flags: object) -> Settings:
@@ -169,6 +169,5 @@ def test_the_setting_itself_is_shown_masked(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("unit", ["a.", "a://", "redis://u:p ", "x?", "a:b@", "://"])
 def test_masking_takes_linear_time(unit: str) -> None:
-    started = time.process_time()
-    mask(unit * 200_000 + "://")
-    assert time.process_time() - started < 5
+    took_s, _ = quickest(lambda: mask(unit * 200_000 + "://"), enough_s=5)
+    assert took_s < 5

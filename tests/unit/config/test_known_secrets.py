@@ -6,7 +6,6 @@ import io
 import json
 import logging
 import string
-import time
 import traceback
 from pathlib import Path
 from urllib.parse import quote, quote_plus
@@ -21,6 +20,7 @@ from config.logs import set_up_logging
 from config.secrets import mask, read_secret
 from config.sections import LoggingSettings
 from config.settings import ConfigError, load_settings
+from tests.quickest import quickest
 
 #: No asterisk: a password with asterisks could be mistaken for the `***` of a mask.
 ALPHABET = string.printable.replace("*", "") + "é漢\N{SNOWMAN}\U0001f600\x9b\u2028"
@@ -151,9 +151,8 @@ def test_looking_for_secrets_takes_linear_time(unit: str) -> None:
         "%25" * 8 + "x",
     ):
         remember(secret)
-    started = time.process_time()
-    hide(unit * 200_000)
-    assert time.process_time() - started < 5
+    took_s, _ = quickest(lambda: hide(unit * 200_000), enough_s=5)
+    assert took_s < 5
 
 
 def test_a_short_word_is_hidden_as_a_whole_word() -> None:
