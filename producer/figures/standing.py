@@ -17,8 +17,8 @@ from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.labels import QUEUE_LABEL
 from tasks.private_queues import is_private
 
-#: A unit that waits no longer is on its way: a process looks for its next message at once, but a
-#: command may just be starting its workers.
+#: A unit that has waited for less is on its way: a process looks for its next message at once, but
+#: a command may just be starting its workers.
 WAITS_S = 5.0
 #: How long a command's own workers take to start on a slow machine.
 OWN_START_S = 60.0

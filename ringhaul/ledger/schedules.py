@@ -14,7 +14,8 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.ledger import new_token
 from ringhaul.schedule.arrivals import REMEMBER_MS, Remembered
-from ringhaul.schedule.runs import BadRecord, Run, RunState
+from ringhaul.schedule.record import BadRecord
+from ringhaul.schedule.runs import Run, RunState
 from ringhaul.schedule.times import due_ms_of, run_id
 
 #: Runs kept in a schedule's history, including due times that were skipped.

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -32,9 +32,10 @@ from ringhaul.errors import (
     EXIT_TOO_MANY_ERRORS,
 )
 from ringhaul.schedule.arrivals import Arrived
+from ringhaul.schedule.record import CHARS_MAX, BadRecord, Record, is_text
 from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.templates import FILES
-from ringhaul.schedule.times import FAR_MS, run_id
+from ringhaul.schedule.times import run_id
 
 #: A start this much after its due time is reported as late. Beats poll every second.
 LATE_MS = 5000
@@ -48,15 +49,10 @@ _JOB = re.compile(r"(.+)-\d{8}T\d{6}Z-\d+")
 _LET_GO = frozenset({EXIT_STILL_RUNNING, EXIT_INTERRUPTED})
 #: How much of a step's error is kept.
 ERROR_CHARS_MAX = 500
-#: Limits for reading a record: more steps, files or characters than any schedule leads to.
+#: Limits for reading a record: more steps or files than any schedule leads to.
 _STEPS_MAX = 10_000
 _FILES_MAX = 1000
-_CHARS_MAX = 100_000
 _FINGERPRINT_CHARS = 16
-
-
-class BadRecord(ValueError):
-    """A record in Redis that ringhaul cannot have written. The message says what is wrong."""
 
 
 class RunState(StrEnum):
@@ -144,7 +140,7 @@ class Run:
 
         The job id of a step is not read: it follows from schedule, due time and number.
         """
-        record = _Record(data)
+        record = Record(data)
         name, due_ms = record.text("schedule"), record.whole("due_ms")
         steps = record.list("steps", _STEPS_MAX)
         files = tuple(_arrived(file) for file in record.list("files", _FILES_MAX))
@@ -165,7 +161,7 @@ class Run:
             reason=record.text("reason"),
             missed_from_ms=record.maybe("missed_from_ms"),
             not_before_ms=record.whole("not_before_ms", 0),
-            notified=tuple(filter(_is_text, record.list("notified", _STEPS_MAX))),
+            notified=tuple(filter(is_text, record.list("notified", _STEPS_MAX))),
             files=files,
             alone=record.flag("alone"),
             troubles=record.whole("troubles", 0),
@@ -176,77 +172,17 @@ class Run:
         )
 
 
-class _Record:
-    """A JSON object of a record; a value of an unexpected type raises `BadRecord`."""
-
-    def __init__(self, data: Any) -> None:
-        if not isinstance(data, dict):
-            raise BadRecord("it is not a JSON object")
-        self._data: Mapping[str, Any] = data
-
-    def text(self, key: str) -> str:
-        value = self._data.get(key, "")
-        if not _is_text(value):
-            raise BadRecord(f"{key} is not a text")
-        return str(value)
-
-    def whole(self, key: str, default: int | None = None) -> int:
-        """Return a number from 0 to the year 2100 in milliseconds."""
-        value = self._data.get(key, default)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= FAR_MS:
-            raise BadRecord(f"{key} is not a valid number")
-        return value
-
-    def maybe(self, key: str) -> int | None:
-        return None if self._data.get(key) is None else self.whole(key)
-
-    def code(self, key: str) -> int | None:
-        """Return an exit code; a signal is below 0."""
-        value = self._data.get(key)
-        if value is not None and (type(value) is not int or not -256 <= value <= 255):
-            raise BadRecord(f"{key} is not an exit code")
-        return value
-
-    def flag(self, key: str) -> bool:
-        value = self._data.get(key, False)
-        if not isinstance(value, bool):
-            raise BadRecord(f"{key} is neither true nor false")
-        return value
-
-    def list(self, key: str, length_max: int) -> Sequence[Any]:
-        value = self._data.get(key, [])
-        if not isinstance(value, list) or len(value) > length_max:
-            raise BadRecord(f"{key} is not a valid list")
-        return value
-
-    def command(self) -> str:
-        """Return a step's command. Older records hold a whole command line, which is not run."""
-        before = self.list("arguments", _CHARS_MAX)
-        return before[0] if before and _is_text(before[0]) else self.text("command")
-
-
-def _is_text(value: object) -> bool:
-    """Whether a value is text that can be shown and be part of a command line."""
-    if not isinstance(value, str) or len(value) > _CHARS_MAX or "\0" in value:
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON allows
-        return False
-    return True
-
-
 def _arrived(data: Any) -> Arrived:
     if not isinstance(data, list) or [type(value) for value in data] != [str, int, str, str]:
         raise BadRecord("files has an entry that is not a file")
-    if not all(_is_text(value) for value in data if isinstance(value, str)):
+    if not all(is_text(value) for value in data if isinstance(value, str)):
         raise BadRecord("files has an entry that is not text")
     return Arrived(*data)
 
 
 def _step(data: Any, job: str, files: Sequence[Arrived]) -> Step:
-    record = _Record(data)
-    before = record.list("arguments", _CHARS_MAX)
+    record = Record(data)
+    before = record.list("arguments", CHARS_MAX)
     return Step(
         command=record.command(),
         job=job,

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ringhaul.schedule.arrivals import Arrived
+from ringhaul.schedule.record import BadRecord
 from ringhaul.schedule.runs import (
     GO_ON_MS,
-    BadRecord,
     Run,
     RunState,
     begin_step,
