@@ -20,6 +20,7 @@ from ringhaul.formats.compression import DECOMPRESSORS
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
 from ringhaul.formats.suffixes import format_of, plain_name, suffixes_of
 from ringhaul.formats.zip_directory import is_archive, split_source
+from ringhaul.option_names import input_option
 from ringhaul.sources.archive_members import find_packed, is_whole
 from ringhaul.sources.globs import expand, folders_below, is_aside
 from ringhaul.sources.local_file import settle
@@ -120,6 +121,9 @@ def _find_local(arg: str, file_format: str) -> list[str]:
         if not found:
             raise SourceMissing(f"{arg}: no file matches{_but_hidden(arg)}")
         return found
+    if arg.lower() in ("true", "false"):  # Bulk Loader's `-header false`
+        wanted = f"{input_option('header')} or {input_option('no-header')}"
+        raise SourceMissing(f"{arg}: no such file; a switch takes no value: write {wanted}")
     raise SourceMissing(f"{arg}: no such file{_nearest(arg)}")
 
 

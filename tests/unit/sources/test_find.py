@@ -235,3 +235,12 @@ def test_a_parquet_file_is_not_decompressed(tmp_path: Path) -> None:
     (tmp_path / "a.parquet.gz").write_bytes(b"")
     with pytest.raises(UsageError, match="unpack it first"):
         find_sources([str(tmp_path / "a.parquet.gz")])
+
+
+@pytest.mark.parametrize("value", ["false", "TRUE"])
+def test_a_value_of_a_switch_is_no_file(value: str) -> None:
+    """Bulk Loader has `-header false`."""
+    with pytest.raises(
+        SourceMissing, match=f"{value}: no such file; a switch takes no value: write"
+    ):
+        find_sources([value])
