@@ -18,6 +18,7 @@ from ringhaul.errors import EXIT_CANCELLED, OutputUnusable, Terminal
 from ringhaul.formats.write.options import OutputFormat
 from ringhaul.ledger.job_status import JobStatus
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.optional_pandas import put_off_pandas
 from ringhaul.output.parts import PartInfo
 
 COPY_BYTES = 1 << 20
@@ -105,6 +106,7 @@ def beginning(fmt: OutputFormat, columns: Sequence[tuple[str, CqlType]], *, head
     rows is a valid file too."""
     from ringhaul.formats.write.writer import open_writer  # most commands write no rows
 
+    put_off_pandas()
     stream = io.BytesIO()
     names, types = zip(*columns, strict=True)
     open_writer(replace(fmt, header=True) if header else fmt, stream, names, types).close()

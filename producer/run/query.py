@@ -11,6 +11,7 @@ from producer.run.job import plan_and_run, plan_slots
 from producer.services.start import Services
 from ringhaul.cluster.view import ClusterView
 from ringhaul.ledger.kinds import JobKind
+from ringhaul.optional_pandas import put_off_pandas
 
 
 def run_query(options: QueryOptions, services: Services) -> int:
@@ -26,6 +27,7 @@ def run_count(options: CountOptions, services: Services) -> int:
 def _run(
     options: QueryOptions | CountOptions, services: Services, kind: JobKind, wanted: Wanted
 ) -> int:
+    put_off_pandas()
     output = result_output(options)
     check_result_output(output, options)
     check_wanted(wanted)

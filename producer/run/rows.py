@@ -29,6 +29,7 @@ from ringhaul.cluster.driver_view import DriverView
 from ringhaul.cluster.errors import translate_error
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.errors import EXIT_COMPLETE, UsageError
+from ringhaul.optional_pandas import put_off_pandas
 from ringhaul.scan.options import ScanOptions, ScanTarget
 from ringhaul.scan.pages import PageReader
 from ringhaul.scan.ranges import TokenRange, unpack_ranges
@@ -57,6 +58,7 @@ _OF_A_JOB = {
 
 def run_peek(options: PeekOptions) -> int:
     """Run `ringhaul peek`; return the exit code."""
+    put_off_pandas()
     wanted = Wanted(
         keyspace=options.keyspace,
         table=options.table,
@@ -92,6 +94,7 @@ def run_row_query(options: QueryOptions) -> int:
                 f"{option} applies to jobs, and a SELECT of rows makes none: leave it out, or use "
                 "`ringhaul unload --query`"
             )
+    put_off_pandas()
     output = result_output(options)
     check_result_output(output, options)
     check_row_select(options.sql)

@@ -108,7 +108,8 @@ class Reader:
             damage = self.find_damage(job)
         except JobMissing as error:
             return error
-        return JobDamaged(job, damage or ["it disappeared while it was read"])
+        # Without damage it was created just after the read that missed it.
+        return JobDamaged(job, damage) if damage else JobMissing(job)
 
     def jobs(self, limit: int = 100) -> list[JobStatus]:
         """Return the newest jobs first, at most `limit` of them."""

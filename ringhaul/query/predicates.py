@@ -42,7 +42,6 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
 }
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_NULL = pa.scalar(None, pa.bool_())
 
 Evaluate = Callable[[pa.RecordBatch], pa.Array]
 
@@ -268,6 +267,7 @@ def _in(node: exp.In, scope: Scope) -> Predicate:
     )
     normal = normaliser(value.type)
     wanted = normal(values)
+    unknown = pa.scalar(None, pa.bool_())
 
     def evaluate(batch: pa.RecordBatch) -> pa.Array:
         array = normal(value.evaluate(batch))
@@ -275,7 +275,7 @@ def _in(node: exp.In, scope: Scope) -> Predicate:
         missing = array.is_null()
         if has_null:  # a value not in the list may equal the unknown value
             missing = pc.or_(missing, pc.invert(found))
-        return pc.if_else(missing, _NULL, found)
+        return pc.if_else(missing, unknown, found)
 
     return Predicate(value.fetches, evaluate)
 

@@ -206,10 +206,14 @@ def test_stdout_in_token_order_is_reproducible(
     assert order == sorted(order)
 
 
-def test_a_reader_that_closes_the_pipe_ends_an_unload(fleet: Ringhaul, table: str) -> None:
+def test_a_reader_that_closes_the_pipe_ends_an_unload(
+    fleet: Ringhaul, table: str, tmp_path: Path
+) -> None:
+    # A worker that writes a part meanwhile makes the folder again; the next command removes it.
+    env = fleet.env | {"RINGHAUL_STATE_DIR": str(tmp_path)}
     command = fleet.argv("unload", "-t", table, "-o", "-")
     with subprocess.Popen(
-        command, env=fleet.env, cwd=fleet.cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command, env=env, cwd=fleet.cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         line = process.stdout.readline()

@@ -337,3 +337,13 @@ def test_a_job_is_removed_at_once_with_all_its_keys(
         ledger.status(job)
     # A worker that was at it finds no job
     assert ledger.commit(job, 0, 1, "t0", "1", {"rows": 1}) is not Commit.COUNTED
+
+
+def test_a_job_created_just_after_it_was_missed_is_missing(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a command that waits for a job to appear would call it damaged."""
+    job = new_job(ledger, 1)
+    monkeypatch.setattr(ledger, "_status", lambda job: None)
+    with pytest.raises(JobMissing):
+        ledger.status(job)
