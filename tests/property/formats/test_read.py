@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ringhaul.formats.csv_read import (
@@ -119,10 +119,11 @@ def value_of(field: Field, dialect: CsvDialect) -> bytes | None:
     if dialect.escape_style == "mysql" and b"\\N" in nulls:
         nulls.append(b'"\\N"')
     raw, quote = field.raw, (dialect.quote or "").encode()
-    if dialect.null_quoted and field.quoted and len(raw) > 1 and raw.endswith(quote):
-        raw = raw[1:-1].strip(b" \t") if dialect.trim == "quoted" else raw[1:-1]
+    if dialect.null_quoted and field.quoted:
         if not dialect.beyond_pyarrow:
-            raw = field.text
+            raw = field.text  # also where only a part of the field is quoted
+        elif len(raw) > 1 and raw.endswith(quote):
+            raw = raw[1:-1].strip(b" \t") if dialect.trim == "quoted" else raw[1:-1]
     return None if raw in nulls else field.text
 
 
@@ -135,6 +136,7 @@ def as_rows(block: TextBlock) -> dict[int, list[bytes | None]]:
 
 @settings(max_examples=800, deadline=None)
 @given(grammar.dialect_texts(), st.integers(1, 4), st.booleans(), st.booleans())
+@example((CsvDialect(null_strings=("", "NULL"), null_quoted=True), b'""NULL'), 1, False, False)
 def test_each_record_becomes_its_fields_or_one_reject(
     case: tuple[CsvDialect, bytes], fields_count: int, extra: bool, missing: bool
 ) -> None:
