@@ -18,9 +18,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 CRUMB_BYTES = 2048
-#: Time of the last progress (monotonic seconds); whether the step only computes; whether the parent
-#: killed the process.
-_HEAD = struct.Struct("<d??")
+#: Time of the last progress (monotonic seconds); seconds spent waiting for rate limits; whether the
+#: step only computes; whether the parent killed the process.
+_HEAD = struct.Struct("<dd??")
+_WAITED_AT = struct.calcsize("<d")
 _FILE_CHARS_MAX = 300
 _COLUMN_CHARS_MAX = 100
 
@@ -32,6 +33,7 @@ class Crumb(NamedTuple):
     """A breadcrumb, as read from a process's memory."""
 
     since_s: float  #: time of the last progress, monotonic
+    waited_s: float  #: time that the process has waited for rate limits since its start
     computing: bool
     killed: bool  #: whether the parent killed it because it made no progress
     where: dict[str, Any]
@@ -92,6 +94,7 @@ class Trail:
     def __init__(self) -> None:
         self._memory: Any = None
         self._where: dict[str, Any] = {}
+        self._waited_s = 0.0
 
     def keep_in(self, memory: Any) -> None:
         """Leave crumbs in `memory` from now on: a writable buffer of `CRUMB_BYTES`."""
@@ -101,6 +104,12 @@ class Trail:
         """Record that the unit made progress now."""
         if self._memory is not None:
             struct.pack_into("<d", self._memory, 0, time.monotonic())
+
+    def waited(self, seconds: float) -> None:
+        """Record time spent waiting for a rate limit."""
+        self._waited_s += seconds
+        if self._memory is not None:
+            struct.pack_into("<d", self._memory, _WAITED_AT, self._waited_s)
 
     def at(self, stage: str, file: str, line: int = 0, first: int = 0, end: int = 0) -> None:
         """Record that a stage begins for records with ordinals [first, end), from `line` on."""
@@ -134,18 +143,18 @@ class Trail:
         text = json.dumps(self._where).encode()[: CRUMB_BYTES - _HEAD.size - 1] + b"\0"
         computing = self._where.get("stage") in COMPUTING
         self._memory[_HEAD.size : _HEAD.size + len(text)] = text
-        _HEAD.pack_into(self._memory, 0, time.monotonic(), computing, False)
+        _HEAD.pack_into(self._memory, 0, time.monotonic(), self._waited_s, computing, False)
 
 
 def read_crumb(memory: Any) -> Crumb:
     """Read the crumb a process left. `where` is empty if it died while writing the crumb."""
-    since_s, computing, killed = _HEAD.unpack_from(memory, 0)
+    since_s, waited_s, computing, killed = _HEAD.unpack_from(memory, 0)
     text = bytes(memory[_HEAD.size :]).split(b"\0", 1)[0]
     try:
         where = json.loads(text)
     except ValueError:
         where = {}
-    return Crumb(since_s, computing, killed, where)
+    return Crumb(since_s, waited_s, computing, killed, where)
 
 
 def mark_killed(memory: Any) -> None:

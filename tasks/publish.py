@@ -49,7 +49,7 @@ def fleet_windows(fleet: Fleet) -> dict[str, int]:
     """Return the window of each running job: how many of its units may be published at once.
 
     Jobs share the workers that consume their queue, by priority. A job with an in-flight limit has
-    no more units published than that.
+    no more units published than that, and a job with a rate limit no more than reach it.
     """
     by_queue: dict[str, dict[str, OpenJob]] = {}
     for name, job in fleet.jobs.items():
@@ -63,7 +63,7 @@ def fleet_windows(fleet: Fleet) -> dict[str, int]:
 
 
 def _want(job: OpenJob) -> Want:
-    units = min(job.units, job.limits.in_flight or job.units)
+    units = min(job.useful, job.limits.in_flight or job.units)
     return Want(WEIGHTS.get(job.priority, WEIGHTS[NORMAL]), units)
 
 

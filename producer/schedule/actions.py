@@ -148,12 +148,29 @@ def set_paused(place: LedgerPlace, name: str, *, paused: bool) -> int:
     return EXIT_COMPLETE
 
 
-def run_now(place: LedgerPlace, name: str, due: str | None) -> int:
-    """Run `schedule run`; return the exit code. `due`: a due time as the user wrote it."""
+def run_now(
+    place: LedgerPlace,
+    name: str,
+    due: str | None,
+    *,
+    earlier: str | None = None,
+    restart: bool = False,
+) -> int:
+    """Run `schedule run`; return the exit code.
+
+    `due`: a due time as the user wrote it. `earlier`: the id of a run that failed. `restart`: its
+    step that failed begins with a new job.
+    """
+    if due is not None and earlier is not None:
+        raise UsageError("--due and --run both name a run: give one of them")
+    if restart and due is None and earlier is None:
+        raise UsageError("--restart begins a step of a failed run anew: name the run with --run")
     with _opened(place) as opened:
         schedule = opened.file.schedule(name)
         lease_ms = int(opened.loaded.settings.schedule.lease_s * 1000)
         due_ms = None if due is None else _due_of(opened, schedule, due)
+        if earlier is not None:
+            due_ms = _known_run(opened, name, earlier).due_ms
         left = opened.book.take_over(name, lease_ms)
         if left is not None:
             print(f"{name} {left.id}: {left.host} abandoned it: continuing", file=sys.stderr)
@@ -163,13 +180,21 @@ def run_now(place: LedgerPlace, name: str, due: str | None) -> int:
         standing = opened.book.standing(name)
         chosen_ms = standing.now_ms // 1000 * 1000 if due_ms is None else due_ms
         chosen = due_ms is not None
-        if schedule.arrive:  # must be after the previous run's, since beats compare them
+        if (
+            schedule.arrive and earlier is None
+        ):  # must be after the previous run's, since beats compare them
             chosen_ms = max(chosen_ms, (standing.settled_ms or 0) // 1000 * 1000 + 1000)
-        run, before = _run_of(opened, schedule, chosen_ms, standing.now_ms, chosen=chosen)
+        if schedule.arrive and earlier is None:
+            if chosen:
+                raise UsageError(f"--due: {name} waits for files and has no due times")
+            run, before = _run_of_arrived(opened, schedule, chosen_ms, standing.now_ms), None
+        else:
+            run, before = _run_of(opened, schedule, chosen_ms, standing.now_ms, restart=restart)
         if run is None:
             return EXIT_COMPLETE
         # A beat may find the same files at the same time: only the first run claims them.
-        settled_ms = (standing.settled_ms or 0) if schedule.arrive else None
+        by_files = schedule.arrive and earlier is None
+        settled_ms = (standing.settled_ms or 0) if by_files else None
         claim = opened.book.claim(run, settled_ms=settled_ms, lease_ms=lease_ms, before=before)
         if claim is not Claim.CLAIMED:
             raise UsageError(
@@ -195,39 +220,54 @@ def _due_of(opened: _Opened, schedule: Schedule, text: str) -> int:
     return due_ms
 
 
+def _known_run(opened: _Opened, name: str, run: str) -> Run:
+    """Return a run by its id as the user wrote it. Raises `UsageError` if there is none."""
+    found = opened.book.run(name, run)
+    if found is None:
+        listed = next_command(f"schedule history {name}")
+        raise UsageError(f"--run: {name} has no run {run!r}: `{listed}` lists its last runs")
+    return found
+
+
+def _run_of_arrived(opened: _Opened, schedule: Schedule, due_ms: int, now_ms: int) -> Run | None:
+    """Return a run of the files that have arrived; None if there are none."""
+    look = ArrivalPoller(opened.book, schedule, opened.file.folder)
+    troubles = opened.book.wait(schedule.name).troubles  # only beats pause after these
+    look.look(now_ms, failed_too=True)
+    time.sleep(schedule.settle_s)
+    found = look.look(now_ms, failed_too=True)
+    if not found:
+        _refuse_odd(schedule, look)
+        print(f"{schedule.name}: no new files to load", file=sys.stderr)
+        return None
+    return new_run(
+        schedule, due_ms, now_ms, files=found, alone=look.alone, by_hand=True, troubles=troubles
+    )
+
+
 def _run_of(
-    opened: _Opened, schedule: Schedule, due_ms: int, now_ms: int, *, chosen: bool
+    opened: _Opened, schedule: Schedule, due_ms: int, now_ms: int, *, restart: bool
 ) -> tuple[Run | None, Run | None]:
-    """Return the run to work on (None: nothing to do), and the due time's existing run, if any."""
-    if schedule.arrive:
-        if chosen:
-            raise UsageError(f"--due: {schedule.name} waits for files and has no due times")
-        look = ArrivalPoller(opened.book, schedule, opened.file.folder)
-        troubles = opened.book.wait(schedule.name).troubles  # only beats pause after these
-        look.look(now_ms, failed_too=True)
-        time.sleep(schedule.settle_s)
-        found = look.look(now_ms, failed_too=True)
-        if not found:
-            _refuse_odd(schedule, look)
-            print(f"{schedule.name}: no new files to load", file=sys.stderr)
-            return None, None
-        alone = look.alone
-        run = new_run(
-            schedule, due_ms, now_ms, files=found, alone=alone, by_hand=True, troubles=troubles
-        )
-        return run, None
+    """Return the run of a due time to work on (None: nothing to do), and its existing run, if
+    any."""
     before = opened.book.run(schedule.name, run_id(due_ms))
-    if before is None or before.state is RunState.SKIPPED:
+    if before is not None and before.state is RunState.FAILED:
+        return _again(opened.ledger, schedule, before, now_ms, restart=restart), before
+    if restart:
+        state = "does not exist" if before is None else f"is {before.state}"
+        raise UsageError(
+            f"--restart: {schedule.name} {run_id(due_ms)} {state}, and only a failed run is begun "
+            "anew"
+        )
+    if before is None or (before.state is RunState.SKIPPED and not schedule.arrive):
         return new_run(schedule, due_ms, now_ms, by_hand=True), before
-    if before.state is RunState.DONE:
-        print(f"{run_line(before)}: not run again", file=sys.stderr)
-        return None, None
-    return _again(opened.ledger, schedule, before, now_ms), before
+    print(f"{run_line(before)}: not run again", file=sys.stderr)
+    return None, None
 
 
-def _again(ledger: Ledger, schedule: Schedule, before: Run, now_ms: int) -> Run:
+def _again(ledger: Ledger, schedule: Schedule, before: Run, now_ms: int, *, restart: bool) -> Run:
     """Return the failed run, ready to continue. Raises `UsageError` if the job of its step has
-    ended: the step would only report that again."""
+    ended: the step would only report that again; with `restart`, if that job has not ended."""
     run = try_again(before, schedule, now_ms)
     if run.current is None:
         return run
@@ -235,9 +275,17 @@ def _again(ledger: Ledger, schedule: Schedule, before: Run, now_ms: int) -> Run:
     with suppress(JobMissing):
         state = ledger.status(job).state
     place = f"{run.schedule} {run.id}: step {run.current + 1}: {job} is {state}"
+    if restart:
+        if state is JobState.RUNNING:
+            cancel = next_command(f"cancel {job}")
+            raise UsageError(f"{place}: end it first with `{cancel}`, or leave out --restart")
+        return try_again(before, schedule, now_ms, restart=True)
     if state in (JobState.STOPPED, JobState.CANCELLED):
         resume = next_command(f"resume {job}")
-        raise UsageError(f"{place}: run `{resume}` first, then this command again")
+        raise UsageError(
+            f"{place}: run `{resume}` first, then this command again; if its input was repaired, "
+            "begin the step anew with --restart"
+        )
     if state is JobState.PARTIAL and not schedule.rejects_ok:
         raise UsageError(
             f"{place}: it has rejected records (`{next_command(f'errors {job}')}`); set "

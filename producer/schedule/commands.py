@@ -36,8 +36,21 @@ def list_command(as_json: bool, place: LedgerPlace) -> int:
     metavar="TIME",
     help="A due time that has come, such as 2026-11-20T00:30Z; its failed run is continued [now].",
 )
+@click.option(
+    "--run",
+    "earlier",
+    metavar="ID",
+    help="Continue this failed run at the step that failed, with the files that it had.",
+)
+@click.option(
+    "--restart",
+    is_flag=True,
+    help="With --run or --due: begin the step that failed anew, after its input was repaired.",
+)
 @ledger_options
-def run_command(name: str, due: str | None, place: LedgerPlace) -> int:
+def run_command(
+    name: str, due: str | None, earlier: str | None, restart: bool, place: LedgerPlace
+) -> int:
     """Run a schedule now, on this host; the exit code is 0 if every step succeeds.
 
     A due time that was already run successfully is not run again. Files that could not be loaded
@@ -45,7 +58,7 @@ def run_command(name: str, due: str | None, place: LedgerPlace) -> int:
     """
     from producer.schedule.actions import run_now
 
-    return run_now(place, name, due)
+    return run_now(place, name, due, earlier=earlier, restart=restart)
 
 
 @schedule.command("pause")

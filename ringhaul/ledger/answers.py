@@ -30,6 +30,7 @@ class Refusal(Enum):
     BUSY = "BUSY"  #: Another attempt has it, or it will be issued again in its turn.
     QUARANTINED = "BAD"  #: The unit was quarantined; the scripts' word for it is older.
     UNKNOWN = "UNKNOWN"  #: There is no such job or unit.
+    ENOUGH = "ENOUGH"  #: The units that run reach the job's rate limit; it will be issued again.
 
 
 class Lease(Enum):

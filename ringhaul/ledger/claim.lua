@@ -9,6 +9,7 @@
 --   {'BUSY'}     another attempt has it, or it is not its turn yet; it will be issued again
 --   {'BAD'}      the unit was quarantined
 --   {'UNKNOWN'}  no such job or unit
+--   {'ENOUGH'}   the units that run reach the job's rate limit; it will be issued again
 -- A repeated call with the same token gets the same attempt again.
 local unit, number, token, lease_ms = ARGV[1], int(ARGV[1]), ARGV[3], int(ARGV[4])
 local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'starts_max', 'silent', 'paused_ms',
@@ -62,6 +63,14 @@ if not redis.call('ZSCORE', ISSUED, unit) then
   local not_before = redis.call('ZSCORE', DUE, unit)
   if not not_before or tonumber(not_before) > now then
     return { 'BUSY' }
+  end
+end
+if (m[7] or '') ~= '' then
+  local waits, enough = turns(JOB .. 'rate')
+  if waits >= TURNS_ENOUGH and redis.call('ZCARD', LEASE) >= enough then
+    take_out(unit)
+    put_back(unit, now + ENOUGH_DELAY_MS)
+    return { 'ENOUGH' }
   end
 end
 local starts = redis.call('HINCRBY', STARTS, unit, 1)

@@ -2,7 +2,8 @@
 -- One script over all jobs, so that each commit costs one request.
 -- KEYS: ringhaul:running (set)   ARGV: pattern of a job's meta key, ringhaul:workers (zset),
 --   ringhaul:slots (string), '1' to add workers up
--- Returns {now_ms, members of the living workers, {job, queue, priority, units left, pace}...}
+-- Returns {now_ms, members of the living workers, {job, queue, priority, units left, pace, units that
+--   run, turns in thousandths and units that are enough (see turns.lua)}...}
 -- without jobs that are paused or over. Workers added up: one member ":0:SLOTS:QUEUES" stands for all
 -- that consume the same queues. Their sums are kept for a second, or until a worker comes or leaves:
 -- a commit must not cost more the more workers there are.
@@ -45,7 +46,16 @@ for _, job in ipairs(redis.call('SMEMBERS', KEYS[1])) do
   local m = redis.pcall('HMGET', string.format(ARGV[1], job), 'state', 'paused_ms', 'queue',
     'priority', 'left', 'pace')
   if m[1] == 'RUNNING' and not m[2] then
-    answer[#answer + 1] = { job, m[3] or '', m[4] or '', tonumber(m[5]) or 0, m[6] or '' }
+    local running, waits, enough = 0, 0, 0
+    if m[6] and m[6] ~= '' then
+      local key = string.sub(string.format(ARGV[1], job), 1, -5)
+      local leases = redis.pcall('ZCARD', key .. 'lease')
+      running = type(leases) == 'number' and leases or 0
+      waits, enough = turns(key .. 'rate')
+    end
+    local left = tonumber(m[5]) or 0
+    answer[#answer + 1] = { job, m[3] or '', m[4] or '', left, m[6] or '', running,
+      math.floor(waits * 1000), enough }
   end
 end
 return answer

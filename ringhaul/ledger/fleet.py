@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
-from ringhaul.ledger.pace import Limits, Pace
+from ringhaul.ledger.pace import TURNS_ENOUGH, Limits, Pace
 from ringhaul.ledger.workers import Worker, unpack_worker
 
 
@@ -16,6 +16,29 @@ class OpenJob(NamedTuple):
     priority: str
     units: int  #: Neither done nor quarantined.
     limits: Limits
+    #: Units in progress, how far they wait for each other at the rate limit, in draws, and how many
+    #: are enough to reach it (see `turns.lua`); all are 0 for a job that was never limited.
+    running: int = 0
+    turns: float = 0.0
+    enough: int = 0
+
+    @property
+    def held(self) -> bool:
+        """Whether its rate limit, not the workers, decides how fast the job is."""
+        return self._is_rated and self.turns >= TURNS_ENOUGH
+
+    @property
+    def useful(self) -> int:
+        """The most units worth having out: more would only wait for the rate limit. A job begins
+        with one, and doubles them while it does not reach its limit."""
+        if not self._is_rated:
+            return self.units
+        wanted = self.enough if self.held else 2 * self.running
+        return min(self.units, max(1, wanted))
+
+    @property
+    def _is_rated(self) -> bool:
+        return bool(self.limits.rows_per_s or self.limits.bytes_per_s)
 
 
 class Fleet(NamedTuple):
@@ -57,9 +80,15 @@ def _fleet(answer: Sequence[Any]) -> Fleet:
         [unpack_worker(member.decode()) for member in alive],
         {
             job.decode(): OpenJob(
-                queue.decode(), priority.decode(), units, Pace.unpack(pace).at(now_ms)
+                queue.decode(),
+                priority.decode(),
+                units,
+                Pace.unpack(pace).at(now_ms),
+                running,
+                turns / 1000,
+                enough,
             )
-            for job, queue, priority, units, pace in jobs
+            for job, queue, priority, units, pace, running, turns, enough in jobs
         },
         now_ms,
     )

@@ -89,6 +89,8 @@ from ringhaul.errors import UsageError
 UNITS_PER_BUCKET = 256
 JOB_TTL_S = 7 * 24 * 3600
 RATE_TTL_S = 3600
+#: How soon a unit is issued again whose job reaches its rate limit without it.
+ENOUGH_DELAY_MS = 1000
 #: Per unit: some 100 losses. A later loss counts as a start, so that the unit ends.
 LOSSES_BYTES_MAX = 32 * 1024
 #: Samples of a job, taken every `SAMPLE_EVERY_MS` at first; a full list keeps every second sample,

@@ -20,6 +20,11 @@ from ringhaul.errors import UsageError
 from ringhaul.option_names import job_option
 
 MINUTES_PER_DAY = 24 * 60
+#: What an attempt draws at once, in seconds of the job's rate.
+DRAW_S = 0.1
+#: Once the attempts of a job wait for each other at its limit for this many draws, another attempt
+#: would only wait with them. 0: the limit is not reached.
+TURNS_ENOUGH = 0.5
 _WINDOW = re.compile(r"(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 
 from ringhaul.ledger import keys, limits
+from ringhaul.ledger.pace import DRAW_S, TURNS_ENOUGH
 
 #: Scripts about one job: KEYS[1] is the job's meta key, the others follow from it.
 JOB_SCRIPTS = (
@@ -64,11 +65,17 @@ def read_scripts() -> Mapping[str, str]:
     prelude = _constants() + _read("common") + _read("history")
     texts = {name: prelude + _read(name) for name in JOB_SCRIPTS}
     texts |= {name: _read(name) for name in SHARED_SCRIPTS}
+    texts["claim"] = prelude + _turns() + _read("claim")
+    texts["fleet"] = _turns() + _read("fleet")
     return texts
 
 
 def _read(name: str) -> str:
     return resources.files(__package__).joinpath(f"{name}.lua").read_text(encoding="utf-8")
+
+
+def _turns() -> str:
+    return f"local DRAW_S, TURNS_ENOUGH = {DRAW_S}, {TURNS_ENOUGH}\n{_read('turns')}"
 
 
 def _constants() -> str:
@@ -80,6 +87,7 @@ def _constants() -> str:
     return (
         f"local UNITS_PER_BUCKET = {keys.UNITS_PER_BUCKET}\n"
         f"local JOB_TTL_S = {keys.JOB_TTL_S}\n"
+        f"local ENOUGH_DELAY_MS = {keys.ENOUGH_DELAY_MS}\n"
         f"local LOSSES_BYTES_MAX = {keys.LOSSES_BYTES_MAX}\n"
         f"local SAMPLES_MAX = {keys.SAMPLES_MAX}\n"
         f"local SAMPLE_EVERY_MS = {keys.SAMPLE_EVERY_MS}\n"

@@ -44,7 +44,7 @@ GO_ON_MS = 1000
 #: Exit codes of a failure that is not due to the request: the step is tried again.
 _RETRIED = frozenset({EXIT_FATAL, EXIT_CRASH})
 #: The id of a step's job: see `_job`.
-_JOB = re.compile(r"(.+)-\d{8}T\d{6}Z-\d+")
+_JOB = re.compile(r"(.+)-(\d{8}T\d{6}Z)-(\d+)(?:r\d+)?")
 #: Exit codes of a command that detached from its job, or was interrupted.
 _LET_GO = frozenset({EXIT_STILL_RUNNING, EXIT_INTERRUPTED})
 #: How much of a step's error is kept.
@@ -76,6 +76,7 @@ class Step:
     code: int | None = None  #: Exit code of the last try that ended; below 0: a signal.
     tries: int = 0  #: Tries that ended or are under way; continuing a job does not count.
     under_way: bool = False
+    restarts: int = 0  #: How often it was begun anew, each time with a new job.
     started_ms: int | None = None
     ended_ms: int | None = None  #: When the step was done or given up.
     rows: int | None = None  #: Rows of its job.
@@ -166,7 +167,7 @@ class Run:
             alone=record.flag("alone"),
             troubles=record.whole("troubles", 0),
             steps=tuple(
-                _step(step, _job(name, due_ms, number), files)
+                _step(step, name, due_ms, number, files)
                 for number, step in enumerate(steps, start=1)
             ),
         )
@@ -180,12 +181,14 @@ def _arrived(data: Any) -> Arrived:
     return Arrived(*data)
 
 
-def _step(data: Any, job: str, files: Sequence[Arrived]) -> Step:
+def _step(data: Any, schedule: str, due_ms: int, number: int, files: Sequence[Arrived]) -> Step:
     record = Record(data)
     before = record.list("arguments", CHARS_MAX)
+    restarts = record.whole("restarts", 0)
     return Step(
         command=record.command(),
-        job=job,
+        job=_job(schedule, due_ms, number, restarts),
+        restarts=restarts,
         fingerprint=record.text("fingerprint"),
         takes_files=record.flag("takes_files") or bool(files and files[0].path in before),
         code=record.code("code"),
@@ -200,8 +203,9 @@ def _step(data: Any, job: str, files: Sequence[Arrived]) -> Step:
     )
 
 
-def _job(schedule: str, due_ms: int, number: int) -> str:
-    return f"{schedule}-{run_id(due_ms)}-{number}"
+def _job(schedule: str, due_ms: int, number: int, restarts: int = 0) -> str:
+    again = f"r{restarts}" if restarts else ""
+    return f"{schedule}-{run_id(due_ms)}-{number}{again}"
 
 
 def schedule_of(job: str) -> str:
@@ -216,8 +220,7 @@ def step_of(job: str) -> tuple[str, str, int] | None:
     found = _JOB.fullmatch(job)
     if found is None:
         return None
-    run, _, number = job[len(found[1]) + 1 :].rpartition("-")
-    return found[1], run, int(number) - 1
+    return found[1], found[2], int(found[3]) - 1
 
 
 def fingerprint(schedule: Schedule, index: int) -> str:
@@ -326,11 +329,12 @@ def take_over(run: Run, schedule: Schedule) -> Run:
     return _with(run, index, replace(step, tries=max(step.tries - 1, 0), under_way=False))
 
 
-def try_again(run: Run, schedule: Schedule, now_ms: int) -> Run:
+def try_again(run: Run, schedule: Schedule, now_ms: int, *, restart: bool = False) -> Run:
     """Return a failed run ready to continue now at the step that failed.
 
     From then on the steps come from the current schedule. A step whose job exists continues that
-    job; its command refuses a job with another request. Raises `ValueError` for a bad template.
+    job; its command refuses a job with another request. With `restart` the step that failed gets a
+    new job. Raises `ValueError` for a bad template.
 
     The run gets a new start time, since it was not running at the due times since its failure.
     """
@@ -338,7 +342,13 @@ def try_again(run: Run, schedule: Schedule, now_ms: int) -> Run:
     first_ms = run.first_ms or run.started_ms
     again = replace(run, started_ms=now_ms, first_ms=first_ms, ended_ms=None)
     again = replace(again, reason="", not_before_ms=0, state=RunState.RUNNING)
-    return _with_steps_of(again, schedule, done, ())
+    again = _with_steps_of(again, schedule, done, ())
+    index = again.current
+    if not restart or index is None:
+        return again
+    restarts = again.steps[index].restarts + 1
+    job = _job(run.schedule, run.due_ms, index + 1, restarts)
+    return _with(again, index, replace(again.steps[index], restarts=restarts, job=job))
 
 
 def _ended(run: Run) -> int:
@@ -352,6 +362,9 @@ def _with_steps_of(run: Run, schedule: Schedule, done: int, before: Sequence[Ste
     for index, new in enumerate(new_run(schedule, run.due_ms, 0, files=run.files).steps):
         if index < done:
             continue
+        if index < len(run.steps) and (restarts := run.steps[index].restarts):
+            job = _job(run.schedule, run.due_ms, index + 1, restarts)
+            new = replace(new, restarts=restarts, job=job)
         if index < len(before):
             was = before[index]
             new = replace(new, tries=was.tries, started_ms=was.started_ms, code=was.code)

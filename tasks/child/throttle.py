@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import time
 
+from ringhaul.breadcrumb import TRAIL
 from ringhaul.dataplane.pacing import BOUNDLESS
 from ringhaul.ledger import rate
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.pace import NO_LIMITS, Limits
+from ringhaul.ledger.pace import DRAW_S, NO_LIMITS, Limits
 
-CREDIT_S = 0.1
 #: A bucket keeps unused tokens for this long: workers that come late, because they are still busy
 #: with their last purchase, take more the next time.
 BURST_S = 0.5
@@ -35,7 +35,7 @@ class _Meter:
     @property
     def at_once(self) -> int:
         """The smallest purchase."""
-        return max(1, int(self.per_s * CREDIT_S))
+        return max(1, int(self.per_s * DRAW_S))
 
     def draw(self, amount: int) -> rate.Draw:
         """Return the request that takes `amount` from the bucket."""
@@ -105,6 +105,7 @@ class JobThrottle:
     def waited(self, seconds: float) -> None:
         """Record time spent waiting for the limits."""
         self.waited_s += seconds
+        TRAIL.waited(seconds)
 
     @property
     def rows_at_once(self) -> int:

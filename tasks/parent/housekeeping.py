@@ -15,6 +15,7 @@ a few of the fleet sweep (`rounds`). Any number may sweep at once. The keeper al
 - says how many messages were dropped (`transport`);
 - removes the run folders of processes that were killed (`ringhaul.run_folder`);
 - takes samples of running jobs for their history (`sampling`);
+- starts stand-ins for processes that wait for a rate limit (`stand_ins`);
 - stops an embedded worker whose command was killed and could not stop it.
 """
 
@@ -41,6 +42,7 @@ from tasks.node_name import worker_host
 from tasks.parent.heartbeat import Heartbeat
 from tasks.parent.preflight import WATCH_EVERY_S, HostChecks, pause_between_polls_s
 from tasks.parent.rounds import Rounds
+from tasks.parent.stand_ins import LOOK_S, StandIns
 from tasks.parent.trails import TRAILS
 from tasks.settings import loaded_settings
 from tasks.transport import DROPPED, HANDED_BACK
@@ -87,6 +89,13 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         self._entries.append(worker.timer.call_repeatedly(HAND_BACK_S, self._hand_back))
         if self._parent_pid:
             self._entries.append(worker.timer.call_repeatedly(PARENT_LOOK_S, self._look_at_parent))
+        else:  # an embedded worker has the units of one job only
+            self._prefix = settings.broker.key_prefix
+            self._stand_ins = StandIns(
+                worker.concurrency, waits=TRAILS.waits, messages_wait=self._messages_wait
+            )
+            again = worker.timer.call_repeatedly(LOOK_S, self._replace_held, (worker,))
+            self._entries.append(again)
 
     def stop(self, worker: Any) -> None:
         if self._entries:
@@ -121,6 +130,21 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             self._checks.ask_every_s = pause_between_polls_s(self._rounds.keep())
         except Exception as error:
             log.warning("could not sweep the ledger: %s", error)
+
+    def _replace_held(self, worker: Any) -> None:
+        """Start or end stand-ins for processes that wait for a rate limit."""
+        consumer = worker.consumer
+        if consumer is None or consumer.blueprint.state != bootsteps.RUN:  # not connected yet
+            return
+        try:
+            self._stand_ins.look(worker.pool, consumer._update_prefetch_count)
+        except Exception as error:
+            log.warning("could not look for processes that wait for a rate limit: %s", error)
+
+    def _messages_wait(self) -> bool:
+        """Return whether a message waits in a queue of this worker."""
+        command = self._ledger.caller.command
+        return any(command("LLEN", self._prefix + queue) for queue in self._me.queues)
 
     def _hand_back(self) -> None:
         """Hand back the units of messages for tasks that only other versions have."""

@@ -66,6 +66,16 @@ class Trails:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
+    def waits(self) -> dict[int, float]:
+        """Return for each running process how long it has waited for rate limits, in seconds."""
+        found: dict[int, float] = {}
+        for path in () if self._folder is None else self._folder.iterdir():
+            pid = int(path.name)
+            if _runs(pid):
+                with _mapped(path) as memory:
+                    found[pid] = read_crumb(memory).waited_s
+        return found
+
     def lost(self, pid: int) -> Loss | None:
         """Return where a dead process was; None if that is unknown, or it was between units."""
         path = None if self._folder is None else self._folder / str(pid)

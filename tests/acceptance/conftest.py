@@ -22,6 +22,11 @@ from tests.acceptance.mounts import mount_namespace
 from tests.acceptance.running import running_worker
 from tests.services import fresh_keyspace, running_valkey
 
+#: Settings of workers that may run the tests' transforms.
+TRANSFORMS = {
+    "RINGHAUL_TRANSFORM_ALLOWED": "rh_etl:*",
+    "RINGHAUL_TRANSFORM_PATH": str(Path(__file__).parent / "transforms"),
+}
 #: The temporary folder of this pytest process, once it has run a test of this folder.
 _temporary: list[Path] = []
 #: URL of the fleet's broker, while there is one.
@@ -118,8 +123,7 @@ def fleet_env(
     folder = tmp_path_factory.mktemp("fleet")
     env = fleet_settings(endpoints, folder / "state", fleet_broker.url) | {
         "RINGHAUL_WORKER_LEASE_S": "10",
-        "RINGHAUL_TRANSFORM_ALLOWED": "rh_etl:*",
-        "RINGHAUL_TRANSFORM_PATH": str(Path(__file__).parent / "transforms"),
+        **TRANSFORMS,
         **Hold(folder / "held").env,
     }
     with running_worker(Ringhaul(env, folder)):

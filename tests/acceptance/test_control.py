@@ -30,7 +30,7 @@ from ringhaul.ledger.formats import READABLE
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Workers
 from tests.acceptance.command import Ringhaul, wait_until
-from tests.acceptance.conftest import fleet_settings
+from tests.acceptance.conftest import TRANSFORMS, fleet_settings
 from tests.acceptance.oracle import assert_table, create_table
 from tests.services import running_valkey
 
@@ -40,9 +40,12 @@ HOSTS = {"host0", "host1", "host2"}
 HEARD_S = 2.0
 #: The quickest of so many tries counts: a busy machine is late now and then.
 BEST_OF = 3
-#: More than 20 s of load at 2,000 rows a second, after 15 s at half of that: on a busy machine
-#: commands take long to start.
-ROWS = 55_000
+#: More than 20 s of load at 2,000 rows a second, after 15 s at 3,000: on a busy machine commands
+#: take long to start.
+ROWS = 90_000
+#: Keeps every host at work: a process takes a millisecond for each record. A limit would not, since
+#: a limited job uses only as many processes as it needs.
+SLOW = ("--transform", "rh_etl:slow")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,7 @@ def three_hosts(
 ) -> Iterator[dict[str, str]]:
     """The environment of three running workers with one process each."""
     folder = tmp_path_factory.mktemp("hosts")
-    env = fleet_settings(endpoints, folder / "state", broker_of_three.url)
+    env = fleet_settings(endpoints, folder / "state", broker_of_three.url) | TRANSFORMS
     command = Ringhaul(env, folder)
     with ExitStack() as stack, contextlib.closing(connect(broker_of_three.url)) as client:
         for host in sorted(HOSTS):
@@ -152,7 +155,7 @@ def test_a_small_job_is_not_stuck_behind_a_large_one(
     write_rows(tmp_path / "large.csv", 100_000)
     write_rows(tmp_path / "small.csv", 100)
     options = ("-t", table, "--unit-size", 10 * RECORD_BYTES - 1)
-    large = detached(ringhaul, "large.csv", *options, "--rate", 600)
+    large = detached(ringhaul, "large.csv", *options, *SLOW)
     wait_until(lambda: ledger.status(large).done > 10, "ten units")
     assert ledger.status(large).units == 10_000
     # When one of ten units comes
@@ -182,10 +185,10 @@ def test_a_small_job_is_not_stuck_behind_a_large_one(
 def test_a_load_on_three_hosts_is_paused_resumed_and_throttled(
     ringhaul: Ringhaul, ledger: Ledger, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
-    # Given a load that all hosts work on, at 1,000 rows a second
+    # Given a load that all hosts work on, at 1,000 rows a second each
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
     write_rows(tmp_path / "in.csv", ROWS)
-    job = detached(ringhaul, "in.csv", "-t", table, "--unit-size", "16 KiB", "--rate", 1000)
+    job = detached(ringhaul, "in.csv", "-t", table, "--unit-size", "16 KiB", *SLOW)
     wait_until(lambda: hosts_at_work(ledger, job) == HOSTS, "all hosts at work")
 
     # When it is paused, then all hosts release it, and no more rows are written
@@ -279,10 +282,11 @@ def test_top_shows_jobs_hosts_and_units(
 ) -> None:
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
     write_rows(tmp_path / "in.csv", 20_000)
-    options = ("--unit-size", "64 KiB", "--rate", 500, "--priority", "high")
+    options = ("--unit-size", "64 KiB", *SLOW, "--priority", "high")
     job = detached(ringhaul, "in.csv", "-t", table, *options)
     wait_until(lambda: hosts_at_work(ledger, job) == HOSTS, "all hosts at work")
-    wait_until(lambda: rows_paid(ledger, job) > 0, "rows")
+    assert ringhaul.run("throttle", job, "--rows-per-second", 500).code == 0
+    time.sleep(HEARD_S)
     document, found = top_with_rate(ringhaul, job)
     assert (found["state"], found["table"], found["priority"]) == ("RUNNING", table, "high")
     assert 0 < found["rows_per_s"] < 1000

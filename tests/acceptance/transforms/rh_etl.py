@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,12 @@ def picky(batch: pa.RecordBatch) -> pa.RecordBatch:
         raise MemoryError
     if "raise" in values:
         raise ValueError("no such thing")
+    return batch
+
+
+def slow(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Take a millisecond for each record."""
+    time.sleep(batch.num_rows / 1000)
     return batch
 
 

@@ -33,7 +33,15 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.schedules import Claim, ScheduleBook
 from ringhaul.schedule.arrivals import Arrived
 from ringhaul.schedule.parse import parse_schedules
-from ringhaul.schedule.runs import Run, RunState, begin_step, end_step, fingerprint, new_run
+from ringhaul.schedule.runs import (
+    Run,
+    RunState,
+    begin_step,
+    end_step,
+    fingerprint,
+    new_run,
+    step_of,
+)
 from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.times import run_id
 
@@ -299,6 +307,78 @@ def test_a_finished_job_is_resumed_first(
         run_now(LedgerPlace(), "a", due)
     assert book.standing("a").run is None
     assert book.runs("a", 10) == [run]
+
+
+def test_a_failed_step_is_begun_anew_with_a_new_job(
+    book: ScheduleBook, schedule: Schedule, client: redis.Redis
+) -> None:
+    # Given a failed run whose job cannot be continued
+    run = failed_run(book, schedule)
+    ledger, first = Ledger(client), run.steps[0].job
+    ledger.create(first, {"verb": "count"}, "{}")
+    with pytest.raises(UsageError, match=f"{first} is RUNNING: end it first with `ringhaul cancel"):
+        run_now(LedgerPlace(), "a", None, earlier=run.id, restart=True)
+    ledger.cancel(first)
+    with pytest.raises(UsageError, match="begin the step anew with --restart"):
+        run_now(LedgerPlace(), "a", None, earlier=run.id)
+    # When it is begun anew, then the step has another job, which later tries continue
+    for restart, job in ((True, f"{first}r1"), (False, f"{first}r1"), (True, f"{first}r2")):
+        code = run_now(LedgerPlace(), "a", None, earlier=run.id, restart=restart)
+        assert code == EXIT_FATAL, "there is no cluster"
+        (now,) = book.runs("a", 10)
+        assert (now.id, now.steps[0].job, now.state) == (run.id, job, RunState.FAILED)
+        assert step_of(job) == ("a", run.id, 0)
+
+
+def test_an_earlier_run_is_named_exactly(
+    book: ScheduleBook, schedule: Schedule, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = failed_run(book, schedule)
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"earlier": "20260101T000000Z"}, "--run: a has no run '20260101T000000Z': `ringhaul sch"),
+        ({"earlier": "x" * 5}, "a has no run 'xxxxx'"),
+        ({"due": run.id, "earlier": run.id}, "--due and --run both name a run"),
+        ({"restart": True}, "--restart begins a step of a failed run anew: name the run"),
+        ({"due": run_id(DUE - 1000), "restart": True}, "does not exist, and only a failed run"),
+    ]
+    for options, words in refused:
+        with pytest.raises(UsageError, match=re.escape(words)):
+            run_now(LedgerPlace(), "a", **({"due": None} | options))
+    assert book.runs("a", 10) == [run]
+    # A run that is done is not run again
+    done = new_run(schedule, DUE + 1000, DUE)
+    assert book.claim(done, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
+    assert book.keep(replace(done, state=RunState.DONE), lease_ms=0, end=True)
+    assert run_now(LedgerPlace(), "a", None, earlier=done.id) == 0
+    assert "not run again" in capfd.readouterr().err
+    with pytest.raises(UsageError, match="is DONE, and only a failed run is begun anew"):
+        run_now(LedgerPlace(), "a", None, earlier=done.id, restart=True)
+
+
+def test_a_failed_run_of_files_is_continued_with_the_files_that_it_had(
+    book: ScheduleBook, tmp_path: Path
+) -> None:
+    # Given a run of files whose first step is done, so that no look finds them again
+    text = (
+        '[schedule.f]\narrive = "in/*.csv"\nsteps = [["load", "{files}", "-t", "k.t"], '
+        '["verify", "{files}", "-t", "k.t"]]'
+    )
+    (tmp_path / "schedule.toml").write_text(text)
+    schedule = parse_schedules(text, "f")["f"]
+    files = (Arrived(str(tmp_path / "in/1.csv"), 5, "v1", ""),)
+    run = new_run(schedule, DUE, DUE, files=files)
+    assert book.claim(run, settled_ms=0, lease_ms=60_000) is Claim.CLAIMED
+    settled = book.standing("f").settled_ms
+    for code in (0, 3):
+        run = end_step(begin_step(run, DUE), code, DUE, schedule=schedule)
+    assert book.keep(run, lease_ms=0, end=True)
+    # When it is continued, then only its second step runs, and no due time is taken
+    assert run_now(LedgerPlace(), "f", None, earlier=run.id) == EXIT_FATAL, "there is no cluster"
+    now = book.run("f", run.id)
+    assert now is not None and now.files == files
+    assert [step.tries for step in now.steps] == [1, 1]
+    assert now.started_ms is not None and now.started_ms > DUE
+    assert book.standing("f").settled_ms == settled
 
 
 def test_the_list_warns_of_a_repeating_output_path(

@@ -11,8 +11,8 @@ import redis
 from ringhaul.dataplane.pacing import BOUNDLESS
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.pace import NO_LIMITS, Limits
-from tasks.child.throttle import CREDIT_S, JobThrottle
+from ringhaul.ledger.pace import DRAW_S, NO_LIMITS, Limits
+from tasks.child.throttle import JobThrottle
 
 JOB = "ld-000001"
 
@@ -70,7 +70,7 @@ def test_workers_share_the_limit_and_buy_credit_for_a_tenth_of_a_second(ledger: 
     assert is_about(max(waits[-40:]), 1.9, began_s)
     assert is_about(max(waits), 1.9, began_s)
     # And Redis was called once in ten batches (twice for the first: the script was not loaded)
-    assert CREDIT_S == 0.1
+    assert DRAW_S == 0.1
     assert script_calls(ledger.caller.client) - before in (20, 21)
 
 
