@@ -231,7 +231,15 @@ def _fleet_metrics(figures: Figures) -> Iterator[Metric]:
     for labels, count in sorted(counts.items()):
         versions.add_metric(labels, count)
     yield versions
-    yield GaugeMetricFamily("ringhaul_beats", "Beats that are alive.", figures.beats)
+    yield GaugeMetricFamily("ringhaul_beats", "Beats that are alive.", len(figures.beats))
+    files = GaugeMetricFamily(
+        "ringhaul_schedule_file_ok",
+        "Whether a beat can read its schedule file; if not, it goes on with the last version.",
+        labels=("beat",),
+    )
+    for beat, problem in sorted(figures.beats.items()):
+        files.add_metric([beat], int(not problem))
+    yield files
     yield _labelled(
         "ringhaul_queue_messages",
         "Messages that wait in the queues of units; own: those of jobs with their own workers.",
@@ -264,7 +272,7 @@ def _server_metrics(figures: Figures) -> Iterator[Metric]:
 
 def _schedule_metrics(schedules: Sequence[ScheduleFigures]) -> Iterator[Metric]:
     yield GaugeMetricFamily("ringhaul_schedules", "Schedules in the file.", len(schedules))
-    next_due, last_due, outcome, ended, success, failures, paused, running = (
+    next_due, last_due, outcome, ended, success, failures, unsent, paused, running = (
         GaugeMetricFamily(f"ringhaul_schedule_{name}", text, labels=labels)
         for name, text, labels in (
             (
@@ -286,6 +294,11 @@ def _schedule_metrics(schedules: Sequence[ScheduleFigures]) -> Iterator[Metric]:
                 ["schedule"],
             ),
             ("failures", "Runs in a row that failed, up to the last.", ["schedule"]),
+            (
+                "notifications_failed",
+                "Notifications of the last run that ended which reached nobody.",
+                ["schedule"],
+            ),
             ("paused", "Whether the schedule is paused.", ["schedule"]),
             ("running", "Whether a run has not ended.", ["schedule"]),
         )
@@ -303,12 +316,14 @@ def _schedule_metrics(schedules: Sequence[ScheduleFigures]) -> Iterator[Metric]:
             is_it = one.last is not None and one.last.state is state
             outcome.add_metric([one.name, state.value.lower()], is_it)
         failures.add_metric([one.name], one.health.failures)
+        notified = () if one.health.ended is None else one.health.ended.notified
+        unsent.add_metric([one.name], sum(outcome != "ok" for outcome in notified))
         if one.health.success_ms is not None:
             success.add_metric([one.name], one.health.success_ms / 1000)
         for state in (RunState.DONE, RunState.FAILED):
             is_it = one.health.ended is not None and one.health.ended.state is state
             ended.add_metric([one.name, state.value.lower()], is_it)
-    yield from (next_due, last_due, outcome, ended, success, failures, paused, running)
+    yield from (next_due, last_due, outcome, ended, success, failures, unsent, paused, running)
     if dispatched_ms:
         yield GaugeMetricFamily(
             "ringhaul_beat_last_dispatch_timestamp_seconds",

@@ -19,8 +19,8 @@ from producer.schedule.file import (
     ScheduleFile,
     file_version,
     find_schedule_file,
-    read_schedule_file,
 )
+from producer.schedule.last_good import load_schedule_file
 from ringhaul.errors import LedgerUnavailable, UsageError
 from ringhaul.ledger.fleet import look_at_fleet
 from ringhaul.ledger.job_status import DAMAGED
@@ -87,7 +87,7 @@ class Looker:
             conditions=Counter(one.condition for one in standings if one is not None),
             totals=read_totals(caller),
             workers=workers,
-            beats=len(Beats(caller).alive()),
+            beats=Beats(caller).problems(),
             queues=self._queues(workers, budget),
             schedules=self._schedules(budget),
         )
@@ -123,8 +123,8 @@ class Looker:
             if path is None:
                 self._file = None
             elif self._file is None or file_version(path) != self._file.version:
-                self._file = read_schedule_file(path)
-            self.file_problem = ""
+                self._file = load_schedule_file(self._settings)
+            self.file_problem = "" if self._file is None else self._file.problem
         except (UsageError, OSError) as error:
             self.file_problem = str(error)
         return self._file

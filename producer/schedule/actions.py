@@ -19,6 +19,7 @@ from producer.outputs.stdout import json_text
 from producer.request.next_command import next_command
 from producer.schedule.arrivals import ArrivalPoller, odd_text
 from producer.schedule.file import ScheduleFile, need_schedule_file
+from producer.schedule.last_good import load_schedule_file
 from producer.schedule.overview import look_at_schedules
 from producer.schedule.run import RunWork, step_environment
 from producer.schedule.scheduler import LOOK_SOON_S, log_folder
@@ -55,10 +56,12 @@ class _Opened(NamedTuple):
 
 
 @contextmanager
-def _opened(place: LedgerPlace) -> Iterator[_Opened]:
-    """Open the schedule file and the ledger. Raises `UsageError` if the file is invalid."""
+def _opened(place: LedgerPlace, *, to_run: bool = False) -> Iterator[_Opened]:
+    """Open the schedule file and the ledger. Raises `UsageError` if the file is invalid, and there
+    is no copy of an earlier version or it is `to_run`."""
     loaded = settings_of(place)
-    file = need_schedule_file(loaded.settings)
+    file = None if to_run else load_schedule_file(loaded.settings)
+    file = file or need_schedule_file(loaded.settings)
     with ExitStack() as stack:
         loaded, _ = enter_broker(stack, loaded)
         ledger = open_ledger(loaded.settings, READ_PATIENCE_MS)
@@ -98,6 +101,8 @@ def print_schedules(place: LedgerPlace, *, as_json: bool) -> int:
             print(f" {row.name} last success: {since or 'never'}")
     for warning in chain.from_iterable(row.warnings for row in overview.rows):
         print(f"warning: {warning}", file=sys.stderr)
+    for problem in overview.problems:
+        print(f"warning: {problem}", file=sys.stderr)
     if not overview.beats:
         print("no beat is up: start one with `ringhaul beat`", file=sys.stderr)
     return EXIT_COMPLETE
@@ -165,7 +170,7 @@ def run_now(
         raise UsageError("--due and --run both name a run: give one of them")
     if restart and due is None and earlier is None:
         raise UsageError("--restart begins a step of a failed run anew: name the run with --run")
-    with _opened(place) as opened:
+    with _opened(place, to_run=True) as opened:
         schedule = opened.file.schedule(name)
         lease_ms = int(opened.loaded.settings.schedule.lease_s * 1000)
         due_ms = None if due is None else _due_of(opened, schedule, due)

@@ -14,7 +14,7 @@ from producer.commands.celery_commands import (
 )
 from producer.commands.passed_on import check_passed_on
 from producer.request.settings import settle
-from producer.schedule.file import find_schedule_file, read_schedule_file
+from producer.schedule.last_good import load_schedule_file
 
 
 def run_beat(config_file: Path | None, celery_options: tuple[str, ...]) -> None:
@@ -24,9 +24,7 @@ def run_beat(config_file: Path | None, celery_options: tuple[str, ...]) -> None:
     """
     check_passed_on(celery_options)
     loaded = settle({}, config_file)
-    path = find_schedule_file(loaded.settings)
-    if path is not None:
-        read_schedule_file(path)  # report errors now, and not at night
+    load_schedule_file(loaded.settings)  # report errors now, and not at night
     quiet = ["--quiet"] if logs_json(loaded) else []
     run_celery(loaded, [*quiet, "beat", *BEAT_ARGUMENTS, *celery_options], _run_beat)
     end_process()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from config.settings import Settings
@@ -24,10 +24,13 @@ class ScheduleFile:
 
     path: Path
     schedules: Schedules
-    #: Distinguishes it from other versions: time of change, size, inode.
+    #: Distinguishes it from other versions: time of change, size, inode. All 0: a copy.
     version: tuple[int, int, int]
     #: By schedule: possible mistakes that are no errors, each with its place in the file.
     warnings: Mapping[str, Sequence[str]]
+    text: str = field(repr=False)
+    #: Why the file cannot be read now, so that the schedules are from its copy; empty if it can.
+    problem: str = ""
 
     @property
     def folder(self) -> Path:
@@ -86,6 +89,13 @@ def read_schedule_file(path: Path) -> ScheduleFile:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 text (byte {error.start})") from error
+    return parse_schedule_file(path, text, version)
+
+
+def parse_schedule_file(
+    path: Path, text: str, version: tuple[int, int, int] = (0, 0, 0)
+) -> ScheduleFile:
+    """Check the text of the schedule file `path`. Raises as `read_schedule_file` does."""
     schedules = parse_schedules(text, str(path))
     warnings: dict[str, list[str]] = {name: [] for name in schedules}
     for schedule in schedules.values():
@@ -104,7 +114,7 @@ def read_schedule_file(path: Path) -> ScheduleFile:
                 place = f"{path}: schedule {schedule.name}, notify: {problem}"
                 warnings[schedule.name].append(f"{place}; this host would send no notification")
     return ScheduleFile(
-        path=path.absolute(), schedules=schedules, version=version, warnings=warnings
+        path=path.absolute(), schedules=schedules, version=version, warnings=warnings, text=text
     )
 
 

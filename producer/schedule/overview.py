@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,13 +84,32 @@ class Overview:
     """All schedules of a file."""
 
     path: Path
-    beats: Sequence[str]  #: The living ones, "host:pid".
+    #: For each living beat ("host:pid") why it cannot read its file; empty if it can.
+    beats: Mapping[str, str]
     rows: Sequence[ScheduleRow]
+    problem: str = ""  #: Why the file cannot be read now: see `ScheduleFile.problem`.
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the file, here and where beats run, for people."""
+        here = [f"{self.problem}; shown is the last version that could be read"]
+        beats = (
+            f"beat {beat} cannot read its schedule file, and keeps to the last version: {problem}"
+            for beat, problem in self.beats.items()
+            if problem
+        )
+        return [*(here if self.problem else ()), *beats]
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of `schedule list --json`."""
         schedules = [row.to_json() for row in self.rows]
-        return {"file": str(self.path), "beats": list(self.beats), "schedules": schedules}
+        return {
+            "file": str(self.path),
+            "file_problem": self.problem or None,
+            "beats": list(self.beats),
+            "beat_problems": {beat: text for beat, text in self.beats.items() if text},
+            "schedules": schedules,
+        }
 
 
 def look_at_schedules(ledger: Ledger, file: ScheduleFile) -> Overview:
@@ -98,7 +117,8 @@ def look_at_schedules(ledger: Ledger, file: ScheduleFile) -> Overview:
     book = ScheduleBook(ledger.caller)
     return Overview(
         path=file.path,
-        beats=Beats(ledger.caller).alive(),
+        problem=file.problem,
+        beats=Beats(ledger.caller).problems(),
         rows=[look_at_schedule(book, file, schedule) for schedule in file.schedules.values()],
     )
 

@@ -21,6 +21,7 @@ from producer.schedule.file import (
     find_schedule_file,
     read_schedule_file,
 )
+from producer.schedule.last_good import keep_good, last_good
 from producer.schedule.run import RunWork, step_environment
 from producer.schedule.text import run_line
 from ringhaul.errors import LedgerUnavailable, UsageError
@@ -77,7 +78,7 @@ class Beat:
         try:
             if now >= self._heartbeat_due:
                 self._heartbeat_due = now + HEARTBEAT_EVERY_S
-                self._beats.heartbeat(self._host, HEARTBEAT_TTL_MS)
+                self._beats.heartbeat(self._host, HEARTBEAT_TTL_MS, self._file_problem)
             for schedule in self._schedules():
                 due = self._look_due.get(schedule.name, 0.0)
                 if now >= due:
@@ -301,7 +302,7 @@ class Beat:
 
     def _read_file(self) -> None:
         """Read the file again if it has changed. If it is invalid or missing, log that and keep the
-        last valid one."""
+        last valid one, or at the start its copy."""
         try:
             path = find_schedule_file(self._settings)
             if path is None:
@@ -311,10 +312,12 @@ class Beat:
                     self._warn_of_file(f"{self._file.path} is gone")
                 return
             if self._file is not None and file_version(path) == self._file.version:
-                self._file_problem = ""
+                self._note_problem("")
                 return
             read = read_schedule_file(path)
         except (UsageError, OSError) as error:
+            if self._file is None:
+                self._use_copy()
             self._warn_of_file(str(error))
             return
         except Exception as error:  # no content of the file may stop runs in progress
@@ -322,21 +325,38 @@ class Beat:
                 f"the schedule file cannot be read: {type(error).__name__}: {error}", error
             )
             return
-        self._file, self._file_problem = read, ""
+        keep_good(read, self._settings.state_dir)
+        self._use(read)
+        self._note_problem("")
+        log.info("%s: %d schedules", path, len(read.schedules))
+        for warning in chain.from_iterable(read.warnings.values()):
+            log.warning("%s", warning)
+
+    def _use_copy(self) -> None:
+        """Begin with the schedules of the file as it was when it could last be read."""
+        path = self._settings.schedule.file or find_schedule_file(self._settings)
+        copy = None if path is None else last_good(path, self._settings.state_dir)
+        if copy is not None:
+            self._use(copy)
+
+    def _use(self, read: ScheduleFile) -> None:
+        self._file = read
         self._look_due = {}
         self._looks = {
             name: look
             for name, look in self._looks.items()
             if read.schedules.get(name) == look.schedule
         }
-        log.info("%s: %d schedules", path, len(read.schedules))
-        for warning in chain.from_iterable(read.warnings.values()):
-            log.warning("%s", warning)
+
+    def _note_problem(self, text: str) -> None:
+        """Report at once why the file cannot be read, or that it can."""
+        if text != self._file_problem:
+            self._file_problem, self._heartbeat_due = text, 0.0
 
     def _warn_of_file(self, text: str, defect: Exception | None = None) -> None:
         """Log a problem once. `defect`: an unexpected error, logged with its traceback."""
         if text != self._file_problem:
-            self._file_problem = text
+            self._note_problem(text)
             stays = "" if self._file is None else "; the schedules read before remain in force"
             log.warning("%s%s", text, stays, exc_info=defect)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from config.settings import Settings
 from producer.figures.standing import no_worker_text
 from producer.report.top_view import View as TopView
 from producer.report.top_view import hosts_of
@@ -13,6 +14,7 @@ from producer.schedule.file import (
     find_schedule_file,
     need_schedule_file,
 )
+from producer.schedule.last_good import load_schedule_file
 from producer.schedule.overview import ScheduleRow, look_at_schedule, look_at_schedules
 from producer.schedule.text import run_line
 from producer.web.live_pages import View
@@ -34,16 +36,24 @@ _file: ScheduleFile | None = None
 
 
 def schedule_file() -> ScheduleFile:
-    """Return the schedule file of this host, read again when it changes. Raises UsageError if there
-    is none, or it is invalid."""
+    """Return the schedule file of this host, read again when it changes; if it is invalid, its last
+    version. Raises UsageError if there is neither."""
     global _file
     with _reading:
         settings = process_settings()
-        path = find_schedule_file(settings)
-        if _file is None or path != _file.path or file_version(path) != _file.version:
+        if _file is None or _file.problem or _is_changed(_file, settings):
             _file = None
-            _file = need_schedule_file(settings)
+            _file = load_schedule_file(settings) or need_schedule_file(settings)
         return _file
+
+
+def _is_changed(file: ScheduleFile, settings: Settings) -> bool:
+    """Whether the schedule file is another one by now, or another version, or cannot be found."""
+    try:
+        path = find_schedule_file(settings)
+        return path != file.path or file_version(path) != file.version
+    except (OSError, UsageError):
+        return True
 
 
 def schedule_row(ledger: Ledger, name: str) -> ScheduleRow:

@@ -60,6 +60,8 @@ job.
     ringhaul:look:<name>:seen    hash    worker -> its answer, JSON; lives for `LOOK_TTL_S`
     ringhaul:openings:<name>     zset    token -> ms at which a session opening expires
     ringhaul:beats               zset    "host:pid" -> ms until which a beat is alive
+    ringhaul:beats:problems      hash    "host:pid" -> why this beat cannot read its schedule file;
+                                         lives for a day after the last change
     ringhaul:slots               string  when they were added up (ms), then a line for each set of
                                          queues: the slots of the living workers that consume it
     ringhaul:totals              hash    "kind:figure" -> its sum over all jobs of this kind, with
@@ -118,6 +120,7 @@ KEEPERS = "ringhaul:keepers"
 SLOTS = "ringhaul:slots"
 LOOKS = "ringhaul:looks"
 BEATS = "ringhaul:beats"
+BEAT_PROBLEMS = "ringhaul:beats:problems"
 TOTALS = "ringhaul:totals"
 
 #: A job's meta key, for scripts that go over all jobs: `%s` is the job id.

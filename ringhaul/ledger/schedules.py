@@ -33,6 +33,9 @@ WANTED_MAX_MS = 600_000
 _RUNS_OF_OLD = 20
 #: Files queried at once.
 _PATHS_PER_READ = 1000
+#: Longest text about a schedule file that a beat reports, and how long it is kept.
+_PROBLEM_CHARS_MAX = 1000
+_PROBLEM_TTL_S = 24 * 3600
 
 
 class Claim(Enum):
@@ -307,13 +310,26 @@ class Beats:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def heartbeat(self, beat: str, ttl_ms: int) -> None:
-        """Count a beat as alive for `ttl_ms`."""
+    def heartbeat(self, beat: str, ttl_ms: int, problem: str = "") -> None:
+        """Count a beat as alive for `ttl_ms`. `problem`: why it cannot read its schedule file."""
         self._caller.script("heartbeat", keys.BEATS, beat, ttl_ms)
+        if problem:
+            self._caller.command("HSET", keys.BEAT_PROBLEMS, beat, problem[:_PROBLEM_CHARS_MAX])
+            self._caller.command("EXPIRE", keys.BEAT_PROBLEMS, _PROBLEM_TTL_S)
+        else:
+            self._caller.command("HDEL", keys.BEAT_PROBLEMS, beat)
 
     def leave(self, beat: str) -> None:
         """Remove a beat at its shutdown."""
         self._caller.command("ZREM", keys.BEATS, beat)
+        self._caller.command("HDEL", keys.BEAT_PROBLEMS, beat)
+
+    def problems(self) -> dict[str, str]:
+        """Return for each living beat why it cannot read its schedule file; empty if it can."""
+        found: dict[bytes, bytes] = self._caller.command("HGETALL", keys.BEAT_PROBLEMS)
+        return {
+            beat: found.get(beat.encode(), b"").decode("utf-8", "replace") for beat in self.alive()
+        }
 
     def alive(self) -> list[str]:
         """Return the beats whose heartbeat has not expired, sorted."""

@@ -86,6 +86,7 @@ def known_metrics() -> dict[str, set[str]]:
             )
         ],
         workers=[Worker("h", 1, 1)],
+        beats={"h:1": ""},
     )
     job = ("job_id", "kind")
     has = {f"ringhaul_job_{name}": set(job) for name in JOB_GAUGES} | {

@@ -409,3 +409,17 @@ def test_living_beats_are_listed(clocked: Ledger, clock: Clock) -> None:
     assert beats.alive() == ["h2:7"]
     beats.leave("h2:7")
     assert beats.alive() == []
+
+
+def test_beats_report_a_file_that_they_cannot_read(clocked: Ledger, clock: Clock) -> None:
+    beats = Beats(clocked.caller)
+    beats.heartbeat("h1:1", 5000, "schedule.toml: line 3")
+    beats.heartbeat("h2:7", 9000)
+    assert beats.problems() == {"h1:1": "schedule.toml: line 3", "h2:7": ""}
+    beats.heartbeat("h1:1", 5000)
+    beats.heartbeat("h2:7", 9000, "gone")
+    assert beats.problems() == {"h1:1": "", "h2:7": "gone"}
+    clock.advance(5000)
+    assert beats.problems() == {"h2:7": "gone"}
+    beats.leave("h2:7")
+    assert beats.problems() == {}

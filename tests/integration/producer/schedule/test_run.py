@@ -22,6 +22,8 @@ import redis
 from producer.figures.step_without_job import raise_step_without_job
 from producer.options.connection import LedgerPlace
 from producer.schedule.actions import print_history, print_schedules, run_now
+from producer.schedule.file import read_schedule_file
+from producer.schedule.last_good import keep_good
 from producer.schedule.run import RunWork
 from producer.services.ledger import on_behalf_of
 from producer.startup import STEP_VARIABLE
@@ -30,7 +32,7 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.history import BY_COMMAND
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.schedules import Claim, ScheduleBook
+from ringhaul.ledger.schedules import Beats, Claim, ScheduleBook
 from ringhaul.schedule.arrivals import Arrived
 from ringhaul.schedule.parse import parse_schedules
 from ringhaul.schedule.runs import (
@@ -379,6 +381,33 @@ def test_a_failed_run_of_files_is_continued_with_the_files_that_it_had(
     assert [step.tries for step in now.steps] == [1, 1]
     assert now.started_ms is not None and now.started_ms > DUE
     assert book.standing("f").settled_ms == settled
+
+
+def test_lists_show_the_last_version_of_a_broken_file_and_say_so(
+    book: ScheduleBook, schedule: Schedule, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "schedule.toml"
+    file.write_text("[schedule.a")
+    with pytest.raises(UsageError, match=re.escape(str(file.name))):
+        print_schedules(LedgerPlace(), as_json=False)  # no version is known yet
+    file.write_text(TEXT)
+    keep_good(read_schedule_file(file), tmp_path / "state")
+    Beats(book._caller).heartbeat("h1:7", 60_000, "the line 3 of h1")
+    file.write_text("[schedule.a")
+    assert print_schedules(LedgerPlace(), as_json=False) == 0
+    printed = capsys.readouterr()
+    assert "every 3600s" in printed.out
+    assert "schedule.toml" in printed.err
+    assert "shown is the last version that could be read" in printed.err
+    assert "beat h1:7 cannot read its schedule file, and keeps to the last" in printed.err
+    assert print_schedules(LedgerPlace(), as_json=True) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert "schedule.toml" in document["file_problem"]
+    assert document["beat_problems"] == {"h1:7": "the line 3 of h1"}
+    assert [one["name"] for one in document["schedules"]] == ["a"]
+    # A run by hand wants the file itself
+    with pytest.raises(UsageError, match=r"schedule\.toml"):
+        run_now(LedgerPlace(), "a", None)
 
 
 def test_the_list_warns_of_a_repeating_output_path(

@@ -168,6 +168,52 @@ def test_a_missing_file_is_reported_each_time_and_its_schedules_stay(
     beat.close()
 
 
+@pytest.mark.parametrize("broken", ["no closing bracket", "", None], ids=["text", "empty", "gone"])
+def test_a_beat_that_starts_with_a_broken_file_goes_on_with_its_last_version(
+    rig: Rig, caplog: pytest.LogCaptureFixture, broken: str | None
+) -> None:
+    # Given a beat that has read the file, and has ended with its host
+    rig.file.write_text(f'[schedule.a]\nevery = "1h"\n{COUNT}')
+    beat = rig.beat()
+    beat.look()
+    beat.close()
+    # When the file is broken before another starts
+    if broken is None:
+        rig.file.unlink()
+    else:
+        rig.file.write_text("[schedule.a" if broken else "[schedule]\nx = 1")
+    beat = rig.beat()
+    beat.look()
+    # Then its schedule runs, and the beat says what is wrong
+    rig.set_back("a", 1)
+    look_until(beat, rig.run, "the run that was missed")
+    assert "the schedules read before remain in force" in caplog.text
+    (problem,) = Beats(rig.ledger.caller).problems().values()
+    assert str(rig.file) in problem
+    # And once the file is mended, it is used
+    rig.file.write_text(f'[schedule.b]\nevery = "1h"\n{COUNT}')
+    beat._file_due = 0.0
+    beat.look()
+    beat.look()
+    assert rig.book.standing("b").settled_ms is not None
+    assert list(Beats(rig.ledger.caller).problems().values()) == [""]
+    beat.close()
+
+
+def test_a_beat_without_an_earlier_version_waits_for_the_file(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.file.write_text("[schedule.a")
+    beat = rig.beat()
+    beat.look()
+    assert "remain in force" not in caplog.text and str(rig.file) in caplog.text
+    rig.file.write_text(f'[schedule.a]\nevery = "1h"\n{COUNT}')
+    beat._file_due = 0.0
+    beat.look()
+    assert rig.book.standing("a").settled_ms is not None
+    beat.close()
+
+
 def test_an_unreadable_file_ends_no_beat(
     rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,7 +70,12 @@ def test_what_moves_and_what_stands_still() -> None:
 def test_workers_beats_and_queues() -> None:
     newer = Worker("host2", 3, 8, version="1.2", readable=Readable(1, 3))
     workers = [Worker("host1", 1, 4), Worker("host1", 2, 4), newer]
-    figures = Figures(server=SERVER, workers=workers, beats=2, queues={"ringhaul.load": 5})
+    figures = Figures(
+        server=SERVER,
+        workers=workers,
+        beats={"h1:1": "line 3", "h2:7": ""},
+        queues={"ringhaul.load": 5},
+    )
     metrics = found(figures)
     assert value(metrics["ringhaul_workers"]) == 3
     assert value(metrics["ringhaul_worker_slots"]) == 16
@@ -79,6 +84,8 @@ def test_workers_beats_and_queues() -> None:
     assert value(versions, version="", job_formats="1") == 2
     assert value(versions, version="1.2", job_formats="1-3") == 1
     assert value(metrics["ringhaul_beats"]) == 2
+    assert value(metrics["ringhaul_schedule_file_ok"], beat="h1:1") == 0
+    assert value(metrics["ringhaul_schedule_file_ok"], beat="h2:7") == 1
     assert value(metrics["ringhaul_queue_messages"], queue="ringhaul.load") == 5
 
 
@@ -158,7 +165,13 @@ NOW_MS = 1_700_000_000_000
 
 
 def test_schedules() -> None:
-    last = Run(schedule="a", due_ms=NOW_MS, started_ms=NOW_MS + 2000, state=RunState.FAILED)
+    last = Run(
+        schedule="a",
+        due_ms=NOW_MS,
+        started_ms=NOW_MS + 2000,
+        state=RunState.FAILED,
+        notified=("ok", "HTTP 500", "TimeoutError"),
+    )
     schedules = (
         ScheduleFigures(
             name="a",
@@ -188,6 +201,8 @@ def test_schedules() -> None:
     assert value(ends, schedule="b", outcome="failed") == 0
     assert value(metrics["ringhaul_schedule_failures"], schedule="a") == 3
     assert value(metrics["ringhaul_schedule_failures"], schedule="b") == 0
+    assert value(metrics["ringhaul_schedule_notifications_failed"], schedule="a") == 2
+    assert value(metrics["ringhaul_schedule_notifications_failed"], schedule="b") == 0
     success = metrics["ringhaul_schedule_last_success_timestamp_seconds"]
     assert [(one.labels, one.value) for one in success.samples] == [
         ({"schedule": "a"}, NOW_MS / 1000 - 7)
@@ -197,7 +212,7 @@ def test_schedules() -> None:
     dispatch = metrics["ringhaul_beat_last_dispatch_timestamp_seconds"]
     assert value(dispatch) == NOW_MS / 1000 + 2
     without = found(Figures(server=SERVER))
-    assert not [name for name in without if "schedule" in name]
+    assert [name for name in without if "schedule" in name] == ["ringhaul_schedule_file_ok"]
 
 
 def test_jobs_are_no_label_unless_the_settings_say_so() -> None:
