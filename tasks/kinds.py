@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ringhaul.statements.job import StatementJob
 
 #: Every job answers for itself: `labels`, `input`, `repeatable`, `resumable`, `streams_rows`,
-#: `output_url`, `closing`, `takes_error_limit`, `label`, `lost_advice()` and `once_advice()`. So a
-#: job is created, followed, resumed and finished without a look at its kind.
+#: `output_url`, `closing`, `transforms`, `takes_error_limit`, `label`, `lost_advice()` and
+#: `once_advice()`. So a job is created, followed, resumed and finished without a look at its kind.
 Job: TypeAlias = "LoadJob | ReadJob | StatementJob"
 
 

@@ -23,7 +23,7 @@ from producer.schedule.last_good import load_schedule_file
 from producer.schedule.overview import look_at_schedules
 from producer.schedule.run import RunWork, step_environment
 from producer.schedule.scheduler import LOOK_SOON_S, log_folder
-from producer.schedule.text import run_document, run_line, step_text, time_text
+from producer.schedule.text import run_document, run_line, run_notes, step_text, time_text
 from producer.services.embedded import enter_broker
 from producer.services.ledger import READ_PATIENCE_MS, settings_of
 from producer.tables import Column, screen_width, table_lines
@@ -126,7 +126,9 @@ def print_history(place: LedgerPlace, name: str, limit: int, *, as_json: bool) -
             print(f"    {step_text(step)}  {step.job}  {step.state or 'no job'}{rows}{tries}")
             if step.error and step.error not in run.reason:
                 print(f"        last error: {step.error}")
-        if run.state is RunState.FAILED and (path := _log(logs, run)):
+        for note in run_notes(run):
+            print(f"    {note}")
+        if path := _log(logs, run):
             print(f"    log {path}")
     return EXIT_COMPLETE
 

@@ -24,6 +24,7 @@ from producer.schedule.file import (
 from producer.schedule.last_good import keep_good, last_good
 from producer.schedule.run import RunWork, step_environment
 from producer.schedule.text import run_line
+from producer.text import count_text
 from ringhaul.errors import LedgerUnavailable, UsageError
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.schedules import Beats, Claim, ScheduleBook, Standing, is_wanted
@@ -65,7 +66,7 @@ class Beat:
         #: When each schedule is checked next.
         self._look_due: dict[str, float] = {}
         self._file_due = self._heartbeat_due = 0.0
-        self._away = False
+        self._away = self._ready = False
         self._file_problem = ""
 
     def look(self) -> float:
@@ -88,6 +89,10 @@ class Beat:
             if self._away:
                 self._away = False
                 log.info("Redis is back")
+            if not self._ready:
+                self._ready = True
+                schedules = 0 if self._file is None else len(self._file.schedules)
+                log.info("ready: %s, %s", self._host, count_text(schedules, "schedule"))
         except LedgerUnavailable as error:
             if not self._away:
                 log.warning("waiting: %s", error)
@@ -247,7 +252,7 @@ class Beat:
         due_ms: int,
         now_ms: int,
     ) -> None:
-        log.info("%s: %d files have arrived", schedule.name, len(found))
+        log.info("%s: %s arrived", schedule.name, count_text(len(found), "file"))
         run = new_run(
             schedule, due_ms, now_ms, files=found, alone=look.alone, troubles=look.troubles
         )
@@ -328,7 +333,7 @@ class Beat:
         keep_good(read, self._settings.state_dir)
         self._use(read)
         self._note_problem("")
-        log.info("%s: %d schedules", path, len(read.schedules))
+        log.info("%s: %s", path, count_text(len(read.schedules), "schedule"))
         for warning in chain.from_iterable(read.warnings.values()):
             log.warning("%s", warning)
 

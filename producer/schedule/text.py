@@ -5,8 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from producer.text import count_text
 from ringhaul.schedule.runs import Run, RunState, Step
 from ringhaul.schedule.times import duration_text, run_id
+
+#: Files of a run that a line names.
+FILES_NAMED_MAX = 3
 
 
 def time_text(ms: int | None) -> str | None:
@@ -72,6 +76,19 @@ def run_line(run: Run) -> str:
     if run.reason:
         parts.append(f"({run.reason})")
     return "  ".join(parts)
+
+
+def run_notes(run: Run) -> list[str]:
+    """Return what else there is to say of a run, for people: the files that it had, and the
+    notifications that reached nobody."""
+    notes = []
+    if run.files:
+        names = [file.path for file in run.files[:FILES_NAMED_MAX]]
+        more = len(run.files) - len(names)
+        others = f" and {count_text(more, 'other file')}" if more else ""
+        notes.append(f"files {', '.join(names)}{others}")
+    notes += [f"notification failed: {outcome}" for outcome in run.notified if outcome != "ok"]
+    return notes
 
 
 def step_text(step: Step) -> str:

@@ -16,7 +16,7 @@ from producer.schedule.file import (
 )
 from producer.schedule.last_good import load_schedule_file
 from producer.schedule.overview import ScheduleRow, look_at_schedule, look_at_schedules
-from producer.schedule.text import run_line
+from producer.schedule.text import run_notes
 from producer.web.live_pages import View
 from producer.web.schedule_actions import actions_for
 from producer.web.site import Site
@@ -82,7 +82,7 @@ def schedule_view(site: Site, ledger: Ledger, name: str) -> View:
         "schedule_view.html",
         row=row,
         runs=ScheduleBook(ledger.caller).runs(name, RUNS_SHOWN),
-        run_line=run_line,
+        run_notes=run_notes,
         actions={} if site.exposure.read_only else actions_for(row),
         runs_shown=RUNS_SHOWN,
     )

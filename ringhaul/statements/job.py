@@ -64,6 +64,11 @@ class StatementJob:
         return self.streams and self.output is not None
 
     @property
+    def transforms(self) -> tuple[str, ...]:
+        """Names of users' functions that its rows pass: none."""
+        return ()
+
+    @property
     def closing(self) -> ClosingStep:
         """What a command publishes at the end."""
         publishes = self.output is not None and not self.streams

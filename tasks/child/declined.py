@@ -1,5 +1,5 @@
 """Units whose messages reached a process that cannot work on them: without a session, connected to
-another cluster, or of a version that cannot read the job.
+another cluster, of a version that cannot read the job, or on a host without a job's transform.
 
 The process hands the unit back, with the reason, which users see as long as the job gets no work
 done. It ends the job only if no worker could do better. Functions return what Flower shows.
@@ -18,9 +18,11 @@ from ringhaul.causes import cause_of
 from ringhaul.errors import LedgerUnavailable, RinghaulError
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.formats import OtherFormat
-from ringhaul.ledger.ledger import OTHERS_DELAY_MS
+from ringhaul.ledger.history import EventKind, History
+from ringhaul.ledger.ledger import OTHERS_DELAY_MS, Ledger
 from ringhaul.ledger.reading import JobMissing
 from ringhaul.ledger.workers import Worker, Workers
+from ringhaul.transform.errors import TransformError
 from tasks.child.process import Child
 from tasks.node_name import worker_host
 
@@ -87,6 +89,33 @@ def leave_to_readers(
         cause=cause_of(error),
     )
     return {"unit": unit, "failed": reason}
+
+
+def leave_without_transform(
+    child: Child, job_id: str, unit: int, epoch: int, error: TransformError
+) -> dict[str, Any]:
+    """Hand back a unit of a job whose transform this host does not have; end the job once every
+    live host has declined a unit for that."""
+    ledger, reason = child.ledger, mask(str(error))
+    hosts = {worker.host for worker in Workers(ledger.caller).alive()}
+    if hosts - _hosts_without_transform(ledger, job_id) - {worker_host()}:
+        log.error("unit %s of %s is left to others: %s", unit, job_id, reason)
+        _decline(child, job_id, unit, epoch, reason, delay_ms=OTHERS_DELAY_MS)
+        time.sleep(UNREADABLE_WAIT_S)
+        return {"unit": unit, "skipped": reason}
+    log.error("job %s cannot continue: %s", job_id, reason)
+    ledger.fail(job_id, reason, epoch=epoch, by=worker_host(), cause=cause_of(error))
+    return {"unit": unit, "failed": reason}
+
+
+def _hosts_without_transform(ledger: Ledger, job_id: str) -> set[str]:
+    """Return the hosts that have declined a unit of the job for the lack of a transform."""
+    found = set()
+    for event in History(ledger.caller).events(job_id):
+        host, _, reason = event.text.partition(": ")
+        if event.kind == EventKind.RELEASED and reason.startswith("transform "):
+            found.add(host)
+    return found
 
 
 def _may_read(worker: Worker, error: Exception) -> bool:

@@ -33,11 +33,13 @@ from ringhaul.ledger.history import EventKind, History
 from ringhaul.ledger.job_status import Live
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
+from ringhaul.transform.errors import TransformError
 from tasks.child.declined import (
     drop_damaged,
     leave_to_others,
     leave_to_readers,
     leave_without_session,
+    leave_without_transform,
 )
 from tasks.child.failpoints import holding, reach
 from tasks.child.process import Child, SessionUnavailable, WrongCluster
@@ -45,6 +47,7 @@ from tasks.child.throttle import JobThrottle
 from tasks.child.time_limits import TimeLimits
 from tasks.node_name import worker_host
 from tasks.publish import publish_next
+from tasks.transforms import transforms_of
 
 log = logging.getLogger(__name__)
 
@@ -130,6 +133,8 @@ def work(
         return leave_to_others(child, job_id, unit, epoch, error)
     except JobDamaged as error:
         return drop_damaged(child, job_id, unit, epoch, error)
+    except TransformError as error:
+        return leave_without_transform(child, job_id, unit, epoch, error)
     except (ValueError, TypeError, KeyError, Terminal) as error:
         return leave_to_readers(child, job_id, unit, epoch, error)
     if isinstance(claim, Refusal):
@@ -160,12 +165,14 @@ def _claim(child: Child, job_id: str, unit: int, epoch: int, token: str) -> Clai
     """Claim a unit of a job for this child's cluster.
 
     The child's cached spec may belong to an earlier job of the same id; then it is read again.
-    Raises as `Child.job` and `Child.check_cluster` do.
+    Raises as `Child.job`, `Child.check_cluster` and `transforms_of` do.
     """
     kept = child.keeps(job_id)
     claim: Claimed | Refusal = Refusal.OTHER
     try:
-        child.check_cluster(child.job(job_id).cluster_name)
+        job = child.job(job_id)
+        child.check_cluster(job.cluster_name)
+        transforms_of(child.settings, job.transforms)  # before the unit counts as started
         created_ms = child.created_ms(job_id)
         claim = child.ledger.claim(
             job_id, unit, epoch, token, _lease_ms(child), created_ms=created_ms

@@ -56,12 +56,18 @@ def test_grafana_finds_prometheus_and_the_dashboards() -> None:
     assert Path(home).name in [board.name for board in BOARDS]
     assert len({json.loads(board.read_text())["uid"] for board in BOARDS}) == len(BOARDS) == 2
     for board in BOARDS:
-        panels = json.loads(board.read_text())["panels"]
+        document = json.loads(board.read_text())
+        # A Grafana that is there already chooses its Prometheus by the variable.
+        chosen = document["templating"]["list"][0]
+        assert (chosen["type"], chosen["query"]) == ("datasource", "prometheus")
+        assert chosen["current"]["value"] == source["uid"]
+        panels = document["panels"]
         assert len({panel["id"] for panel in panels}) == len(panels)
         cells = set()
         for panel in panels:
-            assert panel["datasource"]["uid"] == source["uid"]
             assert panel["title"] and panel["targets"]
+            for queried in (panel, *panel["targets"]):
+                assert queried["datasource"]["uid"] == f"${{{chosen['name']}}}"
             place = panel["gridPos"]
             assert place["x"] + place["w"] <= 24
             for x in range(place["x"], place["x"] + place["w"]):

@@ -204,12 +204,15 @@ def test_a_beat_without_an_earlier_version_waits_for_the_file(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig.file.write_text("[schedule.a")
+    caplog.set_level(logging.INFO)
     beat = rig.beat()
     beat.look()
     assert "remain in force" not in caplog.text and str(rig.file) in caplog.text
+    assert caplog.text.count(", 0 schedules") == 1 and "ready: " in caplog.text
     rig.file.write_text(f'[schedule.a]\nevery = "1h"\n{COUNT}')
     beat._file_due = 0.0
     beat.look()
+    assert f"{rig.file}: 1 schedule\n" in caplog.text and caplog.text.count("ready: ") == 1
     assert rig.book.standing("a").settled_ms is not None
     beat.close()
 

@@ -17,7 +17,7 @@ from producer.figures.speed import recent_snapshot
 from ringhaul.destination.delivered import Streaming
 from ringhaul.ledger.answers import Claimed
 from ringhaul.ledger.formats import Readable
-from ringhaul.ledger.history import History
+from ringhaul.ledger.history import EventKind, History
 from ringhaul.ledger.ledger import new_token
 from ringhaul.ledger.states import JobState
 from ringhaul.ledger.workers import Worker, Workers
@@ -209,3 +209,43 @@ def test_a_job_that_another_version_may_read_is_left_to_its_workers(
     result = work(child, job, 0, 1, new_token())
     assert ledger.status(job).state is JobState.FAILED
     assert "no live worker can: use one version" in str(ledger.status(job).last_error)
+
+
+def test_a_job_whose_transform_is_missing_here_is_left_to_hosts_that_have_it(
+    child: Child, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.child.declined.UNREADABLE_WAIT_S", 0.0)
+    # Given a job with a transform that this host does not allow, and workers of two hosts
+    ledger = child.ledger
+    make_job(JOB, ["1,a"], transforms=("etl:mask",))
+    workers = Workers(ledger.caller)
+    mine = Worker.of_this_version(socket.gethostname(), 1, 2, (QUEUE_LOAD,))
+    theirs = mine._replace(host="theirs")
+    for worker in (mine, theirs):
+        workers.heartbeat(worker, 60_000)
+
+    # When a worker of this host gets the unit, then it declines before any claim
+    result = work(child, JOB, 0, 1, new_token())
+    assert "transform etl:mask on host" in result["skipped"]
+    status = ledger.status(JOB)
+    assert (status.state, status.leased, status.fails) == (JobState.RUNNING, 0, 0)
+    assert "etl:mask" in (status.declined or "")
+    assert ledger.issue(JOB, 1).units == []
+
+    # When the other host has declined one, too, then the job ends with the reason
+    History(ledger.caller).note(
+        JOB, EventKind.RELEASED, text="theirs: transform etl:mask on host theirs", by="theirs"
+    )
+    result = work(child, JOB, 0, 1, new_token())
+    assert "is not allowed: the setting transform.allowed lists none" in result["failed"]
+    status = ledger.status(JOB)
+    assert (status.state, status.last_error) == (JobState.FAILED, result["failed"])
+
+
+def test_without_another_host_a_missing_transform_ends_the_job(
+    child: Child, make_job: MakeJob
+) -> None:
+    make_job(JOB, ["1,a"], transforms=("etl:mask",))
+    result = work(child, JOB, 0, 1, new_token())
+    assert "transform etl:mask on host" in result["failed"]
+    assert child.ledger.status(JOB).state is JobState.FAILED
