@@ -41,7 +41,7 @@ class Figures:
     conditions: Mapping[Condition, int] = field(default_factory=dict)
     totals: Mapping[JobKind, KindTotals] = field(default_factory=dict)
     workers: Sequence[Worker] = ()
-    #: For each beat that is alive why it cannot read its schedule file; empty if it can.
+    #: Beats that are alive, and why they cannot read their schedule files; empty if they can.
     beats: Mapping[str, str] = field(default_factory=dict)
     queues: Mapping[str, int] = field(default_factory=dict)  #: queue -> messages in it
     schedules: Sequence[ScheduleFigures] | None = None  #: None: there is no schedule file here.

@@ -84,7 +84,7 @@ class Overview:
     """All schedules of a file."""
 
     path: Path
-    #: For each living beat ("host:pid") why it cannot read its file; empty if it can.
+    #: Living beats ("host:pid"), and why they cannot read their files; empty if they can.
     beats: Mapping[str, str]
     rows: Sequence[ScheduleRow]
     problem: str = ""  #: Why the file cannot be read now: see `ScheduleFile.problem`.
