@@ -1,0 +1,1 @@
+"""What a release is made of: `make release` builds and checks it, and publishes nothing."""
