@@ -24,15 +24,9 @@ def repack(archive: Path, epoch_s: int) -> None:
         tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as new,
     ):
         for member in sorted(old.getmembers(), key=lambda member: member.name):
-            new.addfile(
-                member.replace(
-                    mtime=epoch_s,
-                    mode=0o755 if member.isdir() or member.mode & 0o100 else 0o644,
-                    uid=0,
-                    gid=0,
-                    uname="",
-                    gname="",
-                ),
-                old.extractfile(member) if member.isreg() else None,
-            )
+            content = old.extractfile(member) if member.isreg() else None
+            mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            known = member.replace(mtime=epoch_s, mode=mode, uid=0, gid=0, uname="", gname="")
+            known.pax_headers = {}  # exact times, and what else a system adds
+            new.addfile(known, content)
     archive.write_bytes(packed.getvalue())
