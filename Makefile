@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest
 # files: what was compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo quick test test-slow test-tools test-versions sstables-full check unit integration acceptance format docs bench bench-full pins clean
+.PHONY: help setup demo quick test test-slow test-tools test-versions sstables-full check unit integration acceptance format docs bench bench-full pins release clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +99,14 @@ bench-full: $(VENV)/.stamp-bench ## all benches and every system of the articles
 
 pins: ## after a change of versions: write the hashes of all their files again
 	PYTHON="$(PYTHON)" deploy/pins.sh
+
+$(VENV)/release/.stamp: release/requirements.txt
+	"$(PYTHON)" -m venv --clear $(VENV)/release
+	$(VENV)/release/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	@touch $@
+
+release: $(VENV)/release/.stamp ## build the last commit in build/release, the same bytes each time, and check it; publishes nothing
+	$(VENV)/release/bin/python -m release
 
 clean: ## remove .venv and caches (data of `ringhaul local`: `ringhaul local down --wipe`)
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

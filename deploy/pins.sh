@@ -37,6 +37,9 @@ write requirements.txt --no-deps "$tools/versions.txt"
 sed -nE 's/^((cqlsh|gevent)==[^ ]+).*/\1/p' bench/requirements.txt > "$tools/bench.txt"
 write bench/requirements.txt --constraint "$tools/versions.txt" "$tools/bench.txt"
 
+printf '%s\n' build cyclonedx-bom 'setuptools>=77' twine > "$tools/release.txt"
+write release/requirements.txt "$tools/release.txt"
+
 # The image builds ringhaul without isolation, so its build needs setuptools.
 echo setuptools > "$tools/build.txt"
 write deploy/requirements/core.txt --constraint "$tools/versions.txt" pyproject.toml "$tools/build.txt"

@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[1]
 PAGES_DIR = ROOT / "build" / "pages"
 #: The site's own style; `mkdocs.yml` names it.
 STYLE = ROOT / "manual" / "site.css"
+#: Pages beside `docs` and `deploy`.
+TOP_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "THIRD_PARTY.md")
 _FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 #: A link or a picture: its text and its target.
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
@@ -27,7 +29,7 @@ _OUTSIDE = re.compile(r"[a-z]+:")
 
 def pages(root: Path = ROOT) -> list[Path]:
     """Return all pages of the manual, sorted."""
-    top = [root / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+    top = [root / name for name in TOP_PAGES]
     return sorted([*top, *(root / "docs").rglob("*.md"), *(root / "deploy").rglob("*.md")])
 
 

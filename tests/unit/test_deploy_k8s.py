@@ -86,11 +86,11 @@ def test_kustomize_builds_all_manifests(capsys: pytest.CaptureFixture[str]) -> N
     assert "replicas" not in worker["spec"], "KEDA sets the number"
     for name in ("worker", "beat"):
         (container,) = by_name["Deployment", name]["spec"]["template"]["spec"]["containers"]
-        assert container["image"] == "registry.example/ringhaul:0.1.0"
+        assert container["image"] == "registry.example/ringhaul:1.0.0rc1"
         assert "/data" in [mount["mountPath"] for mount in container["volumeMounts"]]
     (job,) = (one for one in OBJECTS if one["kind"] == "Job")
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    assert container["image"] == "registry.example/ringhaul:0.1.0"
+    assert container["image"] == "registry.example/ringhaul:1.0.0rc1"
     assert ("ConfigMap", "ringhaul") in by_name, "a Job can refer to it"
 
 

@@ -59,3 +59,19 @@ def test_a_unit_that_is_held_can_be_stopped(file: Path) -> None:
 def test_without_the_variable_the_tick_is_the_unit_s_own(tmp_path: Path) -> None:
     tick = Tick(tmp_path / "held")
     assert failpoints.holding(tick, 0) is tick
+
+
+def test_a_unit_stays_half_way_once_it_has_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failpoints, "_UNIT_S", 3 * failpoints._HOLD_S)
+    tick = Tick(tmp_path / "held")
+    (tmp_path / "held").touch()
+    staying = failpoints.holding(tick, 7)
+    staying(0, 0, 10)
+    assert len(tick.calls) == 1
+    staying(5, 0, 20)
+    assert len(tick.calls) >= 4
+    before = len(tick.calls)
+    staying(6, 0, 30)
+    assert len(tick.calls) == before + 1
