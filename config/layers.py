@@ -10,7 +10,7 @@ import os
 import re
 import tomllib
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,8 @@ _LOCAL_STACK_KEYS = {
     "password_file": "cluster.password_file",
     "broker_url": "broker.url",
 }
+#: The end of a warning about a setting that only a later version may know.
+LEFT_OUT = "; it is ignored: a later version may know it"
 #: Two ways to the cluster, of which the higher layer's is taken.
 WAYS = ("cluster.contact_points", "cluster.secure_connect_bundle")
 
@@ -63,14 +65,18 @@ def all_layers(
     flags: Mapping[str, Any],
     file: Path | None,
     options: Mapping[str, str],
+    leave_out: Callable[[str], None] | None = None,
 ) -> "tuple[Layer, ...]":
-    """Return all layers of settings, by descending precedence."""
-    return (
+    """Return all layers of settings, by descending precedence. `leave_out`: see `Layer`."""
+    layers = (
         Flags(settings_cls, flags, options),
         Environment(settings_cls),
         File(settings_cls, file),
         LocalStack(settings_cls),
     )
+    for layer in layers:
+        layer.leave_out = leave_out
+    return layers
 
 
 class Layer(PydanticBaseSettingsSource):
@@ -78,6 +84,9 @@ class Layer(PydanticBaseSettingsSource):
 
     #: The raw values by dotted key, set by the call.
     values: dict[str, Any]
+    #: Takes a warning about a setting that is not known and resembles none, and is left out. None:
+    #: every unknown setting is an error.
+    leave_out: Callable[[str], None] | None = None
 
     @abstractmethod
     def origin(self, key: str) -> str:
@@ -94,6 +103,10 @@ class Layer(PydanticBaseSettingsSource):
     def keep(self, tables: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         """Return the tables with paths made absolute from `folder`, and store them in `values`."""
         self.values = flat(tables)
+        if self.leave_out is not None:
+            for key in [key for key in self.values if self._may_be_newer(key)]:
+                del self.values[key]
+                self.leave_out(f"{self.unknown(key, '')}{LEFT_OUT}")
         self._choose_way()
         # Do this before any check can fail, and in each layer: messages may show all their values.
         for key, value in self.values.items():
@@ -108,6 +121,16 @@ class Layer(PydanticBaseSettingsSource):
             elif field.annotation is Path:  # empty: the default, which depends on the user
                 del self.values[key]
         return nested(self.values)
+
+    def _may_be_newer(self, key: str) -> bool:
+        """Whether a setting may be one of a later version: it is not known here, and no slip in
+        writing a known one."""
+        known, section = setting_fields(self.settings_cls), key.partition(".")[0]
+        if key in known or key in sections(self.settings_cls):
+            return False
+        if "." in key and section not in sections(self.settings_cls):
+            return not nearest(section, [*sections(self.settings_cls), *known])
+        return not nearest(key, known)
 
     def _choose_way(self) -> None:
         """Drop contact points if a higher layer names a bundle, and the other way round."""
@@ -162,10 +185,11 @@ class Environment(EnvSettingsSource, Layer):
             if ours and name.upper() not in known:
                 names = [name.removeprefix(ENV_PREFIX) for name in (*sorted(known), ENV_CONFIG)]
                 guess = nearest(name.upper().removeprefix(ENV_PREFIX), names)
-                raise ConfigError(
-                    f"the environment variable {name} is not a setting of ringhaul"
-                    + guess.replace("mean ", f"mean {ENV_PREFIX}")
-                )
+                said = f"the environment variable {name} is not a setting of ringhaul"
+                if self.leave_out is not None and not guess:
+                    self.leave_out(f"{said}{LEFT_OUT}")
+                    continue
+                raise ConfigError(said + guess.replace("mean ", f"mean {ENV_PREFIX}"))
         empty = filter(None, os.environ.get(ENV_EMPTY, "").split(","))
         values = dict.fromkeys(empty, "") | flat(super().__call__())
         return self.keep(nested(values), Path.cwd())

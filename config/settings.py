@@ -5,7 +5,7 @@ stack, which overrides the defaults. Reading opens no connection and reads no se
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,19 +115,23 @@ def load_settings(
     flags: Mapping[str, Any] | None = None,
     config_file: Path | None = None,
     options: Mapping[str, str] | None = None,
+    *,
+    leave_out: Callable[[str], None] | None = None,
 ) -> Loaded:
     """Combine the layers and validate the result.
 
     `flags`: values by dotted key, such as `{"cluster.port": 9043}`; `None`: the flag was not given.
     `config_file`: read this file instead of searching for one.
     `options`: names of flags for messages, such as `{"cluster.port": "--port"}`.
+    `leave_out`: takes a warning about each setting that only a later version may know, which is
+    then left out; without it, such a setting is an error.
     Raises `ConfigError` for an unknown setting and for an unusable value.
     """
     for name in _SECRET_VARIABLES:
         remember(os.environ.get(name, ""))
     path = find_file(config_file)
     given = {key: value for key, value in (flags or {}).items() if value is not None}
-    layers = all_layers(Settings, given, path, options or {})
+    layers = all_layers(Settings, given, path, options or {}, leave_out)
     try:
         settings = Settings(layers=layers)
     except ValidationError as error:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+
 from config.settings import Loaded, Settings, load_settings
+
+log = logging.getLogger(__name__)
 
 _loaded: Loaded | None = None
 
@@ -14,12 +18,18 @@ def use_settings(loaded: Loaded) -> None:
     _loaded = loaded
 
 
+def warn_of_setting(text: str) -> None:
+    """Log that a setting is left out. A worker of this version, in a fleet that is being upgraded,
+    must not end because its settings are ahead of it."""
+    log.warning("%s", text)
+
+
 def loaded_settings() -> Loaded:
     """Return the settings of this process, with their origins. A worker that Celery's own command
     started reads them from its environment, once."""
     global _loaded
     if _loaded is None:
-        _loaded = load_settings()
+        _loaded = load_settings(leave_out=warn_of_setting)
     return _loaded
 
 

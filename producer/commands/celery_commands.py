@@ -26,6 +26,7 @@ from ringhaul.plain_text import as_line
 from tasks.connect import open_ledger
 from tasks.exit_codes import exit_code
 from tasks.pools import check_pool
+from tasks.settings import warn_of_setting
 
 
 def run_worker(
@@ -41,7 +42,13 @@ def run_worker(
     """
     check_passed_on(celery_options)
     in_pool = ("--pool", check_pool(pool))
-    loaded = settle({"worker.concurrency": concurrency}, config_file)
+    flags = {"worker.concurrency": concurrency}
+    left_out: list[str] = []
+    loaded = settle(flags, config_file, leave_out=left_out.append)
+    if left_out:
+        set_up_logging(loaded.settings.logging, plain=as_line)
+    for text in left_out:
+        warn_of_setting(text)
     named = node_name(celery_options)
     run = partial(_run_worker, quiet=logs_json(loaded))
     code = run_celery(loaded, [*WORKER_ARGUMENTS, *named, *in_pool, *celery_options], run)

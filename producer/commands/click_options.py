@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from functools import singledispatch
 from pathlib import Path
@@ -15,6 +16,8 @@ from producer.options import kinds
 from producer.options.option import Option, options_of
 from producer.request.password import PROMPT, note_password_flag
 from producer.request.rate import Rate
+from ringhaul import __version__
+from ringhaul.errors import UsageError
 from ringhaul.schedule.times import parse_duration_s
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -32,6 +35,18 @@ class DeclaredOption(click.RichOption):
     def __init__(self, declared: Option, **given: Any) -> None:
         super().__init__([*declared.flags, declared.name], **given)
         self.declared = declared
+        self.hidden = declared.leaving is not None
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the option's value; warn of one that is to go, and refuse one that is gone."""
+        leaving = self.declared.leaving
+        source = ctx.get_parameter_source(self.declared.name)
+        if leaving is not None and source is ParameterSource.COMMANDLINE:
+            words = leaving.words(self.declared.flag, __version__)
+            if leaving.is_gone(__version__):
+                raise UsageError(words)
+            print(f"warning: {words}", file=sys.stderr)
+        return super().process_value(ctx, value)
 
 
 class DeclaredArgument(click.RichArgument):

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from producer.options.groups import Group
 from producer.options.kinds import FLAG, TEXT, Kind
+from producer.options.leaving import Leaving
 from tasks.command_line import option_name
 
 #: Keys in the metadata of a field.
@@ -54,6 +55,8 @@ class Option:
     no_step: str = ""
     #: Input formats that use it; empty: all, or it does no harm in any.
     formats: tuple[str, ...] = ()
+    #: It is to go: since when, and what replaces it. It is on no help page.
+    leaving: Leaving | None = None
     #: How a message about an unload's manifest puts its value, such as `quote {!r}`.
     said: str = ""
     #: The field of the record, and the parameter of the command: `values_quote`.

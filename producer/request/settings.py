@@ -7,7 +7,7 @@ settings from their environment, as every other worker does: see `Loaded.environ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,11 +37,17 @@ _OPTIONS = {
 } | {"worker.concurrency": "-c"}
 
 
-def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
+def settle(
+    flags: Mapping[str, Any],
+    config_file: Path | None,
+    *,
+    leave_out: Callable[[str], None] | None = None,
+) -> Loaded:
     """Return the settings with these flags (dotted key -> value), and restrict this process to the
     paths and URLs that they allow.
 
-    An empty text means the setting's empty value, whatever is configured. Raises `ConfigError` or
+    An empty text means the setting's empty value, whatever is configured. `leave_out`: see
+    `load_settings`. Raises `ConfigError` or
     `UsageError` for a flag that cannot be used.
     """
     given = {key: value for key, value in flags.items() if value is not None}
@@ -57,7 +63,7 @@ def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
             "--broker holds a password, which every user of this host can see; put the URL into "
             "RINGHAUL_BROKER_URL or the password into a file (broker.password_file)"
         )
-    loaded = load_settings(given, config_file, _OPTIONS)
+    loaded = load_settings(given, config_file, _OPTIONS, leave_out=leave_out)
     use_storage(loaded.settings)
     return loaded
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from config.errors import ConfigError
 from config.sections import Settings
 from config.settings import load_settings
 from tests.unit.config.refusals import refused
@@ -133,3 +134,49 @@ def test_traps_in_a_file_are_reported_in_a_short_line(clean: Path, text: str, me
     assert message in words
     assert len(words) < 600
     assert "\n" not in words
+
+
+def test_a_setting_of_a_later_version_is_left_out_where_that_is_wanted(
+    clean: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = clean / "ringhaul.toml"
+    file.write_text(
+        '[cluster]\nport = 1\nquantum = "x"\n[warehouse]\nplace = 1\ndepth = 2\n'
+        "[load]\nblock_bytes = '2MiB'\n"
+    )
+    monkeypatch.setenv("RINGHAUL_WAREHOUSE_XYZZY", "1")
+    assert "cluster.quantum" in refused() or "RINGHAUL_WAREHOUSE_XYZZY" in refused()
+    left_out: list[str] = []
+    settings = load_settings(leave_out=left_out.append).settings
+    assert (settings.cluster.port, settings.load.block_bytes) == (1, 2 << 20)
+    end = "; it is ignored: a later version may know it"
+    assert sorted(left_out) == sorted(
+        [
+            f"the environment variable RINGHAUL_WAREHOUSE_XYZZY is not a setting of ringhaul{end}",
+            f"{file}, line 3: there is no setting cluster.quantum{end}",
+            f"{file}, line 5: there is no setting warehouse.place{end}",
+            f"{file}, line 6: there is no setting warehouse.depth{end}",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[storage]\nallowed_root = ['/x']\n",
+        "[clutser]\nport = 1\n",
+        "statedir = 'x'\n",
+        "[cluster]\nprot = 1\n",
+    ],
+)
+def test_a_slip_in_writing_a_setting_is_an_error_also_there(clean: Path, text: str) -> None:
+    """Left out, a limit such as `storage.allowed_roots` would not hold."""
+    (clean / "ringhaul.toml").write_text(text)
+    with pytest.raises(ConfigError, match="did you mean"):
+        load_settings(leave_out=lambda text: None)
+
+
+def test_a_slip_in_a_variable_is_an_error_also_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RINGHAUL_STORAGE_ALLOWED_ROOT", "/x")
+    with pytest.raises(ConfigError, match="did you mean RINGHAUL_STORAGE_ALLOWED_ROOTS"):
+        load_settings(leave_out=lambda text: None)
