@@ -37,6 +37,8 @@ ELSEWHERE = {
     "hosts.md",  # tests/hosts
     "monitoring.md",  # tests of pages and metrics
     "operations.md",
+    "upgrade.md",  # tests/acceptance/test_mixed_versions.py
+    "redis-backup.md",  # tests/acceptance/test_restored_ledger.py
     "schedules.md",
     "transforms.md",
     "read-exports.md",  # tests/acceptance/test_other_readers.py
