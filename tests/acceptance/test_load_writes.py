@@ -252,10 +252,10 @@ def test_bad_write_times_and_ttls_are_rejects_that_load_once_corrected(
 
 
 @pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
-def test_the_rate_limit_applies_to_the_whole_job(
+def test_a_rate_limit_holds_from_unit_to_unit(
     fleet: Ringhaul, cassandra_session: Session, table: str, strategy: str
 ) -> None:
-    # Given a file whose units both workers run
+    # Given a file of several units (test_control.py has a limit that three hosts share)
     rows = write_numbers(fleet.cwd / "in.csv", 1200)
 
     # When it is loaded with a rate limit
@@ -264,8 +264,7 @@ def test_the_rate_limit_applies_to_the_whole_job(
 
     # Then it takes about as long as the limit demands, minus a burst of a tenth of a second
     summary = assert_report(done, rows=1200)
-    # (a third process: one of the two may reach its 500 tasks and be replaced)
-    assert len(summary["workers"]) >= 2
+    assert summary["units"] > 5
     assert summary["elapsed_s"] >= 1200 / 400 - 0.5
     assert summary["elapsed_s"] < 20
     assert_table(cassandra_session, table, "id, a, b", rows)
