@@ -91,9 +91,8 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             self._entries.append(worker.timer.call_repeatedly(PARENT_LOOK_S, self._look_at_parent))
         else:  # an embedded worker has the units of one job only
             self._prefix = settings.broker.key_prefix
-            self._stand_ins = StandIns(
-                worker.concurrency, waits=TRAILS.waits, messages_wait=self._messages_wait
-            )
+            most = min(worker.concurrency, settings.worker.stand_ins_max)
+            self._stand_ins = StandIns(most, waits=TRAILS.waits, messages_wait=self._messages_wait)
             again = worker.timer.call_repeatedly(LOOK_S, self._replace_held, (worker,))
             self._entries.append(again)
 

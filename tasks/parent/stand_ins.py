@@ -42,7 +42,7 @@ class StandIns:
 
     def __init__(
         self,
-        slots: int,
+        most: int,
         *,
         waits: Callable[[], Mapping[int, float]],
         messages_wait: Callable[[], bool],
@@ -50,12 +50,12 @@ class StandIns:
     ) -> None:
         """
         Args:
-          slots: Processes of the worker; as many may stand in.
+          most: Processes that may stand in.
           waits: Returns for each pid the seconds it has waited for rate limits since it started.
           messages_wait: Returns whether a message waits in a queue of the worker. Raises as the
             ledger does.
         """
-        self._slots, self._waits, self._messages_wait = slots, waits, messages_wait
+        self._most, self._waits, self._messages_wait = most, waits, messages_wait
         self._now = now
         self._before: Mapping[int, float] = {}
         self._looked_s, self._needed_s = now(), now()
@@ -65,8 +65,8 @@ class StandIns:
         """Start or end processes. `resize` takes by how many their number has changed, so that
         as many more or fewer messages are fetched."""
         held = self._held()
-        if held > self.count and self.count < self._slots and self._messages_wait():
-            more = min(held, self._slots) - self.count
+        if held > self.count and self.count < self._most and self._messages_wait():
+            more = min(held, self._most) - self.count
             log.info("%d processes wait for their job's rate limit: %d stand in", held, more)
             pool.grow(more)
             pool.maintain_pool()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tasks.parent.stand_ins import LOOK_S, STAY_S, StandIns
 
 
@@ -28,14 +30,14 @@ class FakePool:
 class Worker:
     """A worker of two processes, whose waits and messages a test sets."""
 
-    def __init__(self, slots: int = 2) -> None:
+    def __init__(self, slots: int = 2, most: int = 2) -> None:
         self.now_s = 100.0
         self.waits = dict.fromkeys(range(slots), 0.0)
         self.messages = False
         self.fetched = slots
         self.pool = FakePool(slots)
         self.stand_ins = StandIns(
-            slots,
+            most,
             waits=lambda: dict(self.waits),
             messages_wait=lambda: self.messages,
             now=lambda: self.now_s,
@@ -66,6 +68,14 @@ def test_a_process_stands_in_for_each_that_only_waits_while_messages_wait() -> N
     worker.pass_time(0, 1)
     assert worker.pass_time(0, 1, 2, 3) == 4  # twice the slots at most
     assert worker.fetched == 4
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_there_are_no_more_than_the_setting_allows(most: int) -> None:
+    worker = Worker(most=most)
+    worker.messages = True
+    assert worker.pass_time(0, 1) == 2 + most
+    assert worker.pass_time(0, 1) == 2 + most
 
 
 def test_a_process_that_works_most_of_the_time_keeps_its_slot() -> None:
