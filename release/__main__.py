@@ -100,7 +100,10 @@ def check(file: Path) -> None:
         shutil.copy(ROOT / "pyproject.toml", home)
         pytest = ("-P", "-m", "pytest", "-q", "-p", "ringhaul.__main__", "-p", "no:cacheprovider")
         _run(scripts / "python", *pytest, *FAST_TESTS, env=env, cwd=home)
-        _run(scripts / "ringhaul", "demo", env=env, cwd=home)
+        try:
+            _run(scripts / "ringhaul", "demo", env=env, cwd=home)
+        finally:
+            _run(scripts / "ringhaul", "local", "down", "--wipe", env=env, cwd=home)
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
