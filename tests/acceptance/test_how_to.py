@@ -37,6 +37,7 @@ ELSEWHERE = {
     "hosts.md",  # tests/hosts
     "monitoring.md",  # tests of pages and metrics
     "operations.md",
+    "capacity.md",  # its commands are those of tune.md
     "upgrade.md",  # tests/acceptance/test_mixed_versions.py
     "redis-backup.md",  # tests/acceptance/test_restored_ledger.py
     "schedules.md",
