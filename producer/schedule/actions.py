@@ -33,6 +33,7 @@ from ringhaul.errors import (
     EXIT_FATAL,
     EXIT_INTERRUPTED,
     EXIT_STILL_RUNNING,
+    EXIT_USAGE,
     LedgerUnavailable,
     SourceMissing,
     Transient,
@@ -69,12 +70,14 @@ def _opened(place: LedgerPlace, *, to_run: bool = False) -> Iterator[_Opened]:
 
 
 def print_schedules(place: LedgerPlace, *, as_json: bool) -> int:
-    """Run `schedule list`; return the exit code."""
+    """Run `schedule list`; return the exit code, which is that of a usage error if the file is
+    invalid and its last version is shown."""
     with _opened(place) as opened:
         overview = look_at_schedules(opened.ledger, opened.file)
+    code = EXIT_USAGE if overview.problem else EXIT_COMPLETE
     if as_json:
         print(json_text(overview.to_json(), indent=2))
-        return EXIT_COMPLETE
+        return code
     columns = (
         Column("SCHEDULE", short=20, ends=True),
         Column("STATE"),
@@ -85,7 +88,7 @@ def print_schedules(place: LedgerPlace, *, as_json: bool) -> int:
     )
     cells = [
         (
-            *(row.name, row.state, time_text(row.next_ms) or "-"),
+            *(row.name, row.shown_state, time_text(row.next_ms) or "-"),
             "-" if row.last is None else f"{row.last.id} {row.last.state}",
             row.last_end,
             row.when,
@@ -105,7 +108,7 @@ def print_schedules(place: LedgerPlace, *, as_json: bool) -> int:
         print(f"warning: {problem}", file=sys.stderr)
     if not overview.beats:
         print("no beat is up: start one with `ringhaul beat`", file=sys.stderr)
-    return EXIT_COMPLETE
+    return code
 
 
 def print_history(place: LedgerPlace, name: str, limit: int, *, as_json: bool) -> int:

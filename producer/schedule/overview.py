@@ -39,6 +39,11 @@ class ScheduleRow:
         return "waiting" if self.standing.paused_ms is None else "paused"
 
     @property
+    def shown_state(self) -> str:
+        """The state for people: a run that goes on does not hide that the schedule is paused."""
+        return "running, paused" if self.state == "running" and self.paused else self.state
+
+    @property
     def paused(self) -> bool:
         """Whether no run starts at its due times; one may still be running."""
         return self.standing.paused_ms is not None

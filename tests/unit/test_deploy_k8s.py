@@ -167,6 +167,10 @@ def test_network_policies_allow_only_needed_traffic() -> None:
     (port,) = named("Service", "flower")["spec"]["ports"]
     assert [one["port"] for one in flower["ports"]] == [port["port"]]
     assert set(policies) == {"broker", "clients", "flower"}
+    reached = [port["port"] for way in policies["clients"]["egress"] for port in way["ports"]]
+    # Redis, Cassandra, stores and webhooks, spans; the last only in the namespace of monitoring
+    assert reached == [6379, 9042, 443, 4318]
+    assert "to" in policies["clients"]["egress"][-1]
 
 
 def test_settings_agree_with_the_manifests(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -27,7 +27,13 @@ from producer.schedule.last_good import keep_good
 from producer.schedule.run import RunWork
 from producer.services.ledger import on_behalf_of
 from producer.startup import STEP_VARIABLE
-from ringhaul.errors import EXIT_FATAL, EXIT_INTERRUPTED, LedgerUnavailable, UsageError
+from ringhaul.errors import (
+    EXIT_FATAL,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    LedgerUnavailable,
+    UsageError,
+)
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.history import BY_COMMAND
@@ -394,13 +400,13 @@ def test_lists_show_the_last_version_of_a_broken_file_and_say_so(
     keep_good(read_schedule_file(file), tmp_path / "state")
     Beats(book._caller).heartbeat("h1:7", 60_000, "the line 3 of h1")
     file.write_text("[schedule.a")
-    assert print_schedules(LedgerPlace(), as_json=False) == 0
+    assert print_schedules(LedgerPlace(), as_json=False) == EXIT_USAGE
     printed = capsys.readouterr()
     assert "every 3600s" in printed.out
     assert "schedule.toml" in printed.err
     assert "shown is the last version that could be read" in printed.err
     assert "beat h1:7 cannot read its schedule file, and keeps to the last" in printed.err
-    assert print_schedules(LedgerPlace(), as_json=True) == 0
+    assert print_schedules(LedgerPlace(), as_json=True) == EXIT_USAGE
     document = json.loads(capsys.readouterr().out)
     assert "schedule.toml" in document["file_problem"]
     assert document["beat_problems"] == {"h1:7": "the line 3 of h1"}
