@@ -193,8 +193,8 @@ class WorkerSettings(Section):
     session_openings_max: Count = Field(default=4, ge=1)
     session_jitter_s: Seconds = Field(default=1.0, ge=0, le=60)
     max_tasks_per_child: Count = Field(default=500, ge=1)
-    #: Additional processes in place of those that only wait for a job's rate limit; never more than
-    #: the worker has slots.
+    #: Most stand-ins for processes that only wait for a rate limit; never more than the worker
+    #: has slots.
     stand_ins_max: Count = Field(default=1024, ge=0, le=1024)
     time_limit_soft_s: Count = Field(default=1500, ge=10)
     time_limit_hard_s: Count = Field(default=1800, ge=11)

@@ -85,7 +85,7 @@ ROOMS: Mapping[str, str] = {
     "tasks.child": (
         "ringhaul.cluster ringhaul.dataplane ringhaul.destination ringhaul.imports "
         "ringhaul.ledger ringhaul.load ringhaul.load.write ringhaul.records ringhaul.scan "
-        "ringhaul.statements ringhaul.streaming"
+        "ringhaul.statements ringhaul.streaming ringhaul.transform"
     ),
     # Besides, it imports the modules of its list by name.
     "tasks.kernels": "ringhaul.formats",

@@ -38,7 +38,7 @@ class DeclaredOption(click.RichOption):
         self.hidden = declared.leaving is not None
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Return the option's value; warn of one that is to go, and refuse one that is gone."""
+        """Return the option's value. An option that is to go warns, and fails later on."""
         leaving = self.declared.leaving
         source = ctx.get_parameter_source(self.declared.name)
         if leaving is not None and source is ParameterSource.COMMANDLINE:

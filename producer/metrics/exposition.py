@@ -272,7 +272,7 @@ def _server_metrics(figures: Figures) -> Iterator[Metric]:
 
 def _schedule_metrics(schedules: Sequence[ScheduleFigures]) -> Iterator[Metric]:
     yield GaugeMetricFamily("ringhaul_schedules", "Schedules in the file.", len(schedules))
-    next_due, last_due, outcome, ended, success, failures, unsent, paused, running = (
+    next_due, last_due, outcome, ended, success, failures, acked, unsent, paused, running = (
         GaugeMetricFamily(f"ringhaul_schedule_{name}", text, labels=labels)
         for name, text, labels in (
             (
@@ -295,6 +295,11 @@ def _schedule_metrics(schedules: Sequence[ScheduleFigures]) -> Iterator[Metric]:
             ),
             ("failures", "Runs in a row that failed, up to the last.", ["schedule"]),
             (
+                "acknowledged",
+                "Whether somebody has acknowledged that the last run failed.",
+                ["schedule"],
+            ),
+            (
                 "notifications_failed",
                 "Notifications of the last run that ended which reached nobody.",
                 ["schedule"],
@@ -316,6 +321,7 @@ def _schedule_metrics(schedules: Sequence[ScheduleFigures]) -> Iterator[Metric]:
             is_it = one.last is not None and one.last.state is state
             outcome.add_metric([one.name, state.value.lower()], is_it)
         failures.add_metric([one.name], one.health.failures)
+        acked.add_metric([one.name], one.health.acknowledged)
         notified = () if one.health.ended is None else one.health.ended.notified
         unsent.add_metric([one.name], sum(outcome != "ok" for outcome in notified))
         if one.health.success_ms is not None:
@@ -323,7 +329,18 @@ def _schedule_metrics(schedules: Sequence[ScheduleFigures]) -> Iterator[Metric]:
         for state in (RunState.DONE, RunState.FAILED):
             is_it = one.health.ended is not None and one.health.ended.state is state
             ended.add_metric([one.name, state.value.lower()], is_it)
-    yield from (next_due, last_due, outcome, ended, success, failures, unsent, paused, running)
+    yield from (
+        next_due,
+        last_due,
+        outcome,
+        ended,
+        success,
+        failures,
+        acked,
+        unsent,
+        paused,
+        running,
+    )
     if dispatched_ms:
         yield GaugeMetricFamily(
             "ringhaul_beat_last_dispatch_timestamp_seconds",

@@ -1,5 +1,5 @@
 """Options that are to go: they warn for two minor versions, then are refused, with what replaces
-them. Pure.
+them.
 
     escape: str = option("--old", ..., leaving=Leaving(since="1.2", instead="--new"))
 """
@@ -22,7 +22,7 @@ class Leaving(NamedTuple):
 
     @property
     def goes_with(self) -> str:
-        """The minor version that refuses it; a major version does so, too."""
+        """The minor version that refuses the option, as the next major version does."""
         major, minor = _parts(self.since)
         return f"{major}.{minor + MINORS_KEPT}"
 

@@ -70,8 +70,8 @@ def _opened(place: LedgerPlace, *, to_run: bool = False) -> Iterator[_Opened]:
 
 
 def print_schedules(place: LedgerPlace, *, as_json: bool) -> int:
-    """Run `schedule list`; return the exit code, which is that of a usage error if the file is
-    invalid and its last version is shown."""
+    """Run `schedule list`; return the exit code: a usage error if the file is invalid and its last
+    version is shown."""
     with _opened(place) as opened:
         overview = look_at_schedules(opened.ledger, opened.file)
     code = EXIT_USAGE if overview.problem else EXIT_COMPLETE
@@ -155,6 +155,22 @@ def set_paused(place: LedgerPlace, name: str, *, paused: bool) -> int:
             opened.book.resume(name)
             due_ms = schedule.timing.due_after(opened.book.standing(name).now_ms)
             print(f"{name} is next due at {time_text(due_ms) or '-'}", file=sys.stderr)
+    return EXIT_COMPLETE
+
+
+def acknowledge(place: LedgerPlace, name: str) -> int:
+    """Run `schedule ack`; return the exit code."""
+    with _opened(place) as opened:
+        opened.file.schedule(name)
+        ended = opened.book.health(name).ended
+        if ended is None or ended.state is not RunState.FAILED:
+            state = "no run has ended" if ended is None else f"its last run is {ended.state}"
+            raise UsageError(f"{name}: there is nothing to acknowledge: {state}")
+        opened.book.acknowledge(name, ended.id)
+    print(
+        f"{run_line(ended)}: acknowledged; its alerts are silent until the next run ends",
+        file=sys.stderr,
+    )
     return EXIT_COMPLETE
 
 

@@ -1,14 +1,22 @@
-"""The commands `ringhaul schedule` (list, run, pause, resume, history) and `ringhaul beat`."""
+"""The commands `ringhaul schedule` (list, run, pause, resume, ack, history) and `ringhaul beat`."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import rich_click as click
 
 from producer.commands.options import config_option, ledger_options
 from producer.commands.passed_on import PASS_ON
 from producer.options.connection import LedgerPlace
+
+
+def _actions() -> ModuleType:
+    """Return the module that does the work, which imports what most help pages do not need."""
+    from producer.schedule import actions
+
+    return actions
 
 
 @click.group("schedule")
@@ -24,9 +32,8 @@ def schedule() -> None:
 @ledger_options
 def list_command(as_json: bool, place: LedgerPlace) -> int:
     """List the schedules: when each is next due, and how its last run ended."""
-    from producer.schedule.actions import print_schedules
-
-    return print_schedules(place, as_json=as_json)
+    code: int = _actions().print_schedules(place, as_json=as_json)
+    return code
 
 
 @schedule.command("run")
@@ -56,9 +63,8 @@ def run_command(
     A due time that was already run successfully is not run again. Files that could not be loaded
     are retried.
     """
-    from producer.schedule.actions import run_now
-
-    return run_now(place, name, due, earlier=earlier, restart=restart)
+    code: int = _actions().run_now(place, name, due, earlier=earlier, restart=restart)
+    return code
 
 
 @schedule.command("pause")
@@ -78,9 +84,17 @@ def resume_command(name: str, place: LedgerPlace) -> int:
 
 
 def _set_paused(place: LedgerPlace, name: str, *, paused: bool) -> int:
-    from producer.schedule.actions import set_paused
+    code: int = _actions().set_paused(place, name, paused=paused)
+    return code
 
-    return set_paused(place, name, paused=paused)
+
+@schedule.command("ack")
+@click.argument("name")
+@ledger_options
+def ack_command(name: str, place: LedgerPlace) -> int:
+    """Acknowledge that the last run failed: its alerts are silent until the next run ends."""
+    code: int = _actions().acknowledge(place, name)
+    return code
 
 
 @schedule.command("history")
@@ -97,9 +111,8 @@ def _set_paused(place: LedgerPlace, name: str, *, paused: bool) -> int:
 @ledger_options
 def history_command(name: str, limit: int, as_json: bool, place: LedgerPlace) -> int:
     """List the last runs of a schedule, newest first: due time, delay, steps, jobs, exit codes."""
-    from producer.schedule.actions import print_history
-
-    return print_history(place, name, limit, as_json=as_json)
+    code: int = _actions().print_history(place, name, limit, as_json=as_json)
+    return code
 
 
 @click.command("beat", context_settings=PASS_ON)

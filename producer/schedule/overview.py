@@ -61,11 +61,13 @@ class ScheduleRow:
 
     @property
     def last_end(self) -> str:
-        """How its last run ended, for people: `DONE`, `FAILED`, `FAILED 3x`, or `-`."""
+        """How its last run ended, for people: `DONE`, `FAILED 3x`, `FAILED, seen` (somebody has
+        acknowledged it), or `-`."""
         if self.health.ended is None:
             return "-"
         times = f" {self.health.failures}x" if self.health.failures > 1 else ""
-        return f"{self.health.ended.state}{times}"
+        seen = ", seen" if self.health.acknowledged else ""
+        return f"{self.health.ended.state}{times}{seen}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the row for programs. Fields are only ever added."""
@@ -80,6 +82,7 @@ class ScheduleRow:
             "last_ended": None if self.health.ended is None else run_document(self.health.ended),
             "last_success": time_text(self.health.success_ms),
             "failures_in_a_row": self.health.failures,
+            "acknowledged": self.health.acknowledged,
             "warnings": list(self.warnings),
         }
 

@@ -74,6 +74,9 @@ Per schedule, with `SCHEDULE_TTL_S` after the last run; for the state after the 
                                             first and last saw it);
                                             run, owner, lease_ms of the run that has not ended;
                                             wanted_ms (when a run was requested);
+                                            ended_run, ended_state, success_ms, failures (how runs
+                                            ended lately); acked_run (the failed run that somebody
+                                            has acknowledged);
                                             troubles, wait_ms (consecutive failed runs that were
                                             not their files' fault; none starts before)
     ringhaul:schedule:{name}:runs     zset  run -> ms at which it started or was skipped

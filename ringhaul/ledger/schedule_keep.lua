@@ -34,6 +34,7 @@ if ARGV[5] ~= '' then
   end
   if ARGV[5] == 'DONE' or ARGV[5] == 'FAILED' then
     redis.call('HSET', KEYS[1], 'ended_run', ARGV[1], 'ended_state', ARGV[5])
+    redis.call('HDEL', KEYS[1], 'acked_run')
   end
 else
   redis.call('HSET', KEYS[1], 'lease_ms', string.format('%.0f', now + ARGV[3]))

@@ -76,6 +76,7 @@ class Health(NamedTuple):
     ended: Run | None = None  #: The run that ended last.
     success_ms: int | None = None  #: When the last run ended that was done.
     failures: int = 0  #: Runs in a row that failed, up to the last.
+    acknowledged: bool = False  #: Somebody has seen that the last run failed.
 
 
 #: No run has ended yet.
@@ -219,6 +220,12 @@ class ScheduleBook:
         self._caller.command("HSET", key, "settled_ms", standing.now_ms)
         self._caller.command("HDEL", key, "paused_ms")
 
+    def acknowledge(self, name: str, run: str) -> None:
+        """Note that somebody has seen that this run failed, until the next run ends."""
+        key = keys.schedule_key(name, "state")
+        self._caller.command("HSET", key, "acked_run", run)
+        self._caller.command("EXPIRE", key, keys.SCHEDULE_TTL_S)
+
     def want_run(self, name: str) -> bool:
         """Ask beats to run the schedule now, within `WANTED_MAX_MS`. Returns False if somebody has
         already done so. `claim` of a run by hand fulfils the wish."""
@@ -248,16 +255,17 @@ class ScheduleBook:
 
     def health(self, name: str) -> Health:
         """Return how the runs of a schedule ended lately."""
-        fields = ("ended_run", "ended_state", "success_ms", "failures")
+        fields = ("ended_run", "ended_state", "success_ms", "failures", "acked_run")
         key = keys.schedule_key(name, "state")
         words: list[bytes | None] = self._caller.command("HMGET", key, *fields)
-        run, state, success, failures = (word.decode() if word else "" for word in words)
+        run, state, success, failures, acked = (word.decode() if word else "" for word in words)
         if not run:  # no run has ended since this is kept
             return health_of(self.runs(name, _RUNS_OF_OLD))
         ended = self.run(name, run)
         if ended is None:  # skipped due times have taken its place in the history
             ended = Run(schedule=name, due_ms=due_ms_of(run), state=RunState(state))
-        return Health(ended, int(success) if success else None, int(failures or 0))
+        success_ms = int(success) if success else None
+        return Health(ended, success_ms, int(failures or 0), acknowledged=acked == run)
 
     def wait(self, name: str) -> Wait:
         """Return how long the files of a schedule wait."""

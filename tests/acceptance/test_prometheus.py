@@ -50,12 +50,13 @@ def test_promtool_accepts_the_configuration_and_each_alert_fires(tmp_path: Path)
             [promtool, *map(str, words)], capture_output=True, text=True, timeout=60
         )
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
-    (fires,) = (
-        one["exp_samples"]
+    fires = [
+        sample
         for test in yaml.safe_load(text)["tests"]
         for one in test.get("promql_expr_test", [])
         if "firing" in one["expr"]
-    )
+        for sample in one["exp_samples"]
+    ]
     fired = {re.findall(r'"(\w+)"', sample["labels"])[0] for sample in fires}
     assert fired == {rule["alert"] for rule in alert_rules()}, "each is tested"
 

@@ -39,7 +39,7 @@ COMMANDS = {
     "producer/commands/worker.py": 1,
     "producer/metrics/command.py": 1,
     "producer/migrate/command.py": 2,
-    "producer/schedule/commands.py": 5,
+    "producer/schedule/commands.py": 2,
     "producer/web/commands.py": 1,
     "producer/startup.py": 1,
 }

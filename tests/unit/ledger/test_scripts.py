@@ -17,7 +17,7 @@ FOLDER = Path(ringhaul.ledger.__path__[0])
 
 def test_every_lua_file_is_a_script() -> None:
     files = {path.stem for path in FOLDER.glob("*.lua")}
-    parts = {"common", "history"}
+    parts = {"common", "history", "turns"}
     assert files == {*JOB_SCRIPTS, *SHARED_SCRIPTS} | parts
     assert set(read_scripts()) == files - parts
 
@@ -33,7 +33,7 @@ def test_every_script_opens_with_what_it_does(path: Path) -> None:
 def test_scripts_name_only_listed_keys(name: str) -> None:
     text = read_scripts()[name]
     used = set(re.findall(r"JOB \.\. '(\w+)'", text)) | set(re.findall(r"bucket\('(\w+)'", text))
-    assert used <= {*keys.SINGLE, *keys.BUCKETED}
+    assert used <= {*keys.SINGLE, *keys.BUCKETED, "rate"}
 
 
 def test_every_listed_key_is_documented_with_its_type() -> None:

@@ -21,7 +21,7 @@ import redis
 
 from producer.figures.step_without_job import raise_step_without_job
 from producer.options.connection import LedgerPlace
-from producer.schedule.actions import print_history, print_schedules, run_now
+from producer.schedule.actions import acknowledge, print_history, print_schedules, run_now
 from producer.schedule.file import read_schedule_file
 from producer.schedule.last_good import keep_good
 from producer.schedule.run import RunWork
@@ -387,6 +387,32 @@ def test_a_failed_run_of_files_is_continued_with_the_files_that_it_had(
     assert [step.tries for step in now.steps] == [1, 1]
     assert now.started_ms is not None and now.started_ms > DUE
     assert book.standing("f").settled_ms == settled
+
+
+def test_a_failure_is_acknowledged_until_the_next_run_ends(
+    book: ScheduleBook, schedule: Schedule, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError, match="a: there is nothing to acknowledge: no run has ended"):
+        acknowledge(LedgerPlace(), "a")
+    run = failed_run(book, schedule)
+    assert not book.health("a").acknowledged
+    assert acknowledge(LedgerPlace(), "a") == 0
+    assert f"a  {run.id}  FAILED" in capsys.readouterr().err
+    assert book.health("a").acknowledged
+    assert print_schedules(LedgerPlace(), as_json=False) == 0
+    assert "FAILED, seen" in capsys.readouterr().out
+    assert print_schedules(LedgerPlace(), as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["schedules"][0]["acknowledged"] is True
+    # The same run fails once more: that is news
+    assert run_now(LedgerPlace(), "a", None, earlier=run.id) == EXIT_FATAL
+    assert not book.health("a").acknowledged
+    done = new_run(schedule, DUE + 1000, DUE)
+    assert book.claim(done, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
+    assert book.keep(replace(done, state=RunState.DONE), lease_ms=0, end=True)
+    with pytest.raises(UsageError, match="nothing to acknowledge: its last run is DONE"):
+        acknowledge(LedgerPlace(), "a")
+    with pytest.raises(UsageError, match="no schedule nonesuch"):
+        acknowledge(LedgerPlace(), "nonesuch")
 
 
 def test_lists_show_the_last_version_of_a_broken_file_and_say_so(

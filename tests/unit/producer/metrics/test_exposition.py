@@ -178,7 +178,7 @@ def test_schedules() -> None:
             running=True,
             next_due_ms=NOW_MS + 60_000,
             last=last,
-            health=Health(last, NOW_MS - 7000, 3),
+            health=Health(last, NOW_MS - 7000, 3, acknowledged=True),
         ),
         ScheduleFigures(name="b", paused=True),
     )
@@ -201,6 +201,8 @@ def test_schedules() -> None:
     assert value(ends, schedule="b", outcome="failed") == 0
     assert value(metrics["ringhaul_schedule_failures"], schedule="a") == 3
     assert value(metrics["ringhaul_schedule_failures"], schedule="b") == 0
+    assert value(metrics["ringhaul_schedule_acknowledged"], schedule="a") == 1
+    assert value(metrics["ringhaul_schedule_acknowledged"], schedule="b") == 0
     assert value(metrics["ringhaul_schedule_notifications_failed"], schedule="a") == 2
     assert value(metrics["ringhaul_schedule_notifications_failed"], schedule="b") == 0
     success = metrics["ringhaul_schedule_last_success_timestamp_seconds"]
