@@ -205,21 +205,18 @@ def run_now(
                 return code
         standing = opened.book.standing(name)
         chosen_ms = standing.now_ms // 1000 * 1000 if due_ms is None else due_ms
-        chosen = due_ms is not None
-        if (
-            schedule.arrive and earlier is None
-        ):  # must be after the previous run's, since beats compare them
-            chosen_ms = max(chosen_ms, (standing.settled_ms or 0) // 1000 * 1000 + 1000)
-        if schedule.arrive and earlier is None:
-            if chosen:
+        by_files = schedule.arrive and earlier is None
+        if by_files:
+            if due_ms is not None:
                 raise UsageError(f"--due: {name} waits for files and has no due times")
+            # Beats compare due times: this one must be after the previous run's.
+            chosen_ms = max(chosen_ms, (standing.settled_ms or 0) // 1000 * 1000 + 1000)
             run, before = _run_of_arrived(opened, schedule, chosen_ms, standing.now_ms), None
         else:
             run, before = _run_of(opened, schedule, chosen_ms, standing.now_ms, restart=restart)
         if run is None:
             return EXIT_COMPLETE
         # A beat may find the same files at the same time: only the first run claims them.
-        by_files = schedule.arrive and earlier is None
         settled_ms = (standing.settled_ms or 0) if by_files else None
         claim = opened.book.claim(run, settled_ms=settled_ms, lease_ms=lease_ms, before=before)
         if claim is not Claim.CLAIMED:

@@ -45,6 +45,8 @@ HEARTBEAT_EVERY_S = 5.0
 HEARTBEAT_TTL_MS = 20_000
 #: A look ends soon if Redis is away, since the steps of runs need attention.
 PATIENCE_MS = 1000
+#: A beat without a file has nothing to do, which is no fault of the file.
+NO_FILE = "there is no schedule file: nothing is scheduled"
 #: How long the steps' commands may take to detach from their jobs when a beat stops. systemd and
 #: Kubernetes give a process 30 s or more.
 STOP_S = 20.0
@@ -79,7 +81,8 @@ class Beat:
         try:
             if now >= self._heartbeat_due:
                 self._heartbeat_due = now + HEARTBEAT_EVERY_S
-                self._beats.heartbeat(self._host, HEARTBEAT_TTL_MS, self._file_problem)
+                problem = "" if self._file_problem == NO_FILE else self._file_problem
+                self._beats.heartbeat(self._host, HEARTBEAT_TTL_MS, problem)
             for schedule in self._schedules():
                 due = self._look_due.get(schedule.name, 0.0)
                 if now >= due:
@@ -312,7 +315,7 @@ class Beat:
             path = find_schedule_file(self._settings)
             if path is None:
                 if self._file is None:
-                    self._warn_of_file("there is no schedule file: nothing is scheduled")
+                    self._warn_of_file(NO_FILE)
                 else:
                     self._warn_of_file(f"{self._file.path} is gone")
                 return
