@@ -77,7 +77,7 @@ def test_each_commands_help_shows_every_option(ringhaul: Ringhaul, words: tuple[
 def test_the_installed_command_has_the_same_help(ringhaul: Ringhaul) -> None:
     installed = Path(sys.executable).with_name("ringhaul")
     version = subprocess.run([installed, "--version"], capture_output=True, text=True, timeout=60)
-    assert re.fullmatch(r"ringhaul, version \d+\.\d+\.\d+\n", version.stdout)
+    assert re.fullmatch(r"ringhaul, version \d+\.\d+\.\d+(?:rc\d+)?\n", version.stdout)
     assert (version.returncode, version.stderr) == (0, "")
     assert version.stdout == ringhaul.run("--version").out
 
