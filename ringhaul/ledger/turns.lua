@@ -17,6 +17,9 @@ local function turns(rate_key)
       if (now_us - at_us) / 1000000 < debt_s + 1 and waits > most then
         most = waits
         enough = math.max(1, math.ceil((tonumber(b[4]) or 1) - waits + TURNS_ENOUGH))
+        if enough > 1 then
+          enough = enough + 1 -- for the gaps between units, which would cost a part of the rate
+        end
       end
     end
   end

@@ -54,9 +54,9 @@ def open_job(ledger: Ledger, job: str) -> OpenJob:
     [
         (1, 2, True, 1),  # one is enough
         (4, 2, True, 1),  # three of four only wait
-        (2, 150, True, 2),  # both are needed
-        (3, 220, True, 3),  # the third is needed for a part of the time
-        (4, 150, True, 2),
+        (2, 150, True, 3),  # both are needed
+        (3, 220, True, 4),  # the third is needed for a part of the time
+        (4, 150, True, 3),
         (1, 150, False, 2),  # one alone is too slow: try with two
         (3, 500, False, 6),
     ],
@@ -95,9 +95,10 @@ def test_a_unit_that_takes_the_place_of_one_that_ended_is_claimed(
     job = rated_job(clocked, 20, 3)
     work(clocked, clock, job, 3, work_ms=220)
     clocked.commit(job, 2, 1, "t2", "", {"rows": 1})
-    assert open_job(clocked, job).useful == 3
+    assert open_job(clocked, job).useful == 4
     assert isinstance(claim(clocked, job, 3), Claimed)
-    assert claim(clocked, job, 4) is Refusal.ENOUGH
+    assert isinstance(claim(clocked, job, 4), Claimed)
+    assert claim(clocked, job, 5) is Refusal.ENOUGH
 
 
 def test_the_first_unit_is_never_put_back(clocked: Ledger, clock: Clock) -> None:
