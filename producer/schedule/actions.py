@@ -190,7 +190,7 @@ def run_now(
     if due is not None and earlier is not None:
         raise UsageError("--due and --run both name a run: give one of them")
     if restart and due is None and earlier is None:
-        raise UsageError("--restart begins a step of a failed run anew: name the run with --run")
+        raise UsageError("--restart starts a step of a failed run over: name the run with --run")
     with _opened(place, to_run=True) as opened:
         schedule = opened.file.schedule(name)
         lease_ms = int(opened.loaded.settings.schedule.lease_s * 1000)
@@ -279,8 +279,8 @@ def _run_of(
     if restart:
         state = "does not exist" if before is None else f"is {before.state}"
         raise UsageError(
-            f"--restart: {schedule.name} {run_id(due_ms)} {state}, and only a failed run is begun "
-            "anew"
+            f"--restart: {schedule.name} {run_id(due_ms)} {state}, and only a failed run can "
+            "start over"
         )
     if before is None or (before.state is RunState.SKIPPED and not schedule.arrive):
         return new_run(schedule, due_ms, now_ms, by_hand=True), before
@@ -307,7 +307,7 @@ def _again(ledger: Ledger, schedule: Schedule, before: Run, now_ms: int, *, rest
         resume = next_command(f"resume {job}")
         raise UsageError(
             f"{place}: run `{resume}` first, then this command again; if its input was repaired, "
-            "begin the step anew with --restart"
+            "start the step over with --restart"
         )
     if state is JobState.PARTIAL and not schedule.rejects_ok:
         raise UsageError(

@@ -52,7 +52,7 @@ def list_command(as_json: bool, place: LedgerPlace) -> int:
 @click.option(
     "--restart",
     is_flag=True,
-    help="With --run or --due: begin the step that failed anew, after its input was repaired.",
+    help="With --run or --due: start the failed step over, after its input was repaired.",
 )
 @ledger_options
 def run_command(

@@ -76,7 +76,7 @@ class Step:
     code: int | None = None  #: Exit code of the last try that ended; below 0: a signal.
     tries: int = 0  #: Tries that ended or are under way; continuing a job does not count.
     under_way: bool = False
-    restarts: int = 0  #: How often it was begun anew, each time with a new job.
+    restarts: int = 0  #: How often it was restarted, each time with a new job.
     started_ms: int | None = None
     ended_ms: int | None = None  #: When the step was done or given up.
     rows: int | None = None  #: Rows of its job.

@@ -54,6 +54,17 @@ def worker(ringhaul: Ringhaul, slots: int) -> Iterator[Process]:
         yield worker
 
 
+@pytest.fixture
+def table(cassandra_session: Session, keyspace: str) -> str:
+    return create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+
+
+@pytest.fixture
+def other(cassandra_session: Session, keyspace: str) -> str:
+    """An empty table, for jobs beside the limited load."""
+    return create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text", "other")
+
+
 def detached(ringhaul: Ringhaul, *args: object) -> str:
     done = ringhaul.run("load", *args, "--detach", "-q")
     assert done.code == 7, done
@@ -78,12 +89,11 @@ def test_a_small_job_ends_soon_beside_a_limited_load(
     worker: Process,
     slots: int,
     cassandra_session: Session,
-    keyspace: str,
+    table: str,
+    other: str,
     tmp_path: Path,
 ) -> None:
     # Given a limited load whose units last for a minute and more
-    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
-    other = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text", "other")
     write_rows(tmp_path / "in.csv", ROWS)
     job = detached(ringhaul, "in.csv", "-t", table, "--unit-size", "400 KiB", "--rate", RATE)
     wait_until(lambda: ledger.status(job).live.rows > RATE, "its first rows")
@@ -106,13 +116,11 @@ def test_a_load_that_is_throttled_while_it_has_all_slots_gives_others_room(
     ledger: Ledger,
     worker: Process,
     slots: int,
-    cassandra_session: Session,
-    keyspace: str,
+    table: str,
+    other: str,
     tmp_path: Path,
 ) -> None:
     # Given a load in all processes, which is then limited
-    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
-    other = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text", "other")
     write_rows(tmp_path / "in.csv", 2 * ROWS)
     options = ("--unit-size", "256 KiB", "--transform", "rh_etl:slow")
     job = detached(ringhaul, "in.csv", "-t", table, *options)

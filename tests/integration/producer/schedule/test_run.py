@@ -327,9 +327,9 @@ def test_a_failed_step_is_begun_anew_with_a_new_job(
     with pytest.raises(UsageError, match=f"{first} is RUNNING: end it first with `ringhaul cancel"):
         run_now(LedgerPlace(), "a", None, earlier=run.id, restart=True)
     ledger.cancel(first)
-    with pytest.raises(UsageError, match="begin the step anew with --restart"):
+    with pytest.raises(UsageError, match="start the step over with --restart"):
         run_now(LedgerPlace(), "a", None, earlier=run.id)
-    # When it is begun anew, then the step has another job, which later tries continue
+    # When it starts over, then the step has another job, which later tries continue
     for restart, job in ((True, f"{first}r1"), (False, f"{first}r1"), (True, f"{first}r2")):
         code = run_now(LedgerPlace(), "a", None, earlier=run.id, restart=restart)
         assert code == EXIT_FATAL, "there is no cluster"
@@ -346,7 +346,7 @@ def test_an_earlier_run_is_named_exactly(
         ({"earlier": "20260101T000000Z"}, "--run: a has no run '20260101T000000Z': `ringhaul sch"),
         ({"earlier": "x" * 5}, "a has no run 'xxxxx'"),
         ({"due": run.id, "earlier": run.id}, "--due and --run both name a run"),
-        ({"restart": True}, "--restart begins a step of a failed run anew: name the run"),
+        ({"restart": True}, "--restart starts a step of a failed run over: name the run"),
         ({"due": run_id(DUE - 1000), "restart": True}, "does not exist, and only a failed run"),
     ]
     for options, words in refused:
@@ -359,7 +359,7 @@ def test_an_earlier_run_is_named_exactly(
     assert book.keep(replace(done, state=RunState.DONE), lease_ms=0, end=True)
     assert run_now(LedgerPlace(), "a", None, earlier=done.id) == 0
     assert "not run again" in capfd.readouterr().err
-    with pytest.raises(UsageError, match="is DONE, and only a failed run is begun anew"):
+    with pytest.raises(UsageError, match="is DONE, and only a failed run can start over"):
         run_now(LedgerPlace(), "a", None, earlier=done.id, restart=True)
 
 
